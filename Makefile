@@ -11,9 +11,26 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 # Paths are relative, so that the path of the checkout may contain spaces.
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
-COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
+COMPILE := echo "Compiling the modules of jumpseat"; $(BIN)/python -m compileall -qq server protocol clients/python || true
+# Without a cache of their own, each worker of pytest would rewrite and compile all test modules in each run.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Install jumpseat with $(EXTRAS). pip itself prints either several lines for each package or nothing for minutes.
+define install
+@echo "Installing jumpseat$(EXTRAS) and its requirements into $(VENV), which takes a minute or two:"
+@{ $(PIP) install --progress-bar off -e '.$(EXTRAS)' && echo installed; } | { \
+  while read -r word name rest; do \
+    case "$$word $$name" in \
+      "Collecting "*) printf '%s ' "$${name%%[!A-Za-z0-9._-]*}" ;; \
+      "Installing collected") printf '\nUnpacking and compiling these packages\n' ;; \
+      "installed ") exit 0 ;; \
+    esac; \
+  done; \
+  exit 1; }
+@$(COMPILE)
+endef
 
 .PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills cluster-kills load long fuzz bench bench-check bench-cluster growth flames dist installs sbom audit clean
 
@@ -156,44 +173,44 @@ $(VENV)/.compiled: $(shell find server protocol clients/python -name '*.py') | $
 
 # A stamp file is newer than pyproject.toml if the requirements of its target are installed.
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(PIP) install -e .
-	@$(COMPILE)
+	$(install)
 	@touch $@
 
+$(VENV)/.installed-test: EXTRAS := [test]
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[test]'
-	@$(COMPILE)
+	$(install)
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-check: EXTRAS := [test,check]
 $(VENV)/.installed-check: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[test,check]'
-	@$(COMPILE)
+	$(install)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
+$(VENV)/.installed-coverage: EXTRAS := [test,coverage]
 $(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[test,coverage]'
-	@$(COMPILE)
+	$(install)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
+$(VENV)/.installed-fuzz: EXTRAS := [fuzz]
 $(VENV)/.installed-fuzz: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[fuzz]'
-	@$(COMPILE)
+	$(install)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
+$(VENV)/.installed-profile: EXTRAS := [profile]
 $(VENV)/.installed-profile: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[profile]'
+	$(install)
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-release: EXTRAS := [release]
 $(VENV)/.installed-release: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[release]'
-	@$(COMPILE)
+	$(install)
 	@touch $@ $(VENV)/.installed
 
 # An installation of the wheel, with nothing but jumpseat and its requirements.
 $(VENV)/runtime: dist
 	rm -rf $@
 	$(PYTHON) -m venv --without-pip $@
-	$(PIP) --python $@/bin/python install --find-links dist "jumpseat==$$($(BIN)/jumpseat --version | tail -c +10)"
+	$(PIP) --quiet --python $@/bin/python install --find-links dist "jumpseat==$$($(BIN)/jumpseat --version | tail -c +10)"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

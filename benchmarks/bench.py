@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import httpx
+import httpx2
 import orjson
 from driver import METHOD_NOT_FOUND, Server, ServerError
 from process import NotMeasurableError, memory_mib
@@ -71,7 +71,7 @@ class Run:
 
     async def request_sizes(self) -> list[int]:
         """Return the sizes in bytes of the model's requests since the last call."""
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False) as client:
             return (await client.get(f"http://127.0.0.1:{self.model_port}/sizes")).json()
 
     def log_bytes(self) -> int:

@@ -9,13 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+from hypothesis import HealthCheck, settings
 
 from tests.support.forked import name_test
 from tests.support.quick import is_slow
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out modules whose tests are slow")
+    parser.addoption("--quick", action="store_true", help="leave out slow modules and thorough tests")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -25,7 +26,24 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure() -> None:
-    """Restore the handler of SIGINT, which shells ignore in background jobs, for the programs that tests start."""
+    """Load the settings of Hypothesis, and restore the handler of SIGINT for the programs that tests start.
+
+    Generated inputs are the same in each run, so that a failure can be reproduced, and no time limit applies to
+    them: a busy machine would exceed any. Shells ignore SIGINT in background jobs.
+    """
+    settings.register_profile(
+        "reproducible",
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+        ],
+    )
+    settings.load_profile("reproducible")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,6 +68,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort tests marked ``long_build`` to the front: started last, they would keep one worker busy."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests marked ``thorough``, with ``--quick``, and sort those marked ``long_build`` to the front.
+
+    Started last, the latter would keep one worker busy.
+    """
+    if config.getoption("quick") and (thorough := [item for item in items if item.get_closest_marker("thorough")]):
+        config.hook.pytest_deselected(items=thorough)
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
     items.sort(key=lambda item: item.get_closest_marker("long_build") is None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from jumpseat_protocol.methods import CLIENT_REQUESTS
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import REASONS, UNSUPPORTED_REQUESTS
 
 OURS: Final = "jumpseat."
@@ -31,8 +31,8 @@ server responds to it.
 - **Unsupported**: the response is an error that names the method. Only unknown methods are "unhandled".
   The last table has the reasons.
 
-This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules, `neutral.py`
-and `unsupported.py`.
+This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules,
+`no_op_answers.py` and `unsupported.py`.
 """
 
 

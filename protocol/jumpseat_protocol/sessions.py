@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool
@@ -227,10 +228,10 @@ class InfiniteSessionConfig(WireModel):
 
 
 class AutopilotOptions(WireModel):
-    """How a session goes on by itself in autopilot mode. ``max_continues`` is 5 by default."""
+    """Continuation of a session in autopilot mode without the user, at most ``max_continues`` times per prompt."""
 
-    continuation_enabled: StrictBool | None = None
-    max_continues: int | None = Field(default=None, ge=0, le=10_000)
+    continuation_enabled: StrictBool = True
+    max_continues: int = Field(default=5, ge=0, le=10_000)
 
 
 class DefaultAgentConfig(WireModel):
@@ -356,89 +357,110 @@ class GitHubMcpToolConfig(WireModel):
     disable_form_deferral: StrictBool | None = None
 
 
-class SessionOptions(WireModel):
-    """The options of ``session.create`` and ``session.resume``. On resume, unset options do not change.
+class StoredOptions(WireModel):
+    """The options that a session keeps for good: a client that resumes it in a later process need not repeat them.
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
-    an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
-    ``included_builtin_agents`` are the only built-in kinds of sub-agents, ``*`` for all. ``agent_directories`` and
-    ``hook_directories`` are folders of agents and of hook files, which need neither ``enable_config_discovery`` nor
-    ``enable_file_hooks``. ``additional_directories`` are folders that the session may use as it may the working
-    directory; they are not stored. Relative folders are relative to the working directory.
-    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
-    session for one prompt only, which lists for people leave out. ``request_completions`` is for clients without
-    completions of their own. ``enable_file_change_tracking`` has an effect on
-    sessions without prompts only.
-    ``traceparent`` and ``tracestate`` are the trace in which the session is opened (W3C Trace Context).
+    an MCP server configuration (``mcp.py``). ``included_builtin_agents`` are the only built-in kinds of sub-agents,
+    ``*`` for all. ``agent_directories`` and ``hook_directories`` are folders of agents and of hook files, which
+    need neither ``enable_config_discovery`` nor ``enable_file_hooks``. ``keep_interrupted_answers`` keeps what was
+    shown of an aborted answer in the conversation. ``one_off`` marks a session for one prompt only, which lists for
+    people leave out. ``enable_file_change_tracking`` has an effect on sessions without prompts only. Without
+    ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its secrets, and
+    so are MCP servers.
+    """
+
+    client_name: OneLine | None = None
+    reasoning_summary: str | None = None
+    model_capabilities: Later[ModelCapabilities] | None = None
+    adapter_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    session_limits: Later[SessionLimitsConfig] | None = None
+    continue_on_auto_mode: StrictBool = False
+    response_format: Later[ResponseFormatConfig] | None = None
+    infinite_sessions: Later[InfiniteSessionConfig] | None = None
+    keep_interrupted_answers: StrictBool = False
+    one_off: StrictBool = False
+    enable_file_change_tracking: StrictBool = False
+    autopilot: Later[AutopilotOptions] = Field(default_factory=cache(AutopilotOptions.model_construct))
+    # Tools.
+    available_tools: list[str] | None = None
+    excluded_tools: list[str] = Field(default_factory=list[str])
+    ask_user_disabled: StrictBool = False
+    tool_choice: Later[ToolChoiceConfig] | None = None
+    hosted_tools: Later[list[ToolName | HostedToolConfig]] = Field(default_factory=list[str | HostedToolConfig])
+    tool_search: Later[ToolSearchConfig] = Field(default_factory=cache(ToolSearchConfig.model_construct))
+    large_output: Later[LargeOutputConfig] = Field(default_factory=cache(LargeOutputConfig.model_construct))
+    sandbox_config: Later[SandboxConfig] | None = Field(default=None, repr=False)
+    enable_file_hooks: StrictBool | None = None
+    hook_directories: list[str] = Field(default_factory=list[str])
+    enable_host_git_operations: StrictBool = True
+    # Agents.
+    custom_agents: list[Later[CustomAgentConfig]] = Field(default_factory=list[CustomAgentConfig])
+    agent_directories: list[str] = Field(default_factory=list[str])
+    default_agent: Later[DefaultAgentConfig] = Field(default_factory=cache(DefaultAgentConfig.model_construct))
+    excluded_builtin_agents: list[str] = Field(default_factory=list[str])
+    included_builtin_agents: list[str] = Field(default_factory=lambda: ["*"])
+    # MCP servers and plugins.
+    mcp_servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
+    disabled_mcp_servers: list[str] = Field(default_factory=list[str])
+    github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
+    mcp_o_auth_token_storage: Literal["persistent", "in-memory"] = "persistent"  # noqa: S105 - a kind of storage
+    allow_all_mcp_server_instructions: StrictBool = False
+    plugin_directories: list[str] = Field(default_factory=list[str])
+    # The system message.
+    system_message: Later[SystemMessageConfig] = Field(default_factory=cache(SystemMessageConfig.model_construct))
+    skip_custom_instructions: StrictBool = False
+    instruction_directories: list[str] = Field(default_factory=list[str])
+    organization_custom_instructions: str | None = None
+    enable_config_discovery: StrictBool = False
+    enable_skills: StrictBool = True
+    skill_directories: list[str] = Field(default_factory=list[str])
+    disabled_skills: list[str] = Field(default_factory=list[str])
+    memory: Later[MemoryOptions] | None = None
+
+
+class KeptOptions(StoredOptions):
+    """The options that a session keeps as long as it is live: those with secrets, and those that its log holds.
+
+    ``agent`` is the name of the selected custom agent. ``additional_directories`` are folders that the session may
+    use as it may the working directory. Relative folders are relative to the working directory.
     """
 
     model: str | None = None
-    client_name: OneLine | None = None
     reasoning_effort: str | None = None
-    reasoning_summary: str | None = None
-    model_capabilities: Later[ModelCapabilities] | None = None
-    adapter_settings: dict[str, Any] | None = None
-    tools: list[Later[ClientTool]] | None = None
-    commands: list[Later[ClientCommand]] | None = None
-    available_tools: list[str] | None = None
-    excluded_tools: list[str] | None = None
-    excluded_builtin_agents: list[str] | None = None
-    included_builtin_agents: list[str] | None = None
-    default_agent: Later[DefaultAgentConfig] | None = None
-    tool_choice: Later[ToolChoiceConfig] | None = None
-    hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None
-    response_format: Later[ResponseFormatConfig] | None = None
-    system_message: Later[SystemMessageConfig] | None = None
-    provider: Later[ProviderConfig] | None = None
-    providers: list[Later[NamedProviderConfig]] | None = None
-    models: list[Later[ProviderModelConfig]] | None = None
-    capi: Later[CapiOptions] | None = None
-    custom_agents: list[Later[CustomAgentConfig]] | None = None
     agent: str | None = None
-    agent_directories: list[str] | None = None
-    mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
-    disabled_mcp_servers: list[str] | None = None
-    github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
-    plugin_directories: list[str] | None = None
-    mcp_o_auth_token_storage: Literal["persistent", "in-memory"] | None = None
-    request_mcp_apps: StrictBool | None = None
-    allow_all_mcp_server_instructions: StrictBool | None = None
-    session_limits: Later[SessionLimitsConfig] | None = None
-    request_permission: StrictBool | None = None
-    request_elicitation: StrictBool | None = None
-    request_user_input: StrictBool | None = None
-    ask_user_disabled: StrictBool | None = None
-    request_exit_plan_mode: StrictBool | None = None
-    request_auto_mode_switch: StrictBool | None = None
-    request_canvas_renderer: StrictBool | None = None
-    request_completions: StrictBool | None = None
-    canvases: list[Later[CanvasDeclaration]] | None = None
-    canvas_provider: Later[CanvasProviderIdentity] | None = None
-    continue_on_auto_mode: StrictBool | None = None
-    hooks: StrictBool | None = None
-    streaming: StrictBool | None = None
-    include_sub_agent_streaming_events: StrictBool | None = None
+    provider: Later[ProviderConfig] | None = None
+    providers: list[Later[NamedProviderConfig]] = Field(default_factory=list[NamedProviderConfig])
+    models: list[Later[ProviderModelConfig]] = Field(default_factory=list[ProviderModelConfig])
+    capi: Later[CapiOptions] = Field(default_factory=cache(CapiOptions.model_construct))
+    streaming: StrictBool = False
+    include_sub_agent_streaming_events: StrictBool = True
+    additional_directories: list[str] = Field(default_factory=list[str])
+    request_mcp_apps: StrictBool = False
+
+
+class SessionOptions(KeptOptions):
+    """The options of ``session.create`` and ``session.resume``: the table of all.
+
+    An option that is absent has its default in a new session, and changes nothing in one that exists. The fields of
+    this class belong to the client that opens the session: its tools, what it answers, and its credentials.
+    ``request_completions`` is for clients without completions of their own. ``traceparent`` and ``tracestate`` are
+    the trace in which the session is opened (W3C Trace Context).
+    """
+
     working_directory: str | None = None
-    additional_directories: list[str] | None = None
-    large_output: Later[LargeOutputConfig] | None = None
-    tool_search: Later[ToolSearchConfig] | None = None
-    infinite_sessions: Later[InfiniteSessionConfig] | None = None
-    keep_interrupted_answers: StrictBool | None = None
-    one_off: StrictBool | None = None
-    enable_file_change_tracking: StrictBool | None = None
-    autopilot: Later[AutopilotOptions] | None = None
-    enable_host_git_operations: StrictBool | None = None
-    enable_file_hooks: StrictBool | None = None
-    hook_directories: list[str] | None = None
-    skip_custom_instructions: StrictBool | None = None
-    instruction_directories: list[str] | None = None
-    organization_custom_instructions: str | None = None
-    enable_config_discovery: StrictBool | None = None
-    enable_skills: StrictBool | None = None
-    skill_directories: list[str] | None = None
-    disabled_skills: list[str] | None = None
-    memory: Later[MemoryOptions] | None = None
-    sandbox_config: Later[SandboxConfig] | None = Field(default=None, repr=False)
+    tools: list[Later[ClientTool]] = Field(default_factory=list[ClientTool])
+    commands: list[Later[ClientCommand]] = Field(default_factory=list[ClientCommand])
+    canvases: list[Later[CanvasDeclaration]] = Field(default_factory=list[CanvasDeclaration])
+    canvas_provider: Later[CanvasProviderIdentity] | None = None
+    hooks: StrictBool = False
+    request_permission: StrictBool = False
+    request_elicitation: StrictBool = False
+    request_user_input: StrictBool = False
+    request_exit_plan_mode: StrictBool = False
+    request_auto_mode_switch: StrictBool = False
+    request_canvas_renderer: StrictBool = False
+    request_completions: StrictBool = False
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
     enable_git_hub_telemetry_forwarding: StrictBool | None = None

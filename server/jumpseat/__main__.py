@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jumpseat_transcript.transcript import Transcript
 
 _FIRST_SESSION: Final = (
-    "jumpseat.handlers.session.create",
+    "jumpseat.handlers.session.session",
     "jumpseat.adapters.models.copilot_wires",
     "jumpseat.adapters.models.session_providers",
     "jumpseat.adapters.models.copilot_login",
@@ -45,8 +45,6 @@ def main() -> None:
 def _leave_out_modules() -> None:
     """Keep libraries from loading what no command needs."""
     modules = cast("dict[str, ModuleType | None]", sys.modules)
-    # The command-line program of httpx, and with it click, rich and pygments: 40 ms and 6 MiB.
-    modules["httpx._main"] = None
     # Plugins of pydantic, which would see everything that is validated, keys too: looking for them in all installed
     # packages takes a twentieth of the time to start.
     plugins = modules["pydantic.plugin._loader"] = ModuleType("pydantic.plugin._loader")
@@ -59,64 +57,20 @@ def _is_invoked_as_copilot(program: str) -> bool:
 
 
 def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
-    """Return the function to run, after its imports; arguments are parsed first, so that errors need no imports."""
+    """Return the function to run, after its imports; the arguments of servers are parsed first."""
     from dataclasses import replace
 
-    from jumpseat.cli.arguments import parse, parse_command, wants_schema
+    if argv[:1] in (["chat"], ["run"]) or (not argv and _is_at_a_terminal()):
+        from jumpseat_terminal.command import chat
+        from jumpseat_terminal.command import run as run_prompt
 
-    if wants_schema(argv):
-        return _print_schema
-    match argv[:1]:
-        case ["script"]:
-            from jumpseat.cli.script import main as play_scripts
+        return lambda: run_prompt(argv[1:]) if argv[:1] == ["run"] else chat(argv[1:])
+    from jumpseat.cli.commands import load_command
 
-            return lambda: play_scripts(argv[1:])
-        case ["chat"]:
-            from jumpseat_terminal.command import chat
+    if (command := load_command(argv, os.environ, _serve, _show_transcript)) is not None:
+        return lambda: _leave(command())
+    from jumpseat.cli.arguments import parse
 
-            return lambda: chat(argv[1:])
-        case [] if _is_at_a_terminal():
-            from jumpseat_terminal.command import chat
-
-            return lambda: chat([])
-        case ["run"]:
-            from jumpseat_terminal.command import run as run_prompt
-
-            return lambda: run_prompt(argv[1:])
-        case ["mcp"]:
-            from jumpseat.cli.mcp import main as run_mcp_command
-
-            return lambda: run_mcp_command(argv[1:], os.environ)
-        case ["plugins"]:
-            from jumpseat.cli.plugins import main as run_plugins_command
-
-            return lambda: run_plugins_command(argv[1:], os.environ)
-        case ["token"]:
-            from jumpseat.cli.token import main as run_token_command
-
-            return lambda: run_token_command(argv[1:], os.environ)
-        case ["sessions"]:
-            from jumpseat.cli.sessions.command import main as run_sessions_command
-
-            return lambda: run_sessions_command(argv[1:], os.environ, _show_transcript)
-        case ["status"]:
-            from jumpseat.cli.status import main as run_status_command
-
-            return lambda: run_status_command(argv[1:], os.environ)
-        case ["cluster" | "store"]:
-            from jumpseat.cli.cluster import main as run_cluster_command
-
-            return lambda: run_cluster_command(argv, os.environ)
-        case ["web"]:
-            from jumpseat.cli.web import main as open_page
-
-            return lambda: open_page(argv[1:], os.environ, _serve)
-        case _:
-            pass
-    if (command := parse_command(argv, os.environ)) is not None:
-        from jumpseat.cli.models import run as run_command
-
-        return lambda: _leave(run_command(command))
     options = parse(argv, os.environ)
     if as_copilot:
         # SDKs that speak protocol 2 and expect this command have never asked about their own tools.
@@ -158,17 +112,6 @@ def _leave(code: int) -> int:
         sys.stderr.flush()
         os._exit(code)
     return code
-
-
-def _print_schema() -> int:
-    from contextlib import suppress
-
-    from jumpseat_protocol.schema import encoded
-
-    # The reader may close the pipe early, as `head` does.
-    with suppress(BrokenPipeError):
-        sys.stdout.buffer.write(encoded())
-    return 0
 
 
 if __name__ == "__main__":

@@ -37,8 +37,9 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
-from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
+from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.config import (
     AgentsConfig,
     CompactionConfig,
@@ -50,7 +51,7 @@ from jumpseat.config import (
     load_config,
 )
 from jumpseat.errors import ConfigError, JumpseatError
-from jumpseat.mcp.hosts import McpHosts
+from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.log_setup import log_to_stderr, mask_logs
@@ -95,6 +96,7 @@ from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
+from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
@@ -229,57 +231,58 @@ class App:
         )
         if not config.environment.readable:
             protect_memory(children.credentials())
-        self.registry = SessionRegistry(
-            store,
-            self.models,
-            Environment(
-                BUILTIN_TOOLS,
-                children.variables,
-                sources=(
-                    SourceMaker(self.mcp.source),
-                    *session_sources(
-                        Resources(
-                            database=lambda session: self.registry.storage(session).database,
-                            read_plan=lambda session: self.registry.storage(session).plan.read(),
-                            skills=self.skills.for_session,
-                            find_agents=lambda settings: self.agents.search(settings),
-                            memories=memories,
-                        )
-                    ),
-                    SourceMaker(self.declarations.source),
+        environment = Environment(
+            BUILTIN_TOOLS,
+            children.variables,
+            sources=(
+                SourceMaker(self.mcp.source),
+                *session_sources(
+                    Resources(
+                        database=lambda session: self.registry.storage(session).database,
+                        read_plan=lambda session: self.registry.storage(session).plan.read(),
+                        skills=self.skills.for_session,
+                        find_agents=lambda settings: self.agents.search(settings),
+                        memories=memories,
+                    )
                 ),
-                web=self.web,
-                client_tool_s=config.clients.tool_timeout_s,
-                sandboxes=sandboxes,
-                calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
-                descendants=self._descendants,
-                record_changes=self._record_changes,
-                reserved=BUILTIN_NAMES,
+                SourceMaker(self.declarations.source),
             ),
-            tasks,
-            self.announce,
+            web=self.web,
+            client_tool_s=config.clients.tool_timeout_s,
+            sandboxes=sandboxes,
+            calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
+            descendants=self._descendants,
+            record_changes=self._record_changes,
+            reserved=BUILTIN_NAMES,
+        )
+        services = SessionServices(
+            tasks=tasks,
+            models=self.models,
+            make_tools=lambda session: ToolOrchestrator(session, environment),
+            read_instructions=lambda settings: "\n\n".join(
+                filter(None, (read_instructions(settings), memory_section(memories, settings)))
+            ),
+            run_prompt=run_prompt,
+            run_command=self._run_command,
+            retry=RetryPolicy(**_given(config.retry)),
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
             allow_old_clients=options.allow_old_clients
             if config.permissions.allow_old_clients is None
             else config.permissions.allow_old_clients,
-            retry=RetryPolicy(**_given(config.retry)),
-            run_command=self._run_command,
             hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
             hook_commands=lambda session: (
                 SessionHookCommands(session, self.hook_files, children.variables, sandboxes)
                 if self.runs_hook_files
                 else NoHookCommands()
             ),
-            compaction=_compaction_policy(config.compaction),
             secrets=self.secrets,
-            read_instructions=lambda settings: "\n\n".join(
-                filter(None, (read_instructions(settings), memory_section(memories, settings)))
-            ),
             policy=_policy(config, home, self.trust, approvals),
+            compaction=_compaction_policy(config.compaction),
             skills=self.skills.for_session,
             observers=self.observability.observers,
             agent_limits=AgentLimits(**_given(config.agents)),
         )
+        self.registry = SessionRegistry(store, environment, services, self.announce)
 
     async def _run_command(self, session: Session, command: QueuedCommand) -> bool:
         # Imported here: few sessions run commands.

@@ -483,7 +483,10 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
         raise ConfigError(in_file(path, validation_problems(error, Config, of_file=True))) from None
     problems = list(config_problems(config))
     if providers is not None:
-        problems += _unknown_adapters(config, {*providers, *config.adapters, *adapter_files(home)})
+        from jumpseat.declared.places import declaration_files
+
+        files = (path.stem for path in declaration_files(home / "adapters"))
+        problems += _unknown_adapters(config, {*providers, *config.adapters, *files})
     if problems:
         raise ConfigError(in_file(path, problems))
     for adapter in config.adapters.values():
@@ -521,18 +524,6 @@ def config_problems(config: Config) -> Iterator[str]:
                 f"adapters.{name}.api_key_env: expected the name of an environment variable, such as WORK_API_KEY; "
                 "keys do not belong in this file"
             )
-
-
-def adapter_files(home: Path | None) -> dict[str, Path]:
-    """Return the files of the adapters in ``home/adapters``, by name of the adapter."""
-    if home is None:
-        return {}
-    try:
-        with os.scandir(home / "adapters") as entries:
-            files = sorted(entry.name for entry in entries if entry.is_file())
-    except OSError:
-        return {}
-    return {name.rpartition(".")[0]: home / "adapters" / name for name in files if name.endswith((".toml", ".py"))}
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:

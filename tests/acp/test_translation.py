@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -43,6 +43,14 @@ class Feed:
 
     def text(self, payload: events.EventPayload, *, lossy: bool = False) -> str:
         return "".join(step.body["content"]["text"] for step in self.steps(payload, lossy=lossy))
+
+
+def test_an_event_that_the_translation_does_not_know_has_no_steps() -> None:
+    class ClockRead(events.Payload):
+        type: ClassVar[str] = "session.clock_read"
+
+    event = events.Event("id", "now", None, cast("events.EventPayload", ClockRead()))
+    assert list(Translator("/work").steps(event)) == []
 
 
 def test_a_message_without_deltas_is_sent_at_once() -> None:

@@ -25,7 +25,7 @@ from typing import Any, cast
 
 from jumpseat.adapters.adapter import Endpoint, PreparedCall
 from jumpseat.adapters.caller import Caller
-from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.models.wire_caller import WireCaller
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
@@ -153,5 +153,5 @@ EXTENDED = (
     "openai",
     "openai_responses",
 )
-CATALOGUE = Catalogue({f"{OVER}{name}": {"extends": name} for name in EXTENDED}, DATA)
+CATALOGUE = AdapterCatalogue({f"{OVER}{name}": {"extends": name} for name in EXTENDED}, DATA)
 SUBJECTS = _subjects()

@@ -78,7 +78,7 @@ async def test_a_declared_adapter_has_the_capabilities_of_the_extended_one(name:
     config = Config.model_validate({"adapters": {"mine": table}})
     models = Models(config, Options(environ={}))
     model = "gemini-2.5-flash" if "gemini" in name else "claude-sonnet-4-5"
-    found = (await models.resolve(SessionSettings(cwd=Path("/"), model=f"mine/{model}"))).model
+    found = (await models.resolve(SessionSettings.of(Path("/"), model=f"mine/{model}"))).model
     await models.connections.close()
 
     assert isinstance(found, HttpModel)

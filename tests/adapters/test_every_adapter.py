@@ -93,6 +93,7 @@ async def test_streams_decode_identically_wherever_they_are_split(subject: Subje
                     assert await decoded(subject, path, pieces) == whole
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("subject", RECORDED, ids=str)
 async def test_truncated_streams_fail_as_such_or_complete_with_the_decoded_text(subject: Subject) -> None:
     with all_cases() as case:

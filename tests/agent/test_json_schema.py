@@ -76,6 +76,7 @@ def test_references_that_multiply_are_limited() -> None:
         problems_of(nested, {"$defs": {"a": twice}, "$ref": "#/$defs/a"})
 
 
+@pytest.mark.thorough
 def test_unevaluated_properties_that_multiply_are_limited() -> None:
     schema: dict[str, Any] = {"required": ["a"]}
     for _ in range(40):

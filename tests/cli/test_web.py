@@ -22,7 +22,7 @@ def test_web_starts_a_server_once_and_opens_the_running_one_from_then_on(tmp_pat
         assert server.stdout is not None
         first = ADDRESS.search(server.stdout.readline())
         assert first is not None
-        again = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30, check=True)
+        again = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=True)
         second = ADDRESS.search(again.stdout)
         assert second is not None
         assert (first[1], first[0] != second[0]) == (second[1], True)

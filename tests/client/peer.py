@@ -39,7 +39,7 @@ class Peer:
 
     async def receive(self) -> dict[str, Any]:
         """Return the client's next message; waits at most 5 seconds for it."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while not self._messages:
                 for body in self._decoder.feed(await self._receive.receive()):
                     assert isinstance(body, bytes)

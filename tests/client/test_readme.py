@@ -20,7 +20,7 @@ def test_first_example_prints_the_answer(tmp_path: Path) -> None:
         env={**os.environ, "COPILOT_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert (process.stdout, process.stderr, process.returncode) == ("Shipped!\n", "", 0)

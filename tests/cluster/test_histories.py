@@ -12,7 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.cluster.histories import Answer, Attachment, History, JsonObject, Kind, problems
-from tests.support.properties import REPRODUCIBLE
 
 T = TypeVar("T")
 Fault = Callable[[random.Random, History], None]
@@ -90,7 +89,6 @@ def correct(seed: int) -> History:
     return Made(random.Random(seed)).make(4)
 
 
-@REPRODUCIBLE
 @given(st.integers(0, 2**32))
 def test_a_correct_history_has_no_problem(seed: int) -> None:
     assert problems(correct(seed)) == []
@@ -292,8 +290,8 @@ FAULTS: Final[dict[Fault, Kind]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-@REPRODUCIBLE
 @given(seed=st.integers(0, 2**32))
 def test_a_seeded_fault_is_found(fault: Fault, seed: int) -> None:
     choose = random.Random(seed)
@@ -307,7 +305,6 @@ RECHAINED: Final = [lose_an_event, store_a_prompt_twice, swap_stored_events]
 
 
 @pytest.mark.parametrize("fault", RECHAINED, ids=lambda fault: fault.__name__)
-@REPRODUCIBLE
 @given(seed=st.integers(0, 2**32))
 def test_a_fault_is_found_in_a_log_that_is_a_chain(fault: Fault, seed: int) -> None:
     choose = random.Random(seed)

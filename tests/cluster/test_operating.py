@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-import httpx
+import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -188,7 +188,7 @@ async def test_each_replica_measures_what_it_does_for_the_cluster(tmp_path: Path
 
 async def gauges_of(server: RunningServer) -> dict[str, float]:
     """Return the numbers of a replica that begin with ``jumpseat_cluster_``."""
-    async with httpx.AsyncClient(base_url=metrics_url(server)) as client:
+    async with httpx2.AsyncClient(base_url=metrics_url(server)) as client:
         text = (await client.get("/metrics")).text
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     prefix = "jumpseat_cluster_"

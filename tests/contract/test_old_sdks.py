@@ -203,7 +203,7 @@ async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> No
     script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
     async with fake_openai(script) as model:
         observations = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await model.hung_up.wait()
 
     assert_healthy(observations, host)

@@ -257,10 +257,10 @@ CALLED_TOOLS: Final[Mapping[str, Case]] = {
         "a function that never ends": (
             "c02.py",
             tool(
-                "'cmds': [run], 'requires_approval': False, 'timeout_s': 0.2",
+                "'cmds': [run], 'requires_approval': False, 'timeout_s': 0.25",
                 "import asyncio\n\nasync def run(self, args):\n    await asyncio.Event().wait()\n",
             ),
-            "The tool `c02` gave no result within 0.2 s.",
+            "The tool `c02` gave no result within 0.25 s.",
         ),
         "a command that does not exist": (
             "c03.toml",
@@ -562,9 +562,9 @@ CALLED_ADAPTERS: Final[Mapping[str, Case]] = {
         "parse_chat never ends": (
             "b10.py",
             "import threading\n\ndef parse(data):\n    threading.Event().wait(2)\n\nADAPTER = {"
-            "'url': 'http://127.0.0.1:8123/', 'opts': {'stream': False, 'timeouts': {'handler': 0.2}},"
+            "'url': 'http://127.0.0.1:8123/', 'opts': {'stream': False, 'timeouts': {'handler': 0.25}},"
             " 'schema': {'model': {'default': 'm'}}, 'handlers': {'response': {'parse_chat': parse}}}\n",
-            "adapter 'b10': its handler parse_chat gave no result within 0.2 s at b10.py:3",
+            "adapter 'b10': its handler parse_chat gave no result within 0.25 s at b10.py:3",
         ),
         "an address without a scheme": (
             "b08.toml",

@@ -88,7 +88,7 @@ async def test_an_asynchronous_function_can_be_cancelled_and_timed_out() -> None
         await call("tool 'x': cmds[0]", bind(wait, {}, ORDERS), 5)
     assert scope.cancelled_caught
     with pytest.raises(HandlerError) as caught:
-        await call("setup", bind(wait, {}, ORDERS), 0.01)
+        await call("setup", bind(wait, {}, ORDERS), 0.25)
     assert caught.value.timed_out
 
 

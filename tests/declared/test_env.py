@@ -103,11 +103,11 @@ async def test_a_missing_file_is_named_when_its_value_is_needed(tmp_path: Path) 
 
 async def test_a_pipe_without_a_writer_and_an_endless_file_have_no_value(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    pipe = {"value": f"file:{tmp_path}/pipe", "timeout_s": 0.05}
+    pipe = {"value": f"file:{tmp_path}/pipe", "timeout_s": 0.25}
     found = await values({"pipe": pipe, "zeros": "file:/dev/zero", "nothing": "file:/dev/null"})
 
     assert {name: value.reason for name, value in found.missing.items()} == {
-        "pipe": f"reading the file '{tmp_path}/pipe' took longer than 0.05 s",
+        "pipe": f"reading the file '{tmp_path}/pipe' took longer than 0.25 s",
         "zeros": "the file '/dev/zero' cannot be read: the file is too large",
         "nothing": "the file '/dev/null' is empty",
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.adapters.declared.handlers import GROUPS
+from jumpseat.adapters.declared.handler_names import GROUPS
 from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.tools.declared.definition import HANDLERS, OUTPUTS
 from jumpseat.tools.declared.groups import GroupOptions

@@ -49,7 +49,7 @@ def test_the_examples_of_run_print_the_documented_output(tmp_path: Path) -> None
             text=True,
             env=env,
             cwd=place.project,
-            timeout=30,
+            timeout=120,
             check=False,
         )
         assert process.stdout == output, (command, process.stderr)

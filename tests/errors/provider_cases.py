@@ -404,7 +404,7 @@ FAILURES: Final[Mapping[str, Mapping[str, Failure]]] = {
         ),
         "no answer in time": Failure(
             "nothing, for longer than `first_byte`",
-            f"The server accepted the request and sent nothing: no response from {CALL} within 0.2 s. It may be "
+            f"The server accepted the request and sent nothing: no response from {CALL} within 0.25 s. It may be "
             f"loading the model, or have too much to do. {TEST}",
             Reply(silent=True, ending="hang"),
             server="silent",

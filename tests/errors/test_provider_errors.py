@@ -46,7 +46,7 @@ async def addresses(
                 case "proxy":
                     url, more = f"{HOST}{failure.path}", f'raw = ["--proxy", "{server.url}"]\n'
                 case "silent":
-                    more = "opts = {timeouts = {first_byte = 0.2}}\n"
+                    more = "opts = {timeouts = {first_byte = 0.25}}\n"
                 case _:
                     pass
             found[name] = url, more

@@ -283,7 +283,7 @@ def test_a_server_with_an_empty_or_closed_stdin_exits_at_once(
         env={"PATH": os.defpath, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     expected = "" if code == 0 else "error: stdin and stdout must be open: the protocol uses them\n"

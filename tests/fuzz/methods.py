@@ -14,7 +14,8 @@ from anyio.from_thread import start_blocking_portal
 from pydantic import BaseModel
 
 from jumpseat.app import App
-from jumpseat.rpc.routes import ROUTES, load_route
+from jumpseat.rpc.routes import load_route
+from jumpseat_protocol.methods import CLIENT_REQUESTS
 from tests.fuzz.target import Check, Choices, silenced
 from tests.soak.memory import MemoryClient, running_app
 
@@ -26,7 +27,7 @@ ANSWER_S: Final = 20.0
 INPUTS_PER_SERVER: Final = 200
 """Inputs create sessions; a new server forgets them."""
 
-METHODS: Final = tuple(name for name in ROUTES if name != "runtime.shutdown")
+METHODS: Final = tuple(name for name in CLIENT_REQUESTS if name != "runtime.shutdown")
 """All methods but the one that ends the server."""
 
 _CONFIGURATION: Final = """

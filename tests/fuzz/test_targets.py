@@ -10,10 +10,9 @@ from tests.fuzz.corpus import SEEDS, kept_seeds, seeds
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 from tests.support.cases import all_cases
-from tests.support.properties import REPRODUCIBLE
 
 MOST_SEED_BYTES = 1 << 20
-SHORT = settings(REPRODUCIBLE, phases=(Phase.explicit, Phase.generate, Phase.shrink))
+SHORT = settings(phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 
 def test_each_folder_of_seeds_belongs_to_a_target_and_all_are_small() -> None:

@@ -12,7 +12,7 @@ from subprocess import PIPE
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 import pytest
 
 from tests.support.forked import executable
@@ -70,8 +70,8 @@ def configured(home: Path, url: str) -> None:
     (home / "mcp-config.json").write_text(json.dumps({"mcpServers": {"far": {"url": f"{url}/mcp"}}}))
 
 
-async def browse(address: str) -> httpx.Response:
-    async with httpx.AsyncClient(follow_redirects=True) as client:
+async def browse(address: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(follow_redirects=True) as client:
         return await client.get(address)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.mutation.faults import faults_in, seeded
 
 SERVER = Path(__file__).parents[2] / "server" / "jumpseat"
@@ -31,6 +33,7 @@ def test_each_kind_of_fault_is_found_and_applied() -> None:
     assert found[1].applied_to(SOURCE) == SOURCE.replace("        items = items[:limit]\n", "        pass\n")
 
 
+@pytest.mark.thorough
 def test_the_same_seed_draws_the_same_faults_and_each_compiles() -> None:
     drawn = seeded(SERVER, ("rpc", "store"), 60, seed=1)
 

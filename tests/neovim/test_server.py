@@ -239,10 +239,10 @@ def test_the_installation_in_the_readme_works(tmp_path: Path) -> None:
     (tmp_path / "src" / "jumpseat").symlink_to(ROOT)
     env = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     env["HOME"] = str(tmp_path)
-    subprocess.run(["sh", "-ec", commands.replace("$ ", "")], env=env, check=True, timeout=30)
+    subprocess.run(["sh", "-ec", commands.replace("$ ", "")], env=env, check=True, timeout=120)
     look = "help jumpseat | call writefile([expand('%:t'), exists(':JumpseatResume')], 'seen')"
     subprocess.run(
-        [require_neovim(), "--headless", "-c", look, "-c", "qall"], env=env, cwd=tmp_path, check=True, timeout=30
+        [require_neovim(), "--headless", "-c", look, "-c", "qall"], env=env, cwd=tmp_path, check=True, timeout=120
     )
     assert (tmp_path / "seen").read_text().split() == ["jumpseat.txt", "2"]
 
@@ -286,7 +286,7 @@ def test_the_help_has_current_tags_and_lines_of_at_most_78_characters(tmp_path: 
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     )
     assert process.stderr == ""
@@ -317,7 +317,7 @@ def test_the_example_configurations_work(tmp_path: Path, page: str) -> None:
     setups = [example for example in examples if "setup(" in example]
     assert setups
     git = ["git", "-c", "init.defaultBranch=trunk", "init", "-q", str(tmp_path / "project")]
-    subprocess.run([require_program("git"), *git[1:]], check=True, timeout=30)
+    subprocess.run([require_program("git"), *git[1:]], check=True, timeout=120)
     (tmp_path / "project" / ".git" / "HEAD").write_text("ref: refs/heads/trunk\n")
     called: list[dict[str, Any]] = [
         {"tool_calls": [{"name": "git_branch", "arguments": {}}]},

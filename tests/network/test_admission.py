@@ -15,7 +15,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from jumpseat.network.listener import Limits, Listener, open_sockets
+from jumpseat.network.listener import GREETING_S, Limits, Listener, open_sockets
 from jumpseat.network.peer_user import Owner, endpoint, find_owner
 from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES, Connection
 from tests.support.cases import all_cases, check_each
@@ -51,7 +51,8 @@ FOREIGN = {
 async def read_to_end(stream: SocketStream) -> bytes:
     """Return what the server sends until it ends the connection; fails if it does not."""
     received = b""
-    with anyio.fail_after(WAIT_S):
+    # Before the server would end a connection without a request.
+    with anyio.fail_after(GREETING_S - 1):
         try:
             while True:
                 received += await stream.receive()
@@ -113,8 +114,11 @@ async def send_forever(stream: SocketStream, data: bytes) -> None:
 
 
 async def test_a_client_that_reads_no_refusals_is_closed(tmp_path: Path) -> None:
-    """The kernel buffers some megabytes in each direction, the server only a little more."""
-    refused = frame(request(1, "ping")) * 1000
+    """The kernel buffers some megabytes in each direction, the server only a little more.
+
+    A refusal repeats the identifier of its request, and long ones fill these buffers with few requests.
+    """
+    refused = frame({"jsonrpc": "2.0", "id": "i" * 3000, "method": "ping"}) * 100
     async with running_server(tmp_path, tcp=True, token="sesame") as server:
         before = server.rss_bytes()
         async with await anyio.connect_tcp("127.0.0.1", server.port or 0) as stream:
@@ -161,7 +165,7 @@ async def listening(limits: Limits) -> AsyncGenerator[tuple[int, set[Connection]
 
 
 async def test_a_connection_without_a_valid_request_is_closed_after_a_time() -> None:
-    async with listening(Limits(greeting_s=0.05)) as (port, connections):
+    async with listening(Limits(greeting_s=0.25)) as (port, connections):
         for data in (b"", b"Content-Length: 5", frame(request(1, "ping"))[:-1]):
             async with await anyio.connect_tcp("127.0.0.1", port) as stream:
                 if data:

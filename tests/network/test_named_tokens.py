@@ -12,13 +12,14 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.cli.token import main as token_command
-from jumpseat.rpc.routes import ROUTES, SERVER_WIDE, load_route
+from jumpseat.rpc.routes import SERVER_WIDE, load_route
 from jumpseat.store.user.connection_tokens import FILE, ConnectionTokenFile
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from tests.protocol.samples import sample
 from tests.support.cases import all_cases
+from tests.support.commands import run_command
 from tests.support.server import WAIT_S, JsonObject, RunningServer, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -78,12 +79,12 @@ def takes_session(method: str) -> bool:
 
 def params_of(method: str, session_id: str) -> JsonObject:
     """Return valid params of a method for a session."""
-    if method in ROUTES:
+    if method in CLIENT_REQUESTS:
         params = sample(load_route(method).params, optional=False).wire()
     else:
         answer = NEUTRAL_ANSWERS.get(method)
         params = dict.fromkeys(answer.needs if answer else (), "x")
-    if method in ROUTES and "session_ids" in load_route(method).params.model_fields:
+    if method in CLIENT_REQUESTS and "session_ids" in load_route(method).params.model_fields:
         return {**params, "sessionIds": [session_id]}
     if method == "sessions.enrichMetadata":
         times = {"startTime": "2025-01-01T00:00:00.000Z", "modifiedTime": "2025-01-01T00:00:00.000Z"}
@@ -94,12 +95,12 @@ def params_of(method: str, session_id: str) -> JsonObject:
 def test_every_method_is_about_a_session_or_the_server_or_for_everybody() -> None:
     unclear = {
         method
-        for method in ROUTES
+        for method in CLIENT_REQUESTS
         if not takes_session(method)
         and method not in {*SERVER_WIDE, *FOR_EVERYBODY, *LISTS, *CREATING, "sessions.findByPrefix"}
     }
     assert unclear == set()
-    assert set(ROUTES) >= SERVER_WIDE
+    assert set(CLIENT_REQUESTS) >= SERVER_WIDE
 
 
 async def test_no_method_tells_a_session_of_another_token_from_an_unknown_one(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ async def test_no_method_tells_a_session_of_another_token_from_an_unknown_one(tm
         sessions = {live: "live", stored: "stored", elsewhere: "live in another process"}
         methods = [
             method
-            for method in [*ROUTES, *NEUTRAL_ANSWERS, *REFUSALS]
+            for method in [*CLIENT_REQUESTS, *NEUTRAL_ANSWERS, *REFUSALS]
             if takes_session(method) and method not in CREATING
         ]
         assert len(methods) > 150
@@ -288,7 +289,7 @@ def test_tokens_are_made_listed_and_revoked_and_only_their_hashes_are_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*argv: str) -> tuple[int, str, str]:
-        code = token_command(argv, {"COPILOT_HOME": str(tmp_path)})
+        code = run_command(["token", *argv], {"COPILOT_HOME": str(tmp_path)})
         out, err = capsys.readouterr()
         return code, out, err
 

@@ -269,7 +269,7 @@ async def test_a_peer_that_answers_no_pings_is_gone_and_one_that_does_stays() ->
 
     site = Site()
     server = await asyncio.get_running_loop().create_server(
-        lambda: WebSocketNewcomer(site, connected, "a test", ping_s=0.05), "127.0.0.1", 0
+        lambda: WebSocketNewcomer(site, connected, "a test", ping_s=0.5), "127.0.0.1", 0
     )
     port = server.sockets[0].getsockname()[1]
     request = f"GET /rpc HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 import anyio.to_thread
-import httpx
+import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jumpseat.cli.status import main as status_command
 from jumpseat.store.user.running_servers import RunningServers
+from tests.support.commands import run_command
 from tests.support.server import RunningServer, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def test_prometheus_reads_what_sessions_have_done(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=("--metrics-port", "0", "--yolo")) as server:
         session = await server.wire.create(provider)
         await server.wire.prompt(session)
-        async with httpx.AsyncClient(base_url=metrics_url(server)) as client:
+        async with httpx2.AsyncClient(base_url=metrics_url(server)) as client:
             answer = await client.get("/metrics")
             health = await client.get("/healthz")
             ready = await client.get("/readyz")
@@ -59,7 +59,7 @@ async def test_prometheus_reads_what_sessions_have_done(tmp_path: Path) -> None:
 async def test_a_web_page_under_another_name_gets_nothing(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, args=("--metrics-port", "0")) as server,
-        httpx.AsyncClient(base_url=metrics_url(server)) as client,
+        httpx2.AsyncClient(base_url=metrics_url(server)) as client,
     ):
         rebound = await client.get("/status", headers={"Host": "evil.example"})
         posted = await client.post("/status")
@@ -75,7 +75,7 @@ async def test_status_prints_the_health_of_running_servers_and_forgets_killed_on
         metrics_url(server)
         environ = {"COPILOT_HOME": str(server.home)}
         servers = RunningServers(server.home)
-        code = await anyio.to_thread.run_sync(status_command, ["--json"], environ)
+        code = await anyio.to_thread.run_sync(run_command, ["status", "--json"], environ)
         (status,) = json.loads(capsys.readouterr().out)
         port = status["metricsPort"]
         pid = status["pid"]
@@ -88,7 +88,7 @@ async def test_status_prints_the_health_of_running_servers_and_forgets_killed_on
     servers.add_this(port)
     assert [found.pid for found in servers.all()] == [os.getpid()]
     assert pid != os.getpid()
-    assert status_command([], environ) == 1
+    assert run_command(["status"], environ) == 1
     assert "no server with --metrics-port runs" in capsys.readouterr().err
     assert servers.all() == []
 

@@ -118,6 +118,7 @@ def test_invalid_headers_between_frames_cost_no_frame_wherever_the_stream_is_spl
         assert decode(data, cuts(len(data), dice)) == expected, f"seed {seed}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("before", "message"),
     [

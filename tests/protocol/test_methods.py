@@ -82,6 +82,7 @@ def test_every_method_names_its_types() -> None:
     assert [name for name, method in CLIENT_REQUESTS.items() if not is_named(method.result)] == []
 
 
+@pytest.mark.thorough
 def test_every_type_of_the_table_survives_the_wire() -> None:
     def check(model: type[WireModel | WireDataclass]) -> None:
         for variant in range(VARIANTS):

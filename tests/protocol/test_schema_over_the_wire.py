@@ -46,7 +46,7 @@ async def test_results_with_events_match_the_schema_without_unknown_fields(tmp_p
 
 def test_the_command_prints_the_schema_only() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "jumpseat", "schema"], capture_output=True, timeout=30, check=True, text=True
+        [sys.executable, "-m", "jumpseat", "schema"], capture_output=True, timeout=120, check=True, text=True
     )
     assert (done.stdout, done.stderr) == (encoded().decode(), "")
     assert json.loads(done.stdout) == json.loads(SCHEMA_FILE.read_bytes())

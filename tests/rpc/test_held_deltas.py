@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from jumpseat.rpc.delta_coalescer import HeldDeltas
 from jumpseat_protocol.events import (
     Event,
@@ -52,6 +54,7 @@ def test_the_deltas_of_each_message_become_one_and_nothing_is_lost() -> None:
     assert list(held.take()) == []
 
 
+@pytest.mark.thorough
 def test_many_short_deltas_take_little_more_memory_than_their_text() -> None:
     held = HeldDeltas()
     tracemalloc.start()

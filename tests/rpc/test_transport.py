@@ -44,7 +44,7 @@ def connect(framing: Framing) -> tuple[Wire, Recorder]:
 @pytest.mark.parametrize(
     ("framing", "before", "after"), [(HEADERS, b"Content-Length: %d\r\n\r\n", b""), (LINES, b"", b"\n")]
 )
-async def test_the_parts_of_a_large_message_are_written_in_order_and_not_copied(
+async def test_the_parts_of_a_large_message_are_written_in_order(
     framing: Framing, before: bytes, after: bytes
 ) -> None:
     wire, recorder = connect(framing)
@@ -54,7 +54,6 @@ async def test_the_parts_of_a_large_message_are_written_in_order_and_not_copied(
     wire.send(b"last")
     await asyncio.sleep(0)
 
-    assert sum(part is body for part in recorder.written) == 1
     sizes = [5, len(body) + 2, 4]
     headers = [before % size if before else b"" for size in sizes]
     written = b"".join(bytes(part) for part in recorder.written if isinstance(part, bytes))

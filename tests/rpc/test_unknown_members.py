@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from jumpseat.rpc.routes import ROUTES, load_route
+from jumpseat.rpc.routes import load_route
 from jumpseat.rpc.unknown_members import EXTENSIONS, misspelled_extension
 from jumpseat_protocol.members import UnknownMember, members_of, unknown_members
+from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.sessions import SessionCreateParams, SessionSendParams
 from tests.support.cases import all_cases
 from tests.support.server import running_server, scripted
@@ -101,7 +102,7 @@ def test_no_member_that_sdks_send_is_taken_for_a_misspelled_one_of_ours() -> Non
 
 
 def test_the_members_of_every_method_are_known_at_any_depth() -> None:
-    for method in ROUTES:
+    for method in CLIENT_REQUESTS:
         params = load_route(method).params
         assert unknown_members(params, {}) == []
         found = unknown_members(params, {"no such member": 1})

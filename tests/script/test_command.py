@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.cli.script import main
+from tests.support.commands import run_command
 from tests.support.forked import executable
 from tests.transcripts.play import FOLDER
 
@@ -38,7 +38,7 @@ def test_a_json_lines_script_may_have_the_head_in_its_first_line(
 ) -> None:
     script = tmp_path / "lines.jsonl"
     script.write_text('{"name": "in lines", "within": 5}\n\n{"call": "ping"}\n{"close": true}\n')
-    assert main([str(script), "--json"]) == 0
+    assert run_command(["script", str(script), "--json"]) == 0
     (outcome,) = json.loads(capsys.readouterr().out)
     assert (outcome["name"], outcome["ok"], outcome["steps"]) == ("in lines", True, 2)
 
@@ -58,7 +58,7 @@ def test_an_invalid_file_is_named_with_the_place(
 ) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
-    assert main([str(tmp_path / name)]) == 2
+    assert run_command(["script", str(tmp_path / name)]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -68,23 +68,23 @@ def test_the_server_can_be_replaced_and_its_files_kept(tmp_path: Path, capsys: p
     )
     server = "sh -c 'cat a/b.txt >&2; cat >/dev/null; exit 7'"
     arguments = [str(tmp_path / "close.yaml"), "--server", server, "--keep", str(tmp_path / "kept"), "-v"]
-    assert main(arguments) == 0
+    assert run_command(["script", *arguments]) == 0
     assert "stderr: hello" in capsys.readouterr().out
     assert (tmp_path / "kept" / "a" / "b.txt").read_text() == "hello"
 
 
 def test_a_recorded_conversation_is_played_and_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(FOLDER / "plain.jsonl")]) == 0
+    assert run_command(["script", str(FOLDER / "plain.jsonl")]) == 0
     changed = tmp_path / "changed.jsonl"
     text = (FOLDER / "plain.jsonl").read_text()
     changed.write_text(
         text.replace('"streaming": true', '"streaming": false', 1).replace("user.message", "usr.message")
     )
-    assert main([str(changed)]) == 1
+    assert run_command(["script", str(changed)]) == 1
     assert "usr.message" in capsys.readouterr().out
 
-    assert main([str(changed), "--update"]) == 0
-    assert main([str(changed)]) == 0
+    assert run_command(["script", str(changed), "--update"]) == 0
+    assert run_command(["script", str(changed)]) == 0
 
 
 PLUGIN_TEST = """
@@ -141,7 +141,7 @@ def test_differences_from_a_recording_are_reported_by_message_and_field(
     without = [line for line in recorded if '"type": "assistant.usage"' not in line]
     changed = [line.replace('"turnId": "0"', '"turnId": "7"') if "turn_end" in line else line for line in without]
     (tmp_path / "changed.jsonl").write_text("\n".join(changed))
-    assert main([str(tmp_path / "changed.jsonl"), "-v", "--keep", str(tmp_path / "kept")]) == 1
+    assert run_command(["script", str(tmp_path / "changed.jsonl"), "-v", "--keep", str(tmp_path / "kept")]) == 1
     output = capsys.readouterr().out
     usage, turn_end, *rest = [
         line for line in output.splitlines() if line.startswith(("  + ", "  - ", "  line", "    "))
@@ -160,10 +160,10 @@ def test_a_recording_is_checked_against_the_rules_and_an_exited_server_is_report
     recording = tmp_path / "ping.jsonl"
     recording.write_text('{"->": {"id": 1, "method": "connect"}}\n{"<-": {"id": 1, "result": {}}}\n')
     broken = f"{sys.executable} {Path(__file__).with_name('broken_server.py')}"
-    assert main([str(recording), "--server", f"{broken} none"]) == 0
-    assert main([str(recording), "--server", f"{broken} no_version"]) == 1
+    assert run_command(["script", str(recording), "--server", f"{broken} none"]) == 0
+    assert run_command(["script", str(recording), "--server", f"{broken} no_version"]) == 1
     assert 'message without "jsonrpc": "2.0"' in capsys.readouterr().out
-    assert main([str(recording), "--server", "sh -c 'echo out of luck >&2; exit 1'"]) == 1
+    assert run_command(["script", str(recording), "--server", "sh -c 'echo out of luck >&2; exit 1'"]) == 1
     output = capsys.readouterr().out
     assert "the server sent no response to 1 within 10 s; end of its stderr: out of luck" in output
     assert "received instead: nothing" in output

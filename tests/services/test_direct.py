@@ -229,9 +229,9 @@ async def test_error_statuses_and_broken_responses_are_reported() -> None:
 
 async def test_a_stalled_response_times_out() -> None:
     slow = Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="hang")
-    assert await failure(slow, timeout_s=0.2) == "Fetching URL took longer than 0.2 s."
-    assert await failure(Reply(silent=True, ending="hang"), timeout_s=0.2) == (
-        "Fetching URL took longer than 0.2 s."
+    assert await failure(slow, timeout_s=0.25) == "Fetching URL took longer than 0.25 s."
+    assert await failure(Reply(silent=True, ending="hang"), timeout_s=0.25) == (
+        "Fetching URL took longer than 0.25 s."
     )
 
 

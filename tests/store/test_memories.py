@@ -11,6 +11,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
 from jumpseat.store.user import memories
 from jumpseat.store.user.memories import MemoryStore
+from jumpseat_protocol.sessions import MemoryOptions
 
 
 def there(folder: Path) -> SessionSettings:
@@ -81,5 +82,5 @@ def test_a_failed_write_is_a_store_error(tmp_path: Path) -> None:
         store.store(settings, Memory("one"), "")
     assert store.recall(settings) == []
     assert store.enabled(settings)
-    settings.memory = False
+    settings.set_options(memory=MemoryOptions(enabled=False))
     assert not store.enabled(settings)

@@ -54,7 +54,7 @@ def test_instructions_do_not_come_from_outside_of_the_project(project: Path, nam
 
 
 def test_skills_and_agents_do_not_come_from_outside_of_the_project(project: Path, tmp_path: Path) -> None:
-    settings = SessionSettings(cwd=project, config_discovery=True)
+    settings = SessionSettings.of(project, enable_config_discovery=True)
     plugins: Plugins = PluginFolders()
     for name in (".github/skills/leak/SKILL.md", ".github/agents/leak.md"):
         (project / name).parent.mkdir(parents=True)
@@ -80,7 +80,7 @@ async def test_few_sessions_search_for_agents_at_once(project: Path, tmp_path: P
         return True
 
     library = AgentLibrary(tmp_path / "home", PluginFolders(), is_trusted)
-    settings = SessionSettings(cwd=project, config_discovery=True)
+    settings = SessionSettings.of(project, enable_config_discovery=True)
     async with anyio.create_task_group() as tasks:
         for _ in range(3 * AT_ONCE):
             tasks.start_soon(library.search, settings)

@@ -185,6 +185,7 @@ def test_a_check_that_takes_long_is_repeated_less_often(home: Home) -> None:
     assert listed(index)[0] == ["s1", "elsewhere"]
 
 
+@pytest.mark.thorough
 def test_changes_of_many_processes_in_any_order_are_seen(home: Home) -> None:
     chance = random.Random(7)
     index = home.process(recent=10)

@@ -14,15 +14,18 @@ from anyio.abc import TaskGroup
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.queue_items import Prompt
+from jumpseat.agent.session.session import SessionServices
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.project.instructions import read_instructions
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
 from jumpseat.store.session.workspace import Workspace, workspace_of
 from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata
 from tests.support.sessions import OneModel, RecordingClient, ignore_command
@@ -387,18 +390,19 @@ async def test_remove_deletes_the_session_and_can_be_repeated(store: SessionStor
 
 def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
     model = ScriptedModel(Script.model_validate({"turns": [{"text": "Hi"}], "after_last": "repeat"}))
-    return SessionRegistry(
-        store,
-        OneModel(model),
-        Environment((), dict),
-        tasks,
-        lambda _kind, _id, _metadata, _owner: None,
+    environment = Environment((), dict)
+    services = SessionServices(
+        tasks=tasks,
+        models=OneModel(model),
+        make_tools=lambda session: ToolOrchestrator(session, environment),
+        read_instructions=read_instructions,
+        run_prompt=run_prompt,
+        run_command=ignore_command,
+        retry=RetryPolicy(),
         allow_unasked=False,
         allow_old_clients=False,
-        retry=RetryPolicy(),
-        run_command=ignore_command,
-        secrets=Secrets(),
     )
+    return SessionRegistry(store, environment, services, lambda _kind, _id, _metadata, _owner: None)
 
 
 async def test_a_session_that_was_never_prompted_leaves_nothing_behind(

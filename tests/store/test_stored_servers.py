@@ -70,15 +70,15 @@ def test_unknown_fields_are_not_stored() -> None:
 
 
 def test_an_invalid_stored_server_affects_nothing_else(tmp_path: Path) -> None:
-    settings = SessionSettings(
-        cwd=tmp_path,
-        mcp_servers={"good": McpServerConfig(command="x"), "bad": McpServerConfig(command="y")},
+    settings = SessionSettings.of(
+        tmp_path,
+        mcp_servers={"good": {"command": "x"}, "bad": {"command": "y"}},
         disabled_mcp_servers=["good"],
         plugin_directories=["/plugins"],
     )
     write_options(DiskFiles(tmp_path), settings)
     file = tmp_path / FILE
     file.write_text(file.read_text().replace('"command":"y"', '"command":""'))
-    options = read_options(DiskFiles(tmp_path)).options
+    options, _ = read_options(DiskFiles(tmp_path))
     assert options.mcp_servers == {"good": {"command": "x"}}
     assert (options.disabled_mcp_servers, options.plugin_directories) == (["good"], ["/plugins"])

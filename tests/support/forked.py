@@ -27,7 +27,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 
-from tests.support.toolchains import locked
+from tests.support.locks import locked
 
 HERE: Final = Path(__file__).parent
 
@@ -162,6 +162,11 @@ async def fork(
     )
     await process.wait_until_started()
     return process
+
+
+def preload(program: Program) -> None:
+    """Import a program for :func:`fork`, unless another worker has done it: that takes seconds."""
+    _address(program)
 
 
 @cache

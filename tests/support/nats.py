@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
-import httpx
+import httpx2
 
 from tests.support.tcp_forwarder import Forwarder, forwarder
 from tests.support.toolchains import missing
@@ -158,11 +158,11 @@ class Node:
 
     async def wait_until_ready(self) -> None:
         """Wait until the server is part of its cluster and knows what was stored meanwhile."""
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False) as client:
             with anyio.move_on_after(WAIT_S):
                 while True:
                     assert self.running, f"{self.name} has ended: {self._log()}"
-                    with suppress(httpx.TransportError):
+                    with suppress(httpx2.TransportError):
                         answer = await client.get(f"http://127.0.0.1:{self._monitor_port}/healthz", timeout=5)
                         if answer.status_code == 200:
                             return
@@ -171,7 +171,7 @@ class Node:
 
     async def monitor(self, page: str) -> JsonObject:
         """Return a page of the server about itself, such as ``jsz?streams=1``."""
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False) as client:
             answer = await client.get(f"http://127.0.0.1:{self._monitor_port}/{page}", timeout=5)
         return json.loads(answer.content)
 
@@ -205,7 +205,7 @@ class Nats:
     async def leader(self, stream: str) -> Node | None:
         """Return the server that leads a stream; ``None`` during an election."""
         for node in filter(lambda node: node.running, self.nodes):
-            with suppress(httpx.TransportError, ValueError):
+            with suppress(httpx2.TransportError, ValueError):
                 page = await node.monitor("jsz?accounts=1&streams=1")
                 for account in page.get("account_details", []):
                     for detail in account.get("stream_detail", []):

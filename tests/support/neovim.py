@@ -28,8 +28,9 @@ import msgpack  # pyright: ignore[reportMissingTypeStubs]  # msgpack has none
 import pytest
 
 from tests.support.forked import executable
+from tests.support.locks import locked
 from tests.support.tmux import Tmux
-from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, locked, missing
+from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, missing
 
 PLUGIN: Final = ROOT / "clients" / "neovim"
 OLDEST: Final = (0, 10)

@@ -6,19 +6,14 @@ would otherwise repeat that work, which takes longer than most tests. Tests abou
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pkgutil import walk_packages
-from types import ModuleType
-from typing import cast
 
 from pydantic import BaseModel
 
 
 def import_all() -> None:
     """Import every module of the server and the packages behind them."""
-    # As in `jumpseat.__main__`: httpx without its command-line program.
-    cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     import_module("jumpseat.app")
     # The modules of `mcp` import each other: the import must begin here, as in jumpseat.mcp.loading.
     import_module("jumpseat.mcp.connection")

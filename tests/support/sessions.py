@@ -339,7 +339,7 @@ def make_session(
             handles_permissions=handles_permissions,
             handles_user_input=handles_user_input,
             has_hooks=hooks is not None,
-            has_transforms=settings.system_message.has_transforms(),
+            has_transforms=settings.options.system_message.has_transforms(),
             tools={tool.name: ProvidedTool.of(tool) for tool in tools},
         )
     )

@@ -7,7 +7,6 @@ first use. If that fails, the test is skipped, or fails where ``CI`` is set.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 import pytest
+
+from tests.support.locks import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -199,12 +200,3 @@ def _run_in(folder: Path, *command: str) -> None:
         missing(f"{folder.name} could not be installed: {command[0]} took longer than {INSTALL_LIMIT_S} s")
     if process.returncode != 0:
         missing(f"{folder.name} could not be installed: {' '.join(process.stderr.split())[-400:]}")
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Generator[None]:
-    """Hold a lock file, so that concurrent test runs install a tool once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

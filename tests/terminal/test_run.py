@@ -302,7 +302,7 @@ def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, 
         pipe.open("w"),
     ):
         run.send_signal(number)
-        stdout, stderr = run.communicate(timeout=20)
+        stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, stderr) == (code, "")
     assert (json.loads(stdout)["exitCode"], json.loads(stdout)["sessionId"]) == (code, None)
 

@@ -17,7 +17,7 @@ async def test_a_call_that_the_client_never_answers_fails_at_the_configured_time
     tmp_path: Path,
 ) -> None:
     provider = scripted(calls("look_up", "c1"), {"text": "Then without."})
-    async with running_server(tmp_path, config="[clients]\ntool_timeout_s = 0.2\n") as server:
+    async with running_server(tmp_path, config="[clients]\ntool_timeout_s = 0.25\n") as server:
         wire = server.wire
         session = await wire.create(provider, tools=[TOOL])
         await wire.prompt(session)
@@ -30,7 +30,7 @@ async def test_a_call_that_the_client_never_answers_fails_at_the_configured_time
         answered = await wire.call("session.tools.handlePendingToolCall", late)
     assert (completion["data"]["success"], completion["data"]["error"]) == (
         False,
-        {"message": "The tool `look_up` gave no result within 0.2 s.", "code": "timeout"},
+        {"message": "The tool `look_up` gave no result within 0.25 s.", "code": "timeout"},
     )
     assert message
     assert answered == {"success": False}

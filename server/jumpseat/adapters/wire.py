@@ -13,6 +13,7 @@ import orjson
 from jumpseat.agent.blocks import (
     AssistantBlock,
     Citation,
+    DocumentBlock,
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
@@ -81,9 +82,26 @@ def arguments_text(block: ToolUseBlock) -> str:
     matches. Anything else is wrapped in an object, because servers that parse arguments would refuse the
     conversation from then on.
     """
-    if not block.arguments_json.strip():
-        return "{}"
-    return dump_json({"invalid_json": block.arguments_json}) if block.arguments is None else block.arguments_json
+    valid = block.arguments is not None and block.arguments_json.strip()
+    return block.arguments_json if valid else dump_json(arguments_object(block))
+
+
+def arguments_object(block: ToolUseBlock) -> JsonObject:
+    """Return the arguments of a call for a wire that takes objects only.
+
+    The model should see its own text even if that is not an object.
+    """
+    if block.arguments is not None:
+        return block.arguments
+    return {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
+
+
+def document_text(document: DocumentBlock) -> str | None:
+    """Return a document as text, after its title; ``None`` if it is not text."""
+    if not document.mime_type.startswith("text/"):
+        return None
+    text = decode_text(document.data)
+    return f"{document.title}\n{text}" if document.title else text
 
 
 def dump_json(value: Any) -> str:

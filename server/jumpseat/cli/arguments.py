@@ -11,35 +11,12 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
-from jumpseat.cli.output import USAGE_ERROR, CommandParser
-from jumpseat.options import LOG_LEVELS, Options, Replay, TcpOptions, options_of_environ, split_environ
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat.cli.commands import COMMANDS
+from jumpseat.cli.output import USAGE_ERROR, CommandParser, port_number
+from jumpseat.options import LOG_LEVELS, Options, Replay, TcpOptions, split_environ
 from jumpseat_protocol.version import __version__
-
-CommandName: TypeAlias = Literal["adapters", "models", "check", "tools", "hooks"]
-
-COMMANDS: Final[Mapping[CommandName, str]] = {
-    "adapters": "List the adapters, their sources, and whether their keys are set.",
-    "models": "List the available models with their known properties.",
-    "tools": "List the tools that are declared in files, and the problems of invalid ones.",
-    "hooks": "List the commands that run at hooks, and the problems of invalid files.",
-    "check": "Send one small request to a model of an adapter, and diagnose a failure.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command for people (not for SDKs), with its arguments."""
-
-    name: CommandName
-    options: Options
-    adapter: str | None = None
-    model: str | None = None
-    json: bool = False
-    timeout_s: float = 60.0
-
 
 _NO_MODE: Final = """\
 error: no mode was chosen
@@ -53,28 +30,6 @@ error: no mode was chosen
 'jumpseat --help' lists all options and commands."""
 
 
-_COMMANDS: Final = """\
-commands ('jumpseat COMMAND --help' describes each):
-  chat            chat with an agent in this terminal; 'jumpseat' alone does the same
-  run PROMPT      run one prompt, for scripts and pipes
-  web             open the page for sessions in the browser
-  acp             serve an editor: the same as 'jumpseat --acp'
-  adapters        list the adapters
-  models          list the models
-  check ADAPTER   test an adapter
-  tools           list the declared tools
-  hooks           list the commands that run at hooks
-  mcp             list MCP servers and log in to them
-  token           make and revoke connection tokens
-  sessions        list, show, export and delete stored sessions
-  status          print the health of running servers
-  cluster status  list the replicas of a cluster
-  store copy      copy sessions between files and a cluster
-  script FILE     play a script against a server
-  schema          print the protocol as JSON Schema
-"""
-
-
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     """Parse the arguments of a server; on an error, print one line to stderr and exit with code 2.
 
@@ -85,7 +40,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         prog="jumpseat",
         allow_abbrev=False,
         description="Agent server of the Copilot SDK protocol and of the Agent Client Protocol.",
-        epilog=_COMMANDS,
+        epilog=_list_commands(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
@@ -93,11 +48,11 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
-    parser.add_argument("--port", type=_port, help="listen on this TCP port; 0: any free port")
+    parser.add_argument("--port", type=port_number, help="listen on this TCP port; 0: any free port")
     parser.add_argument("--host", metavar="ADDR", help="listen on this address; default: loopback")
     parser.add_argument(
         "--ws-port",
-        type=_port,
+        type=port_number,
         metavar="PORT",
         help="serve WebSocket clients and the page for browsers on this port; 0: any free port",
     )
@@ -124,7 +79,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--log-dir", metavar="DIR", help="also write the log to a file in this folder")
     parser.add_argument(
         "--metrics-port",
-        type=_port,
+        type=port_number,
         metavar="PORT",
         help="serve health and metrics over HTTP on this loopback port",
     )
@@ -160,9 +115,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--no-auto-login", action="store_true", help="do not get a GitHub token from gh")
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
     # `jumpseat acp` is the form for people and for settings of editors.
-    known, unknown = parser.parse_known_args(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)
-    if unknown:
-        parser.error(f"unknown option {unknown[0]!r}")
+    known = parser.parse_options(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)
     if known.acp and (known.port is not None or known.ws_port is not None):
         parser.error("--acp uses stdin and stdout: --port is for the Copilot SDK protocol")
     if known.acp and known.protocol is not None:
@@ -193,52 +146,11 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     return options
 
 
-def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | None:
-    """Parse the arguments of a command for people; return ``None`` if they are those of a server.
-
-    On an error, print one line to stderr and exit with code 2.
-    """
-    name: CommandName | None = next((command for command in COMMANDS if argv and command == argv[0]), None)
-    if name is None:
-        return None
-    parser = CommandParser(prog=f"jumpseat {name}", allow_abbrev=False, description=COMMANDS[name])
-    if name == "models":
-        parser.add_argument("adapter", nargs="?", help="list only the models of this adapter")
-    if name == "check":
-        parser.add_argument("adapter", help="name of the adapter, as in 'jumpseat adapters'")
-        parser.add_argument(
-            "model", nargs="?", help="default: the first model that the adapter declares or its provider lists"
-        )
-        parser.add_argument(
-            "--timeout", type=_seconds, default=60.0, metavar="S", help="time-out in seconds; default: 60"
-        )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    known = parser.parse_args(argv[1:])
-    options = options_of_environ(environ)
-    return Command(
-        name,
-        options,
-        adapter=getattr(known, "adapter", None),
-        model=getattr(known, "model", None),
-        json=getattr(known, "json", False),
-        timeout_s=getattr(known, "timeout", 60.0),
-    )
-
-
-def wants_schema(argv: Sequence[str]) -> bool:
-    """Return whether the arguments are those of ``jumpseat schema``, which prints the protocol.
-
-    On an error, print one line to stderr and exit with code 2.
-    """
-    if not argv or argv[0] != "schema":
-        return False
-    parser = CommandParser(
-        prog="jumpseat schema", allow_abbrev=False, description="Print the protocol as JSON Schema (2020-12)."
-    )
-    _, unknown = parser.parse_known_args(argv[1:])
-    if unknown:
-        parser.error(f"unknown option {unknown[0]!r}")
-    return True
+def _list_commands() -> str:
+    rows = [(f"{name} {info.arguments}".rstrip(), info.help) for name, info in COMMANDS.items()]
+    width = max(len(usage) for usage, _ in rows)
+    lines = "\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows)
+    return f"commands ('jumpseat COMMAND --help' describes each):\n{lines}\n"
 
 
 def _tcp_options(parser: CommandParser, known: Any, token: str | None) -> TcpOptions:
@@ -303,23 +215,7 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
     )
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, at most 86400, got {text!r}")
-    return seconds
-
-
 def _origin(text: str) -> str:
     if not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", text):
         raise argparse.ArgumentTypeError(f"expected an origin such as https://agents.example.org, got {text!r}")
     return text
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
-    return int(text)

@@ -1,78 +1,48 @@
-"""``jumpseat cluster status`` and ``jumpseat store copy``: the commands for the people who run a cluster."""
+"""``jumpseat cluster status``: list the replicas of a cluster."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
-from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
-from jumpseat.config import home_folder, load_config
-from jumpseat.errors import ConfigError, JumpseatError
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import FAILED, CommandParser, print_json, print_table, print_text
+from jumpseat.config import load_config
+from jumpseat.errors import ConfigError
 
 if TYPE_CHECKING:
     from jumpseat.cluster.nats.settings import ClusterSettings
 
 _COLUMNS: Final = (
-    *(
-        "host",
-        "version",
-        "relay",
-        "nats",
-        "owned",
-        "clients",
-        "relayedClients",
-        "relayed",
-        "takeovers",
-        "appendMs",
-        "beatAgeS",
-    ),
+    *("host", "version", "relay", "nats", "owned", "clients", "relayedClients", "relayed", "takeovers", "appendMs"),
+    "beatAgeS",
 )
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command in ``argv``, which begins with ``cluster`` or ``store``; return the exit code."""
-    args = _parse(argv)
-    given = {name: value for name, value in environ.items() if value}
-    home = home_folder(given)
-    try:
-        settings = _settings(home, given)
-        if args.command == "status":
-            return anyio.run(_status, settings, args.json)
-        return anyio.run(_copy, settings, home, args)
-    except* JumpseatError as group:
-        for error in group.exceptions:
-            print_error(str(error))
-    return FAILED
+DESCRIPTION: Final = "Look at the replicas of a cluster."
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(prog="jumpseat", allow_abbrev=False)
-    groups = parser.add_subparsers(dest="group", required=True, metavar="cluster | store")
-    cluster = groups.add_parser("cluster", help="look at the replicas", allow_abbrev=False)
-    commands = cluster.add_subparsers(dest="command", required=True, metavar="status")
-    status = commands.add_parser("status", help="list the replicas and what is stored", allow_abbrev=False)
-    status.add_argument("--json", action="store_true", help="print JSON")
-    store = groups.add_parser("store", help="move sessions", allow_abbrev=False)
-    commands = store.add_subparsers(dest="command", required=True, metavar="copy")
-    copy = commands.add_parser(
-        "copy",
-        help="copy sessions from files to the cluster, or back",
-        description="Copy sessions that nobody has open. The originals stay; sessions that exist are left out.",
-        allow_abbrev=False,
-    )
-    copy.add_argument("--to", choices=("cluster", "files"), required=True, help="where the copies go")
-    copy.add_argument("--session", action="append", default=[], metavar="ID", help="only this one; can be repeated")
-    return parser.parse_args(argv)
+def add_arguments(parser: CommandParser) -> None:
+    commands = parser.add_subparsers(dest="command", required=True, metavar="status")
+    commands.add_parser("status", help="list the replicas and what is stored", allow_abbrev=False).add_json()
 
 
-def _settings(home: Path, environ: Mapping[str, str]) -> ClusterSettings:
-    config = load_config(home).store
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    return anyio.run(_status, load_cluster_settings(ctx), args.json)
+
+
+def load_cluster_settings(ctx: CommandContext) -> ClusterSettings:
+    """Return the settings of ``[store]``.
+
+    Raises:
+        ConfigError: there are none, or the package for NATS is not installed.
+    """
+    config = load_config(ctx.home).store
     if config.url is None:
-        raise ConfigError(f"{home / 'config.toml'}: there is no [store] url")
+        raise ConfigError(f"{ctx.home / 'config.toml'}: there is no [store] url")
     try:
         from jumpseat.cluster.nats import jetstream
     except ImportError:
@@ -80,7 +50,7 @@ def _settings(home: Path, environ: Mapping[str, str]) -> ClusterSettings:
     del jetstream
     from jumpseat.cluster.nats.settings import cluster_settings
 
-    return cluster_settings(config, environ)
+    return cluster_settings(config, ctx.environ)
 
 
 async def _status(settings: ClusterSettings, as_json: bool) -> int:
@@ -118,16 +88,3 @@ def _cell(value: object) -> str:
         # The oldest and the newest version.
         return "-".join(map(str, dict.fromkeys(cast("list[int]", value))))
     return "-" if value is None else str(value)
-
-
-async def _copy(settings: ClusterSettings, home: Path, args: argparse.Namespace) -> int:
-    from jumpseat.cluster.admin import copy_to_cluster, copy_to_files
-
-    copy = copy_to_cluster if args.to == "cluster" else copy_to_files
-    failed = copied = 0
-    async for session_id, outcome, reason in copy(settings, home, frozenset(args.session)):
-        print_text(f"{session_id}: {outcome}{': ' if reason else ''}{reason}")
-        copied += outcome == "copied"
-        failed += outcome in ("failed", "open")
-    print_text(f"{copied} copied")
-    return FAILED if failed else 0

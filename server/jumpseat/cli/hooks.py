@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Final
 
+from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli.output import print_json, print_table, print_text
-from jumpseat.config import Config
-from jumpseat.options import Options
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import CommandParser, print_json, print_table, print_text
+from jumpseat.config import load_config
 from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 from jumpseat.store.plugins.marketplaces import Marketplaces
 from jumpseat.store.plugins.plugin_folders import PluginFolders
@@ -19,16 +21,23 @@ from jumpseat_protocol.safe import one_line
 VALID: Final = 0
 INVALID: Final = 3
 
+DESCRIPTION: Final = "List the commands that run at hooks, and the problems of invalid files."
 
-def show_hooks(home: Path, config: Config, options: Options, *, as_json: bool) -> int:
-    """Print the hooks of sessions in the current folder; return the exit code."""
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_json()
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    home = ctx.home
+    config = load_config(home, environment_providers())
     # Nothing is installed here, so git needs no environment.
     installed = InstalledPlugins(home, Marketplaces(home, dict), dict)
-    plugins = PluginFolders([Path(folder).absolute() for folder in options.plugin_dirs], installed)
+    plugins = PluginFolders([Path(folder).absolute() for folder in ctx.options.plugin_dirs], installed)
     library = HookFiles(home, plugins, TrustedFolders(home, config.trusted_folders).is_trusted)
     problems: list[str] = []
-    groups = list(library.groups(SessionSettings(cwd=Path.cwd(), file_hooks=True), problems))
-    if as_json:
+    groups = list(library.groups(SessionSettings.of(Path.cwd(), enable_file_hooks=True), problems))
+    if args.json:
         hooks = [
             {
                 "hook": command.hook_type,

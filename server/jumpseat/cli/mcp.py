@@ -5,6 +5,7 @@ A server that only a session has is named by its URL. Tokens are never shown.
 
 from __future__ import annotations
 
+import argparse
 import logging
 import sys
 import webbrowser
@@ -16,17 +17,10 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from jumpseat.cli.output import (
-    FAILED,
-    USAGE_ERROR,
-    CommandParser,
-    print_error,
-    print_json,
-    print_table,
-    print_text,
-)
-from jumpseat.config import Config, home_folder, load_config
-from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.config import Config, load_config
+from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config
 from jumpseat.mcp.tokens import Login, parse_login
 from jumpseat.store.user.mcp_config import McpConfigFile
@@ -38,42 +32,12 @@ from jumpseat_protocol.safe import one_line
 INVALID: Final = 3
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command in ``argv``; return the exit code."""
-    args = _parse(argv)
-    environ = {name: value for name, value in environ.items() if value}
-    home = home_folder(environ)
-    tokens = McpTokenFile(home)
-    # The mcp package logs tracebacks of failures that are reported here.
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    try:
-        servers = _servers(load_config(home), home)
-        if args.command == "list":
-            return _list(servers, tokens, environ, as_json=args.json)
-        url, config = _find_url(args.server, servers, environ)
-        if args.command == "logout":
-            removed = tokens.remove(url)
-            print_text(f"Logged out of {args.server}." if removed else f"There was no login to {args.server}.")
-            return 0
-        return anyio.run(_login, args, url, config, tokens, environ)
-    except InvalidRequestError as error:
-        print_error(str(error))
-        return USAGE_ERROR
-    except JumpseatError as error:
-        print_error(str(error))
-        return FAILED
-    except KeyboardInterrupt:
-        print_error("the login was cancelled")
-        return FAILED
+DESCRIPTION: Final = "Servers of the Model Context Protocol."
 
 
-def _parse(argv: Sequence[str]) -> Any:
-    parser = CommandParser(
-        prog="jumpseat mcp", allow_abbrev=False, description="Servers of the Model Context Protocol."
-    )
+def add_arguments(parser: CommandParser) -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="list the servers that are configured in files", allow_abbrev=False)
-    listing.add_argument("--json", action="store_true", help="print JSON")
+    commands.add_parser("list", help="list the servers that are configured in files", allow_abbrev=False).add_json()
     login = commands.add_parser("login", help="log in to a server, in a browser", allow_abbrev=False)
     login.add_argument("server", metavar="SERVER", help="name or URL of the server")
     login.add_argument("--no-browser", action="store_true", help="only print the address to open")
@@ -83,7 +47,22 @@ def _parse(argv: Sequence[str]) -> Any:
     )
     logout = commands.add_parser("logout", help="remove a stored login", allow_abbrev=False)
     logout.add_argument("server", metavar="SERVER", help="name or URL of the server")
-    return parser.parse_args(argv)
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    home, environ = ctx.home, ctx.environ
+    tokens = McpTokenFile(home)
+    # The mcp package logs tracebacks of failures that are reported here.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    servers = _servers(load_config(home), home)
+    if args.command == "list":
+        return _list(servers, tokens, environ, as_json=args.json)
+    url, config = _find_url(args.server, servers, environ)
+    if args.command == "logout":
+        removed = tokens.remove(url)
+        print_text(f"Logged out of {args.server}." if removed else f"There was no login to {args.server}.")
+        return 0
+    return anyio.run(_login, ctx, args, url, config, tokens)
 
 
 def _servers(config: Config, home: Path) -> dict[str, ServerEntry]:
@@ -194,19 +173,19 @@ def _public_url(url: str) -> str:
 
 
 async def _login(
-    args: Any, url: str, config: McpServerConfig | None, tokens: McpTokenFile, environ: Mapping[str, str]
+    ctx: CommandContext, args: argparse.Namespace, url: str, config: McpServerConfig | None, tokens: McpTokenFile
 ) -> int:
     from jumpseat.mcp.login import log_in
 
     secret: str | None = None
     if args.client_secret_env:
-        secret = environ.get(args.client_secret_env)
+        secret = ctx.environ.get(args.client_secret_env)
         if secret is None:
             raise InvalidRequestError(f"the environment variable {args.client_secret_env} is not set")
 
     async def show(address: str) -> None:
         print_text(f"Open this address in a browser to log in to {args.server}:\n\n{address}\n")
-        if not args.no_browser and _has_display(environ):
+        if not args.no_browser and _has_display(ctx.environ):
             await anyio.to_thread.run_sync(webbrowser.open, address, abandon_on_cancel=True)
 
     client_id = args.client_id or (config.oauth_client_id if config else None)

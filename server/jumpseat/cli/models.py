@@ -1,171 +1,97 @@
-"""The commands ``adapters``, ``models``, ``check``, ``tools`` and ``hooks``: list things, and test a model.
+"""``jumpseat models``: list the available models with their known properties.
 
-They serve nothing. Results go to stdout, as text or with ``--json`` as JSON; errors go to stderr. A key is never
-shown, only whether it is set.
+The commands ``adapters`` and ``check`` share the models of the configuration.
 """
 
 from __future__ import annotations
 
+import argparse
 import logging
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 
-from jumpseat.adapters.models.diagnosis import (
-    NOT_CONFIGURED,
-    UNREACHABLE,
-    WORKS,
-    Diagnosis,
-    Facts,
-    diagnose,
-    list_problems,
-)
-from jumpseat.adapters.models.explanations import ADAPTER_PROXY, Explanations, is_malformed, proxies_in
-from jumpseat.adapters.models.known_adapters import (
-    COPILOT,
-    KnownAdapter,
-    known_adapters,
-    place_of,
-)
+from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, WORKS, Diagnosis, Facts, diagnose
+from jumpseat.adapters.models.explanations import Explanations
+from jumpseat.adapters.models.known_adapters import COPILOT
 from jumpseat.adapters.models.resolver import Models
-from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, environment_providers
-from jumpseat.agent.blocks import TextBlock, UserMessage
-from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
-from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli.arguments import Command
-from jumpseat.cli.output import print_error, print_json, print_table, print_text
-from jumpseat.config import Config, home_folder, load_config
-from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
+from jumpseat.agent.model import ModelInfo
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.config import Config, load_config
+from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderRequestError
 from jumpseat.store.user.accounts import Accounts
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from jumpseat.adapters.declared.rehearsal import Rehearsal
-
-ANSWER_TOKENS: Final = 256
-"""The output limit of the test request: enough for a model that always reasons first."""
+DESCRIPTION: Final = "List the available models with their known properties."
 
 
-def run(command: Command) -> int:
-    """Run ``command`` and return the exit code."""
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("adapter", nargs="?", help="list only the models of this adapter")
+    parser.add_json()
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    return with_models(ctx, partial(_show_models, ctx, args))
+
+
+def with_models(ctx: CommandContext, command: Callable[[Models, Config], Awaitable[int]]) -> int:
+    """Run a command on the models of the configuration; a failure gets the exit code of its diagnosis."""
     try:
-        home = home_folder(command.options.environ)
-        config = load_config(home, environment_providers())
-        models = Models(config, command.options, home, config_file=home / "config.toml", logins=Accounts(home))
-        match command.name:
-            case "adapters":
-                return _show_adapters(command, known_adapters(models.adapters, config, command.options.environ))
-            case "models":
-                return anyio.run(_show_models, command, models)
-            case "check":
-                return anyio.run(_check, command, models, config)
-            case "tools":
-                from jumpseat.cli.tools import show_tools
-
-                return anyio.run(partial(show_tools, home, config, as_json=command.json))
-            case "hooks":
-                from jumpseat.cli.hooks import show_hooks
-
-                return show_hooks(home, config, command.options, as_json=command.json)
+        config = load_config(ctx.home, environment_providers())
+        home = ctx.home
+        models = Models(config, ctx.options, home, config_file=home / "config.toml", logins=Accounts(home))
+        return anyio.run(_run_and_close, command, models, config)
     except JumpseatError as error:
-        return _report(error)
+        print_error(str(error))
+        return diagnose(error, Facts("", "", "")).exit_code if isinstance(error, ProviderError) else NOT_CONFIGURED
 
 
-# --- adapters -----------------------------------------------------------------------------------------------------
+async def _run_and_close(
+    command: Callable[[Models, Config], Awaitable[int]], models: Models, config: Config
+) -> int:
+    try:
+        return await command(models, config)
+    finally:
+        await models.connections.close()
 
 
-def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
-    code = NOT_CONFIGURED if any(adapter.problem for adapter in found) else WORKS
-    if command.json:
-        print_json(
-            [
-                {
-                    "name": adapter.name,
-                    "origin": adapter.origin,
-                    "type": adapter.type,
-                    "address": adapter.address,
-                    "keyEnv": adapter.key_env,
-                    "hasKey": adapter.has_key,
-                    "usable": adapter.usable,
-                    "models": adapter.models,
-                    **({"problem": adapter.problem} if adapter.problem else {}),
-                }
-                for adapter in found
-            ]
-        )
-        return code
-    rows = [("NAME", "FROM", "TYPE", "KEY", "MODELS", "ADDRESS")]
-    rows += [
-        (
-            adapter.name,
-            adapter.origin,
-            adapter.type,
-            _key_state(adapter),
-            str(adapter.models or "-"),
-            adapter.address or "-",
-        )
-        for adapter in found
-        if adapter.problem is None
-    ]
-    print_table(rows)
-    for adapter in found:
-        if adapter.problem is not None:
-            print_text(f"{adapter.name} cannot be used: {adapter.problem}")
-    if not any(adapter.usable for adapter in found):
-        print_text("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
-    return code
-
-
-def _key_state(adapter: KnownAdapter) -> str:
-    if adapter.key_env is None:
-        return "none named"
-    return f"{adapter.key_env}: {'set' if adapter.has_key else 'not set'}"
-
-
-# --- models -------------------------------------------------------------------------------------------------------
-
-
-async def _show_models(command: Command, models: Models) -> int:
+async def _show_models(ctx: CommandContext, args: argparse.Namespace, models: Models, config: Config) -> int:
     """Print the models of an adapter, or of all; the exit code is that of the first failure to list them."""
+    del config
     configured = list(models.adapters.with_models())
     # Failures are reported below, with what to check.
     logging.getLogger("jumpseat.adapters.models").addHandler(logging.NullHandler())
     asked: list[str] = []
-    try:
-        if command.adapter is None:
-            found = await models.catalogue.list()
-            asked = configured
-        elif command.adapter in configured:
-            found = await models.catalogue.of_adapter(command.adapter)
-            asked = [command.adapter]
-        elif command.adapter == COPILOT:
-            found = await _of_copilot(models)
-        else:
-            raise _not_configured(command.adapter, command.options.environ)
-    finally:
-        await models.connections.close()
-    if command.json:
+    if args.adapter is None:
+        found = await models.catalogue.list()
+        asked = configured
+    elif args.adapter in configured:
+        found = await models.catalogue.of_adapter(args.adapter)
+        asked = [args.adapter]
+    elif args.adapter == COPILOT:
+        found = await models_of_copilot(models)
+    else:
+        raise not_configured(args.adapter)
+    if args.json:
         print_json([_as_json(model) for model in found])
     elif found:
         rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
         print_table(rows + [_row(model) for model in found])
-    failures = [(name, problem) for name in asked if (problem := _list_problem(models, name, command)) is not None]
+    problems = {name: _list_problem(models, name, ctx.environ) for name in asked}
+    failures = [(name, problem) for name, problem in problems.items() if problem is not None]
     for name, problem in failures:
         print_error(f"no list of models from {name}: {problem.text}")
     failed = {name for name, _ in failures}
     for name in asked:
-        if name not in failed and not command.json and not any(model.id.startswith(f"{name}/") for model in found):
+        if name not in failed and not args.json and not any(model.id.startswith(f"{name}/") for model in found):
             print_text(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
     return failures[0][1].exit_code if failures else WORKS
 
 
-def _list_problem(models: Models, name: str, command: Command) -> Diagnosis | None:
+def _list_problem(models: Models, name: str, environ: Mapping[str, str]) -> Diagnosis | None:
     """Return why an adapter's provider has not listed its models, or ``None`` if it has, or need not."""
     try:
         models.adapters.declaration_of(name)
@@ -176,11 +102,11 @@ def _list_problem(models: Models, name: str, command: Command) -> Diagnosis | No
         # Not every server lists its models.
         return None
     if isinstance(failure, ProviderError):
-        return Explanations(models.adapters, command.options.environ).diagnose_adapter(name, "", failure)
+        return Explanations(models.adapters, environ).diagnose_adapter(name, "", failure)
     return None if failure is None else Diagnosis(NOT_CONFIGURED, str(failure))
 
 
-async def _of_copilot(models: Models) -> list[ModelInfo]:
+async def models_of_copilot(models: Models) -> list[ModelInfo]:
     login = await models.copilot.own_login()
     if login is None:
         raise ConfigError(f"there is no GitHub token: set one of {', '.join(PROVIDERS[COPILOT].key_variables)}")
@@ -226,187 +152,7 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-# --- check --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Check:
-    """The findings of a check, which may have ended early."""
-
-    facts: Facts
-    answer: str | None = None
-    rehearsal: Rehearsal | None = None
-
-
-async def _check(command: Command, models: Models, config: Config) -> int:
-    """Try the functions of the adapter, send one small request, and print a paragraph with the result."""
-    assert command.adapter is not None
-    found = _Check(Facts(command.adapter, command.model or "", command.adapter))
-    try:
-        diagnosis = await _diagnose(command, models, config, found)
-    except JumpseatError as error:
-        diagnosis = diagnose(error, found.facts)
-    finally:
-        await models.connections.close()
-    facts, rehearsal = found.facts, found.rehearsal
-    if command.json:
-        result = {
-            "adapter": facts.adapter,
-            "model": facts.model or None,
-            "address": facts.address if facts.address != facts.adapter else None,
-            "works": diagnosis.exit_code == WORKS,
-            "answer": found.answer,
-            "problems": [asdict(problem) for problem in rehearsal.problems] or None if rehearsal else None,
-            "warning": rehearsal.warning or None if rehearsal else None,
-            "explanation": diagnosis.text,
-            "exitCode": diagnosis.exit_code,
-        }
-        print_json({key: value for key, value in result.items() if value is not None})
-        return diagnosis.exit_code
-    if diagnosis.exit_code == WORKS:
-        print_text(f"{_model_name(facts)} works: asked for one word, the model answered {found.answer!r}.")
-    else:
-        print_text(f"{_model_name(facts)} does not work. {diagnosis.text}")
-    if rehearsal is not None and not rehearsal.problems:
-        # An answer of the provider has tried all that the invented ones could not.
-        for text in ("" if diagnosis.exit_code == WORKS else rehearsal.untried, rehearsal.warning):
-            if text:
-                print_text(text)
-    return diagnosis.exit_code
-
-
-async def _diagnose(command: Command, models: Models, config: Config, found: _Check) -> Diagnosis:
-    """Try the functions of the adapter, then the provider, and note in ``found`` what is known so far.
-
-    Raises:
-        JumpseatError: the adapter cannot be called.
-    """
-    assert command.adapter is not None
-    name, environ = command.adapter, command.options.environ
-    resolved = await _to_check(models, name, command.model, environ)
-    found.facts = replace(found.facts, model=resolved.wire_name)
-    found.rehearsal = await _rehearse(resolved)
-    if found.rehearsal is not None and found.rehearsal.problems:
-        return list_problems(problem.text for problem in found.rehearsal.problems)
-    found.facts = await _facts(name, resolved, known_adapters(models.adapters, config, environ), environ)
-    with anyio.move_on_after(command.timeout_s) as limit:
-        if not resolved.wire_name:
-            resolved = await _first_listed(models, name)
-            found.facts = replace(found.facts, model=resolved.wire_name)
-        found.answer = await _ask(resolved)
-    if limit.cancelled_caught:
-        return Diagnosis(
-            UNREACHABLE,
-            f"{found.facts.address} sent no complete response within {command.timeout_s:g} seconds. If the "
-            "provider is slow, try a longer --timeout; or a firewall may drop the requests.",
-        )
-    return Diagnosis(WORKS, f"Asked for one word, the model answered {found.answer!r}.")
-
-
-async def _rehearse(resolved: ResolvedModel) -> Rehearsal | None:
-    """Try the functions of a declared adapter; ``None`` for other adapters."""
-    from jumpseat.adapters.declared.pipeline import DeclaredCaller
-    from jumpseat.adapters.transport.http import HttpModel
-
-    model = resolved.model
-    if not isinstance(model, HttpModel) or not isinstance(model.caller, DeclaredCaller):
-        return None
-    from jumpseat.adapters.declared.rehearsal import rehearse
-
-    return await rehearse(model.caller, resolved.wire_name or "m", vision=resolved.info.vision is True)
-
-
-def _model_name(facts: Facts) -> str:
-    return f"{facts.adapter}/{facts.model}" if facts.model else facts.adapter
-
-
-async def _to_check(models: Models, name: str, model: str | None, environ: Mapping[str, str]) -> ResolvedModel:
-    """Return the model to test; it has no name if the model must be chosen from the provider's list."""
-    settings = SessionSettings(cwd=Path.cwd())
-    configured = models.adapters.with_models()
-    if name in configured:
-        adapter, declared = configured[name]
-        if model is None and declared:
-            model = declared[0].id
-        if model is None:
-            model = next((offer.id for offer in (await models.adapters.list_offers(name, adapter)).offers), None)
-        if model is None and (adapter.type or name) == SCRIPTED:
-            model = SCRIPTED
-        if model is None:
-            return await models.of_adapter(name, "", settings)
-        model = f"{name}/{model}"
-    elif name == COPILOT:
-        if model is None:
-            model = next((model.id for model in await _of_copilot(models) if model.enabled), None)
-    else:
-        raise _not_configured(name, environ)
-    return await models.resolve(replace(settings, model=model))
-
-
-async def _first_listed(models: Models, name: str) -> ResolvedModel:
-    """Return the first model in the provider's list, preferring models with a known context window.
-
-    Raises:
-        ConfigError: the list is empty, or there is none.
-        ProviderError: the provider was not reached, or rejected the key.
-    """
-    problem = f"adapter {name!r} declares no models: name one, as in jumpseat check {name} MODEL"
-    try:
-        found = await models.catalogue.fetch_list(name)
-    except (ProviderRequestError, ProviderProtocolError) as error:
-        # Not every server lists its models.
-        raise ConfigError(f"{problem}, because its provider does not list them ({error})") from None
-    if not found:
-        raise ConfigError(problem)
-    chosen = next((model for model in found if model.context_window is not None), found[0])
-    return await models.resolve(SessionSettings(cwd=Path.cwd(), model=chosen.id))
-
-
-async def _ask(resolved: ResolvedModel) -> str:
-    """Send a short request and return the model's answer as one line of at most 80 characters."""
-    request = ModelRequest(
-        resolved.wire_name,
-        "Answer in one word.",
-        [UserMessage([TextBlock("Say: ready")])],
-        max_output_tokens=ANSWER_TOKENS,
-    )
-    async with resolved.model.stream(request) as events:
-        async for event in events:
-            if isinstance(event, Completed):
-                message = " ".join(block.text for block in event.message.blocks if isinstance(block, TextBlock))
-                return " ".join(message.split())[:80]
-    raise AssertionError("a model stream must end in Completed or raise")
-
-
-async def _facts(
-    name: str, resolved: ResolvedModel, known: list[KnownAdapter], environ: Mapping[str, str]
-) -> Facts:
-    from jumpseat.adapters.transport.http import HttpModel
-
-    model = resolved.model
-    key, address = None, name
-    proxies = proxies_in(environ)
-    if isinstance(model, HttpModel):
-        endpoint, network = await model.caller.resolve_endpoint()
-        if network is not None and network.proxy:
-            proxies = (ADAPTER_PROXY,)
-        key = endpoint.api_key or endpoint.bearer_token
-        address = place_of(endpoint.base_url) or name
-    return Facts(
-        adapter=name,
-        model=resolved.wire_name,
-        address=address,
-        key_env=next((adapter.key_env for adapter in known if adapter.name == name), None),
-        has_key=bool(key),
-        malformed_key=key is not None and is_malformed(key),
-        proxy_envs=proxies,
-    )
-
-
-# --- shared -------------------------------------------------------------------------------------------------------
-
-
-def _not_configured(name: str, environ: Mapping[str, str]) -> ConfigError:
+def not_configured(name: str) -> ConfigError:
     if name not in PROVIDERS:
         return ConfigError(f"unknown adapter {name!r}: run jumpseat adapters for a list")
     provider = PROVIDERS[name]
@@ -414,10 +160,3 @@ def _not_configured(name: str, environ: Mapping[str, str]) -> ConfigError:
         variables = f"{provider.key_variable} or {provider.environment.base_url}"
         return ConfigError(f"adapter {name!r} is not configured: set {variables}, or add it to config.toml")
     return ConfigError(f"adapter {name!r} is not configured: add it to config.toml")
-
-
-def _report(error: JumpseatError) -> int:
-    print_error(str(error))
-    if isinstance(error, ProviderError):
-        return diagnose(error, Facts("", "", "")).exit_code
-    return NOT_CONFIGURED

@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 
 FAILED: Final = 1
 USAGE_ERROR: Final = 2
+NOT_CONFIGURED: Final = 3
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -18,6 +19,23 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print_error(message)
         sys.exit(USAGE_ERROR)
+
+    def parse_options(self, argv: Sequence[str]) -> argparse.Namespace:
+        """Parse the arguments; name the first one that is unknown."""
+        known, unknown = self.parse_known_args(argv)
+        if unknown:
+            self.error(f"unknown option {unknown[0]!r}")
+        return known
+
+    def add_json(self) -> None:
+        self.add_argument("--json", action="store_true", help="print JSON")
+
+
+def port_number(text: str) -> int:
+    """Parse the number of a TCP port, as the type of an argument."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
+    return int(text)
 
 
 def print_text(text: str) -> None:

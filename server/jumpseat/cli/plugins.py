@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
 
-from jumpseat.cli.output import (
-    FAILED,
-    USAGE_ERROR,
-    CommandParser,
-    print_error,
-    print_json,
-    print_table,
-    print_text,
-)
-from jumpseat.config import home_folder
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.plugin_programs import programs_of
 from jumpseat.store.plugins.installed_plugins import InstalledPlugin, InstalledPlugins, update_each
@@ -31,29 +23,10 @@ from jumpseat_protocol.safe import one_line
 NOT_AGREED: Final = 3
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command in ``argv``; return the exit code."""
-    args = _parse(argv)
-    home = home_folder(environ)
-    # git gets the user's environment without the credentials of model providers.
-    variables = ChildEnvironment(environ).variables
-    marketplaces = Marketplaces(home, variables)
-    installed = InstalledPlugins(home, marketplaces, variables)
-    try:
-        return anyio.run(_run, args, installed, marketplaces)
-    except InvalidRequestError as error:
-        print_error(one_line(str(error)))
-        return USAGE_ERROR
-    except JumpseatError as error:
-        print_error(one_line(str(error)))
-        return FAILED
-    except KeyboardInterrupt:
-        print_error("the command was cancelled")
-        return FAILED
+DESCRIPTION: Final = "Plugins of all sessions."
 
 
-def _parse(argv: Sequence[str]) -> Any:
-    parser = CommandParser(prog="jumpseat plugins", allow_abbrev=False, description="Plugins of all sessions.")
+def add_arguments(parser: CommandParser) -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, text: str, argument: str | None = None, **options: Any) -> CommandParser:
@@ -62,7 +35,7 @@ def _parse(argv: Sequence[str]) -> Any:
             command.add_argument("name", metavar=argument, **options)
         return command
 
-    add("list", "list the installed plugins").add_argument("--json", action="store_true", help="print JSON")
+    add("list", "list the installed plugins").add_json()
     add("install", "install a plugin", "SOURCE", help="plugin@marketplace, folder, owner/repo or URL")
     add("update", "copy a plugin from its source again", "NAME", nargs="?", help="by default, all plugins")
     add("enable", "enable a plugin", "NAME")
@@ -76,10 +49,16 @@ def _parse(argv: Sequence[str]) -> Any:
     )
     listing.add_argument("name", nargs="?", metavar="NAME", help="name of a marketplace; for add, its source")
     listing.add_argument("--force", action="store_true", help="remove the marketplace with its plugins")
-    return parser.parse_args(argv)
 
 
-async def _run(args: Any, installed: InstalledPlugins, marketplaces: Marketplaces) -> int:
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    # git gets the user's environment without the credentials of model providers.
+    variables = ChildEnvironment(ctx.options.whole_environ).variables
+    marketplaces = Marketplaces(ctx.home, variables)
+    return anyio.run(_run, args, InstalledPlugins(ctx.home, marketplaces, variables), marketplaces)
+
+
+async def _run(args: argparse.Namespace, installed: InstalledPlugins, marketplaces: Marketplaces) -> int:
     match args.command:
         case "list":
             return _list(installed, as_json=args.json)
@@ -174,7 +153,7 @@ async def _trust(installed: InstalledPlugins, plugin: InstalledPlugin, *, agreed
     return 0
 
 
-async def _marketplaces(args: Any, installed: InstalledPlugins, marketplaces: Marketplaces) -> int:
+async def _marketplaces(args: argparse.Namespace, installed: InstalledPlugins, marketplaces: Marketplaces) -> int:
     if args.action == "list":
         print_table(
             [("name", "source"), *((known.name, one_line(known.source.label)) for known in marketplaces.all())]

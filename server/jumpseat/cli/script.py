@@ -5,58 +5,24 @@ Exit codes: 0, all scripts passed; 1, a script failed; 2, a file or argument is 
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import anyio
 
-from jumpseat.cli.output import CommandParser, print_error, print_json, print_text
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import FAILED, USAGE_ERROR, CommandParser, print_error, print_json, print_text
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.play import Outcome, PlayOptions
 from jumpseat.script.play_file import play_file
-from jumpseat_protocol.lazy_dataclasses import dataclass
+
+DESCRIPTION: Final = "Play scripts of JSON-RPC messages against any server and report where it deviates."
 
 
-@dataclass(frozen=True, slots=True)
-class _Arguments:
-    files: list[Path]
-    server: list[str] | None
-    keep: Path | None
-    update: bool
-    verbose: bool
-    json: bool
-
-
-def main(argv: Sequence[str]) -> int:
-    """Play the files named in ``argv`` and return the exit code."""
-    arguments = _parse(argv)
-    wrong = False
-    outcomes: list[Outcome] = []
-    for path in arguments.files:
-        try:
-            outcome = anyio.run(_play, path, arguments)
-        except ScriptError as error:
-            print_error(f"{path.name}: {error}")
-            wrong = True
-        else:
-            outcomes.append(outcome)
-            if not arguments.json:
-                _show(outcome, arguments)
-    if arguments.json:
-        print_json([_as_json(outcome) for outcome in outcomes])
-    if wrong:
-        return 2
-    return 0 if all(outcome.ok for outcome in outcomes) else 1
-
-
-def _parse(argv: Sequence[str]) -> _Arguments:
-    parser = CommandParser(
-        prog="jumpseat script",
-        allow_abbrev=False,
-        description="Play scripts of JSON-RPC messages against any server and report where it deviates.",
-    )
+def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a script or a recorded transcript")
     parser.add_argument(
         "--server", type=shlex.split, metavar="COMMAND", help="the server to test, instead of the script's own"
@@ -64,26 +30,45 @@ def _parse(argv: Sequence[str]) -> _Arguments:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the server's files in this folder")
     parser.add_argument("--update", action="store_true", help="replace the server's lines of a transcript")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the whole conversation and stderr")
-    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
-    namespace = parser.parse_args(argv)
-    return _Arguments(**vars(namespace))
+    parser.add_json()
 
 
-async def _play(path: Path, arguments: _Arguments) -> Outcome:
-    keep = arguments.keep
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    del ctx
+    wrong = False
+    outcomes: list[Outcome] = []
+    for path in args.files:
+        try:
+            outcome = anyio.run(_play, path, args)
+        except ScriptError as error:
+            print_error(f"{path.name}: {error}")
+            wrong = True
+        else:
+            outcomes.append(outcome)
+            if not args.json:
+                _show(outcome, args)
+    if args.json:
+        print_json([_as_json(outcome) for outcome in outcomes])
+    if wrong:
+        return USAGE_ERROR
+    return 0 if all(outcome.ok for outcome in outcomes) else FAILED
+
+
+async def _play(path: Path, args: argparse.Namespace) -> Outcome:
+    keep = args.keep
     if keep is not None:
-        keep = (keep if len(arguments.files) == 1 else keep / path.stem).resolve()
+        keep = (keep if len(args.files) == 1 else keep / path.stem).resolve()
         keep.mkdir(parents=True, exist_ok=True)
-    return await play_file(path, PlayOptions(arguments.server, keep), update=arguments.update)
+    return await play_file(path, PlayOptions(args.server, keep), update=args.update)
 
 
-def _show(outcome: Outcome, arguments: _Arguments) -> None:
+def _show(outcome: Outcome, args: argparse.Namespace) -> None:
     verdict = "ok    " if outcome.ok else "FAILED"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
     print_text(f"{verdict} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
     for failure in outcome.failures:
         print_text("  " + failure.replace("\n", "\n  "))
-    if arguments.verbose:
+    if args.verbose:
         for message in outcome.conversation:
             print_text(f"  {message.direction} {json.dumps(message.message, ensure_ascii=False)}")
         if outcome.stderr.strip():

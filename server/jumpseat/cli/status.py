@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from jumpseat.cli.commands import CommandContext
 from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
-from jumpseat.config import home_folder
 from jumpseat.errors import JumpseatError
 from jumpseat.store.user.running_servers import RunningServers
 
@@ -17,13 +17,21 @@ TIMEOUT_S: Final = 5.0
 LARGEST_BYTES: Final = 1 << 20
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command in ``argv``; return 0 if there is a server and all are ready."""
-    args = _parse(argv)
+DESCRIPTION: Final = (
+    "Print the health of the servers that were started with --metrics-port. The exit code is 0 if all are ready."
+)
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--port", type=int, help="only the server with this --metrics-port")
+    parser.add_json()
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     if args.port is not None:
         found = [_status(args.port)]
     else:
-        servers = RunningServers(home_folder({name: value for name, value in environ.items() if value}))
+        servers = RunningServers(ctx.home)
         found: list[dict[str, Any]] = []
         for server in servers.all():
             status = _status(server.metrics_port)
@@ -38,18 +46,6 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if not found:
         print_error("no server with --metrics-port runs in this home folder")
     return 0 if found and all(status["ready"] for status in found) else FAILED
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(
-        prog="jumpseat status",
-        allow_abbrev=False,
-        description="Print the health of the servers that were started with --metrics-port."
-        " The exit code is 0 if all are ready.",
-    )
-    parser.add_argument("--port", type=int, help="only the server with this --metrics-port")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser.parse_args(argv)
 
 
 def _status(port: int) -> dict[str, Any]:

@@ -3,57 +3,40 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from typing import Final
 
-from jumpseat.cli.output import FAILED, USAGE_ERROR, CommandParser, print_error, print_json, print_text
-from jumpseat.config import home_folder
-from jumpseat.errors import InvalidRequestError, JumpseatError
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import CommandParser, print_json, print_text
+from jumpseat.errors import InvalidRequestError
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 
-
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command in ``argv``; return the exit code."""
-    args = _parse(argv)
-    tokens = ConnectionTokenFile(home_folder({name: value for name, value in environ.items() if value}))
-    try:
-        match args.command:
-            case "add":
-                # The token alone, for scripts; it cannot be shown again.
-                print_text(tokens.add(args.name, all_sessions=args.all))
-                return 0
-            case "revoke":
-                if tokens.revoke(args.name):
-                    print_text(f"Revoked {args.name}.")
-                    return 0
-                print_error(f"there is no token {args.name!r}")
-                return USAGE_ERROR
-            case _:
-                return _list(tokens, as_json=args.json)
-    except InvalidRequestError as error:
-        print_error(str(error))
-        return USAGE_ERROR
-    except JumpseatError as error:
-        print_error(str(error))
-        return FAILED
+DESCRIPTION: Final = "Manage the connection tokens of a shared server. Each one sees only its own sessions."
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(
-        prog="jumpseat token",
-        allow_abbrev=False,
-        description="Manage the connection tokens of a shared server. Each one sees only its own sessions.",
-    )
+def add_arguments(parser: CommandParser) -> None:
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | list | revoke")
     add = commands.add_parser("add", help="make a token and print it", allow_abbrev=False)
     add.add_argument("name", help="name of the token; its sessions are stored with the name")
     add.add_argument(
         "--all", action="store_true", help="see the sessions of all tokens, and change settings of the server"
     )
-    listing = commands.add_parser("list", help="list the names of the tokens", allow_abbrev=False)
-    listing.add_argument("--json", action="store_true", help="print JSON")
+    commands.add_parser("list", help="list the names of the tokens", allow_abbrev=False).add_json()
     revoke = commands.add_parser("revoke", help="revoke a token; its sessions stay", allow_abbrev=False)
     revoke.add_argument("name", help="name of the token")
-    return parser.parse_args(argv)
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    tokens = ConnectionTokenFile(ctx.home)
+    if args.command == "list":
+        return _list(tokens, as_json=args.json)
+    if args.command == "add":
+        # The token alone, for scripts; it cannot be shown again.
+        print_text(tokens.add(args.name, all_sessions=args.all))
+    elif tokens.revoke(args.name):
+        print_text(f"Revoked {args.name}.")
+    else:
+        raise InvalidRequestError(f"there is no token {args.name!r}")
+    return 0
 
 
 def _list(tokens: ConnectionTokenFile, *, as_json: bool) -> int:

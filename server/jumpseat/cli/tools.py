@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.cli.output import print_json, print_table, print_text
-from jumpseat.config import Config
-from jumpseat.declared.files import declaration_files
-from jumpseat.declared.places import project_folder
+import anyio
+
+from jumpseat.adapters.providers import environment_providers
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import CommandParser, print_json, print_table, print_text
+from jumpseat.config import load_config
+from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.tools.builtin import BUILTIN_NAMES
-from jumpseat.tools.declared import FOLDER
-from jumpseat.tools.declared.catalogue import Catalogue, Known
+from jumpseat.tools.declared.catalogue import ToolCatalogue, ToolEntry
 from jumpseat.tools.declared.describe import describe
 from jumpseat_protocol.declared_tools import DeclaredToolDescription
 
 VALID: Final = 0
 INVALID: Final = 3
 
+DESCRIPTION: Final = "List the tools that are declared in files, and the problems of invalid ones."
+
 _APPROVAL: Final = {"always": "yes", "never": "no", "depends": "depends", None: "-"}
 
 
-async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
-    """Print the declared tools for the current folder; return the exit code."""
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_json()
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    return anyio.run(_show_tools, ctx.home, args.json)
+
+
+async def _show_tools(home: Path, as_json: bool) -> int:
+    config = load_config(home, environment_providers())
     # The catalogue logs the problems that are printed here.
     logging.getLogger("jumpseat.tools").setLevel(logging.CRITICAL)
     trust = TrustedFolders(home, config.trusted_folders)
-    catalogue = Catalogue(config.tools.declared, home, trust.is_trusted, BUILTIN_NAMES)
+    catalogue = ToolCatalogue(config.tools.declared, home, trust.is_trusted, BUILTIN_NAMES)
     known = await catalogue.read_all(Path.cwd())
     found = [describe(tool, known, BUILTIN_NAMES) for tool in known]
     if as_json:
@@ -40,7 +53,7 @@ async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
     return INVALID if any(tool.problem for tool in found) else VALID
 
 
-def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription], home: Path) -> None:
+def _print_found(known: Sequence[ToolEntry], found: Sequence[DeclaredToolDescription], home: Path) -> None:
     rows = [("NAME", "KIND", "FROM", "ASKS", "DESCRIPTION")]
     for tool in found:
         if tool.problem is None:
@@ -58,7 +71,7 @@ def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription
 
 def _print_untrusted(cwd: Path, home: Path, trust: TrustedFolders) -> None:
     """Say which tools of the project are not used, and why."""
-    folder = project_folder(cwd, FOLDER, home)
+    folder = project_folder(cwd, "tools", home)
     files = declaration_files(folder) if folder is not None else []
     names = [path.stem for path in files if not trust.is_trusted(path)]
     if names:

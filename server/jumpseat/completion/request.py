@@ -52,9 +52,9 @@ def settings_of(params: ModelChoice) -> SessionSettings:
         InvalidRequestError: the working directory does not exist.
     """
     cwd = existing_folder("cwd", params.cwd) if params.cwd is not None else Path.cwd()
-    settings = SessionSettings(cwd=cwd, model=params.model, provider=params.provider)
+    settings = SessionSettings.of(cwd, model=params.model, provider=params.provider)
     if isinstance(params, CompleteParams):
-        settings.adapter_settings = params.settings
+        settings.set_options(adapter_settings=params.settings)
     return settings
 
 

@@ -241,6 +241,11 @@ def source_of(function: Callable[..., Any]) -> str:
     return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
+def without_message(_message: str) -> str:
+    """Return a text instead of the message of an exception; the mask of functions that handle secrets."""
+    return "(its message is left out, because it may contain a secret)"
+
+
 class _FatalError(RuntimeError):
     """An exception that would end the process, from a thread."""
 

@@ -32,7 +32,7 @@ from typing import Any, Final, TypeAlias, cast
 import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
-from jumpseat.declared.calling import HandlerError, bind, call
+from jumpseat.declared.calling import HandlerError, bind, call, without_message
 from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import config_error
@@ -274,7 +274,7 @@ class EnvResolver:
         values: dict[str, Any] = dict.fromkeys(VIEW_NAMES, view)
         try:
             # The function may block, for example while reading a key ring.
-            found = await call(place, bind(function, values, _ONLY_VIEW), timeout_s, _without_message)
+            found = await call(place, bind(function, values, _ONLY_VIEW), timeout_s, without_message)
         except HandlerError as error:
             at = f" at {error.source}" if error.source else ""
             if error.timed_out:
@@ -282,10 +282,6 @@ class EnvResolver:
             # The message is left out, because it may quote a secret.
             return Missing(f"its function failed ({error.reason}{at})")
         return found if found is not None else Missing("its function returned nothing")
-
-
-def _without_message(_message: str) -> str:
-    return "(its message is left out, because it may contain the value)"
 
 
 def read_entry(where: str, raw: Any) -> EnvEntry:

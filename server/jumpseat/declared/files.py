@@ -8,11 +8,11 @@ the file. The code of a declaration may raise anything: an exception that is not
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.declared.values import unpaired_surrogate
 from jumpseat.errors import ConfigError
@@ -22,24 +22,17 @@ from jumpseat.system.regular_files import read_whole
 LARGEST_BYTES: Final = 1024 * 1024
 """Limit on the size of a declaration file."""
 
-
-def declaration_files(folder: Path) -> list[Path]:
-    """Return the TOML and Python files in ``folder``, sorted; empty if the folder does not exist."""
-    return sorted(path for path in (*folder.glob("*.toml"), *folder.glob("*.py")) if path.is_file())
+Stamp: TypeAlias = tuple[int, ...]
+"""Differs between versions of a file."""
 
 
-def trusted_files(folder: Path, is_trusted: Callable[[Path], bool]) -> list[Path]:
-    """Return the declaration files of a project that the user trusts, sorted; symbolic links are resolved."""
-    return [path for path in declaration_files(folder) if is_trusted(path)]
-
-
-def stamp_of(path: Path) -> tuple[int, int]:
-    """Return the modification time in ns and the size of a file, to detect changes; zeros if it does not exist."""
+def stamp_of(path: Path) -> Stamp:
+    """Return what differs between versions of a file, or if it was replaced; zeros if it does not exist."""
     try:
         status = path.stat()
     except OSError:
-        return (0, 0)
-    return (status.st_mtime_ns, status.st_size)
+        return (0,)
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 def read_toml(path: Path) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Find the folders in which a project declares adapters and tools.
+"""Find the folders and files in which users and projects declare adapters and tools.
 
 They are looked up with every prompt, so this module imports nothing heavy.
 """
@@ -24,3 +24,12 @@ def project_folder(cwd: Path, kind: str, home: Path | None = None) -> Path | Non
         if is_there(f"{folder}{os.sep}.git"):
             return None
     return None
+
+
+def declaration_files(folder: Path) -> list[Path]:
+    """Return the TOML and Python files in ``folder``, sorted; empty if the folder cannot be read."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith((".toml", ".py")))
+    except OSError:
+        return []
+    return [folder / name for name in names if os.path.isfile(folder / name)]

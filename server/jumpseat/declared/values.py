@@ -1,10 +1,15 @@
-"""Find values in declarations that cannot be sent: declarations in Python can hold more than JSON can."""
+"""The values of declarations: those in Python can hold more than JSON can, which cannot be sent."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+
+
+def entry_value(raw: Any) -> Any:
+    """Return the value of an entry of ``env``, which is a value or a table."""
+    return cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
 
 
 def unpaired_surrogate(declaration: Mapping[str, Any]) -> str | None:

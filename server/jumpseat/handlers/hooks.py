@@ -33,9 +33,9 @@ async def discover(ctx: Context, params: HooksDiscoverParams) -> HooksDiscoverRe
 
 def _add(ctx: Context, result: HooksDiscoverResult, project: Path | None, params: HooksDiscoverParams) -> None:
     """Add the hooks of a session in a project, or in none."""
-    settings = SessionSettings(
-        cwd=project or Path.cwd(),
-        file_hooks=None if project is None else True,
+    settings = SessionSettings.of(
+        project or Path.cwd(),
+        enable_file_hooks=None if project is None else True,
         hook_directories=[str(absolute_path(folder)) for folder in params.hook_directories or ()],
     )
     for group in ctx.process.hook_files.groups(settings, result.errors, project=project is not None):

@@ -20,7 +20,7 @@ from jumpseat_protocol.models import (
 from jumpseat_protocol.server import EmptyParams
 
 
-async def list_models(ctx: Context, params: ModelsListParams) -> ModelsListResult:
+async def list_(ctx: Context, params: ModelsListParams) -> ModelsListResult:
     """Return all models that a session can name; with a token, those that its account can use."""
     return ModelsListResult(models=[model_to_wire(info) for info in await _requested_models(ctx, params)])
 

@@ -1,17 +1,31 @@
-"""``plugins.*``: the plugins that the user has installed."""
+"""``plugins.*``: the plugins that the user has installed, and the marketplaces."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from jumpseat.errors import JumpseatError
+from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.plugin_programs import programs_of
 from jumpseat.store.plugins.installed_plugins import Installation, InstalledPlugin, update_each
 from jumpseat.store.plugins.manifests import read_plugin, untrusted_text
 from jumpseat.system.working_directory import existing_folder
 from jumpseat_protocol.plugins import (
+    BuiltinPluginsParams,
     InstalledPluginInfo,
+    MarketplaceAddParams,
+    MarketplaceAddResult,
+    MarketplaceBrowseResult,
+    MarketplaceInfo,
+    MarketplaceParams,
+    MarketplacePlugin,
+    MarketplaceRefresh,
+    MarketplaceRefreshParams,
+    MarketplaceRefreshResult,
+    MarketplaceRemoveParams,
+    MarketplaceRemoveResult,
+    MarketplacesListResult,
     PluginNamesParams,
     PluginsInstallParams,
     PluginsInstallResult,
@@ -30,7 +44,7 @@ DIRECT = (
 )
 
 
-def list_plugins(ctx: Context, params: EmptyParams) -> PluginsListResult:
+def list_(ctx: Context, params: EmptyParams) -> PluginsListResult:
     """Return the installed plugins, including disabled ones."""
     return PluginsListResult(plugins=[_info(plugin) for plugin in ctx.process.installed_plugins.all()])
 
@@ -126,3 +140,95 @@ def _updated(plugin: InstalledPlugin, done: Installation | JumpseatError) -> Plu
         new_version=done.plugin.version,
         skills_installed=done.skills,
     )
+
+
+def builtin_set(ctx: Context, params: BuiltinPluginsParams) -> None:
+    """Replace the plugins that an application brings for all sessions of the process.
+
+    Raises:
+        InvalidRequestError: a path is not absolute, or not a directory.
+    """
+    for path in params.paths:
+        if "\0" in path or not Path(path).is_absolute():
+            raise InvalidRequestError(f"paths: {path[:200]!r} is not an absolute path")
+        if not os.path.isdir(path):
+            raise InvalidRequestError(f"paths: {path[:200]!r} is not a directory")
+    ctx.process.plugins.bundled = tuple(Path(path) for path in params.paths)
+
+
+def marketplaces_list(ctx: Context, params: EmptyParams) -> MarketplacesListResult:
+    """Return all marketplaces."""
+    return MarketplacesListResult(
+        marketplaces=[
+            MarketplaceInfo(name=known.name, source=known.source.label, is_default=known.is_default)
+            for known in ctx.process.marketplaces.all()
+        ]
+    )
+
+
+async def marketplaces_add(ctx: Context, params: MarketplaceAddParams) -> MarketplaceAddResult:
+    """Add a marketplace.
+
+    Raises:
+        InvalidRequestError: the source does not exist, has no valid manifest, or its name is taken.
+    """
+    return await add_from(ctx, params.source, folder_of(params.working_directory))
+
+
+async def add_from(ctx: Context, source: str, cwd: Path) -> MarketplaceAddResult:
+    """Add the marketplace at ``source``, which may be relative to ``cwd``."""
+    return MarketplaceAddResult(name=await ctx.process.marketplaces.add(source, cwd))
+
+
+async def marketplaces_remove(ctx: Context, params: MarketplaceRemoveParams) -> MarketplaceRemoveResult:
+    """Remove a marketplace; with ``force`` also the plugins from it, which otherwise prevent the removal.
+
+    Raises:
+        InvalidRequestError: there is no such marketplace, or it is the default one.
+    """
+    marketplaces, installed = ctx.process.marketplaces, ctx.process.installed_plugins
+    marketplace = marketplaces.find(params.name, "not registered")
+    dependent = [plugin for plugin in installed.all() if plugin.marketplace == params.name]
+    if dependent and not params.force and not marketplace.is_default:
+        return MarketplaceRemoveResult(removed=False, dependent_plugins=[plugin.name for plugin in dependent])
+    await marketplaces.remove(marketplace)
+    for plugin in dependent:
+        await installed.uninstall(plugin)
+    return MarketplaceRemoveResult(removed=True)
+
+
+async def marketplaces_browse(ctx: Context, params: MarketplaceParams) -> MarketplaceBrowseResult:
+    """Return the plugins that a marketplace offers.
+
+    Raises:
+        InvalidRequestError: there is no such marketplace, or its manifest is invalid.
+    """
+    entries = await ctx.process.marketplaces.browse(params.name)
+    return MarketplaceBrowseResult(
+        plugins=[
+            MarketplacePlugin(
+                name=entry["name"],
+                description=text if isinstance(text := entry.get("description"), str) else None,
+                version=version if isinstance(version := entry.get("version"), str) else None,
+            )
+            for entry in entries
+        ]
+    )
+
+
+async def marketplaces_refresh(ctx: Context, params: MarketplaceRefreshParams) -> MarketplaceRefreshResult:
+    """Read marketplaces again; the failure of one affects no other.
+
+    Raises:
+        InvalidRequestError: there is no marketplace with the name in the request.
+    """
+    marketplaces = ctx.process.marketplaces
+    chosen = marketplaces.all() if params.name is None else [marketplaces.find(params.name)]
+    results: list[MarketplaceRefresh] = []
+    for marketplace in chosen:
+        try:
+            await marketplaces.refresh(marketplace)
+            results.append(MarketplaceRefresh(name=marketplace.name, success=True))
+        except JumpseatError as error:
+            results.append(MarketplaceRefresh(name=marketplace.name, success=False, error=str(error)))
+    return MarketplaceRefreshResult(results=results)

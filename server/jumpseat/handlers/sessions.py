@@ -73,7 +73,7 @@ MOST_IDS: Final = 1000
 NOT_FOUND = SessionsOpenResult(status="not_found")
 
 
-async def open_session(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResult:
+async def open_(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResult:
     """Create, resume or join a session for this connection, which receives its events from then on.
 
     Raises:
@@ -146,7 +146,7 @@ async def fork(ctx: Context, params: ForkParams) -> ForkResult:
     return ForkResult(session_id=new_id, name=name)
 
 
-def list_sessions(ctx: Context, params: SessionsListParams) -> SessionListResult:
+def list_(ctx: Context, params: SessionsListParams) -> SessionListResult:
     """Return the stored sessions; entries after the first ``metadataLimit`` have only ids and times."""
     found = ctx.registry.list(params.filter) if params.source != "remote" else []
     complete = len(found) if params.metadata_limit is None else params.metadata_limit

@@ -11,6 +11,8 @@ from jumpseat.sessions.paths import absolute_path
 from jumpseat.store.project.skills import PROJECT_FOLDERS, Place, find_skills, project_places
 from jumpseat_protocol.skills import (
     ServerSkill,
+    SetDisabledSkillsParams,
+    SetSkillDisabledParams,
     SkillDiscoveryPath,
     SkillPathsParams,
     SkillPathsResult,
@@ -61,3 +63,13 @@ def _paths(ctx: Context, params: SkillPathsParams) -> Iterator[SkillDiscoveryPat
     for place in ctx.process.skills.personal():
         if place.source in ("personal-copilot", "personal-agents"):
             yield SkillDiscoveryPath(path=str(place.path), scope=place.source, preferred_for_creation=True)
+
+
+async def config_set_disabled_skills(ctx: Context, params: SetDisabledSkillsParams) -> None:
+    """Replace the list of skills that are disabled in new sessions."""
+    await anyio.to_thread.run_sync(ctx.process.user_settings.disable_skills, params.disabled_skills)
+
+
+async def config_set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
+    """Disable or enable one skill in new sessions. The skill need not exist."""
+    await anyio.to_thread.run_sync(ctx.process.user_settings.disable_skill, params.name, params.disabled)

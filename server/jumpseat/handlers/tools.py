@@ -6,7 +6,7 @@ from jumpseat.sessions.context import Context
 from jumpseat_protocol.tools import ToolsListParams, ToolsListResult
 
 
-def list_tools(ctx: Context, params: ToolsListParams) -> ToolsListResult:
+def list_(ctx: Context, params: ToolsListParams) -> ToolsListResult:
     """Return the built-in tools, which are the same for all models. A session may offer only some of them."""
     return ToolsListResult(
         tools=[

@@ -56,7 +56,7 @@ class Credentials:
     @property
     def stored_logins(self) -> bool:
         """Return whether the session uses logins that are stored on disk, and stores its own there."""
-        return self._session.settings.stored_mcp_logins
+        return self._session.settings.options.mcp_o_auth_token_storage == "persistent"  # noqa: S105 - a kind of storage
 
     def release(self) -> None:
         """Cancel the open requests that no client is interested in any more."""

@@ -45,8 +45,9 @@ def entry_of(settings: SessionSettings, *, by_default: bool) -> ServerEntry:
         McpServerConfig(type="http", url=_SHOWN),
         "builtin",
         literal=True,
-        enabled=(settings.github_mcp is not None or by_default) and NAME not in settings.disabled_mcp_servers,
-        github=settings.github_mcp or GitHubMcpToolConfig(),
+        enabled=(settings.options.github_mcp_tool_config is not None or by_default)
+        and NAME not in settings.options.disabled_mcp_servers,
+        github=settings.options.github_mcp_tool_config or GitHubMcpToolConfig(),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
-import httpx
+import certifi
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -78,11 +79,15 @@ def initialize_request() -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a TLS context that trusts the authorities of ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``, else httpx's own.
+    """Return a TLS context with the authorities of ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``, else of ``certifi``.
 
     By itself, httpx2 would trust the authorities of the system instead.
     """
-    return httpx.create_ssl_context()
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 def _client(headers: dict[str, str], auth: httpx2.Auth | None, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:

@@ -21,7 +21,7 @@ from jumpseat.parsing.decompression import DecompressionError, decompress
 from jumpseat_protocol.lazy_models import LazyModel
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 log = logging.getLogger(__name__)
 
@@ -127,23 +127,25 @@ def parse_login(record: Mapping[str, Any] | None) -> Login | None:
 
 async def _renew(login: Login) -> Login | None:
     """Request a new token with the refresh token (RFC 6749, section 6); return ``None`` if that fails."""
-    import httpx
+    import httpx2
+
+    from jumpseat.mcp.http import tls_context
 
     form = {"grant_type": "refresh_token", "refresh_token": login.refresh_token or "", "client_id": login.client_id}
     if login.resource:
         form["resource"] = login.resource
-    auth: httpx.BasicAuth | None = None
+    auth: httpx2.BasicAuth | None = None
     if login.client_secret and login.auth_method == "client_secret_basic":
-        auth = httpx.BasicAuth(quote(login.client_id, safe=""), quote(login.client_secret, safe=""))
+        auth = httpx2.BasicAuth(quote(login.client_id, safe=""), quote(login.client_secret, safe=""))
     elif login.client_secret:
         form["client_secret"] = login.client_secret
     try:
         async with (
-            httpx.AsyncClient(timeout=RENEW_S) as client,
+            httpx2.AsyncClient(timeout=RENEW_S, verify=tls_context()) as client,
             client.stream("POST", login.token_endpoint, data=form, auth=auth) as response,
         ):
             body = await _read_body(response)
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         log.warning("cannot renew the token of an MCP server: %s", type(error).__name__)
         return None
     if response.status_code != 200:
@@ -174,7 +176,7 @@ class _TokenResponse(LazyModel):
     scope: str | None = None
 
 
-async def _read_body(response: httpx.Response) -> bytes:
+async def _read_body(response: httpx2.Response) -> bytes:
     """Read the body of a response, up to slightly more than ``MAX_RESPONSE_BYTES``."""
     body = b""
     encoding = response.headers.get("content-encoding", "identity")

@@ -46,8 +46,8 @@ def log_to_stderr(level: str, form: LogFormat = "text", folder: Path | None = No
     for handler in handlers:
         handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(handlers=handlers, level=threshold)
-    # httpx and asyncio log URLs and payload sizes at INFO, which is only for debugging.
-    for name in ("httpx", "httpcore", "httpx2", "httpcore2", "asyncio", "opentelemetry"):
+    # httpx2 and asyncio log URLs and payload sizes at INFO, which is only for debugging.
+    for name in ("httpx2", "httpcore2", "asyncio", "opentelemetry"):
         logging.getLogger(name).setLevel(max(logging.WARNING, threshold))
     # The mcp package logs whole messages and tracebacks, partly with the root logger; we log what matters.
     for name in ("mcp", "client"):

@@ -4,80 +4,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final
 
 import anyio
 import orjson
 from anyio.abc import TaskGroup
-from pydantic import ValidationError
 
-from jumpseat.errors import ClientCallError
+from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.delta_coalescer import HeldDeltas
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.transport import HEADERS, Framing, Wire
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.system.log_fields import fields
-from jumpseat_protocol.callbacks import (
-    AutoModeSwitchParams,
-    AutoModeSwitchResponse,
-    CancelClientTaskParams,
-    CancelClientTaskResult,
-    CanvasActionParams,
-    CanvasCloseParams,
-    CanvasOpenParams,
-    CanvasOpenResult,
-    EmptyAnswer,
-    ExitPlanModeParams,
-    ExitPlanModeResponse,
-    GitHubTokenParams,
-    GitHubTokenResult,
-    HooksInvokeParams,
-    HooksInvokeResult,
-    HttpRequestChunkParams,
-    HttpRequestStartParams,
-    ProviderTokenParams,
-    ProviderTokenResult,
-    SectionContent,
-    SystemMessageTransformParams,
-    SystemMessageTransformResult,
-    UserInputRequestParams,
-    UserInputResponse,
-)
 from jumpseat_protocol.envelope import INVALID_REQUEST
-from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
+from jumpseat_protocol.events import Event
 from jumpseat_protocol.framing import MAX_BODY_BYTES, FramingError
-from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
 
-# Joined for a client that has stopped reading.
-DELTAS: Final = frozenset(
-    {
-        "assistant.message_delta",
-        "assistant.reasoning_delta",
-        "assistant.tool_call_delta",
-        "tool.execution_partial_result",
-        "tool.execution_progress",
-    }
-)
 # The largest message before the first valid request.
 FIRST_MESSAGE_BYTES: Final = 64 * 1024
 # The bytes of responses to invalid requests that a client may leave unread until then.
 FIRST_UNREAD_BYTES: Final = 64 * 1024
 # With more characters in held deltas, the deltas are sent.
 HELD_CHARS: Final = 8 << 20
-# A turn waits once this long for a client that does not read; later turns do not wait.
-DRAIN_TIMEOUT_S: Final = 10.0
-
-if TYPE_CHECKING:
-    from jumpseat_protocol.session_fs import SetFsProviderParams
-
-R = TypeVar("R", bound=WireModel)
 
 
-class Connection:
-    """A client of sessions, as :class:`jumpseat.agent.client.Client`, on the other end of a transport.
+class Connection(ConnectedClient):
+    """A client of the Copilot SDK protocol on the other end of a transport.
 
     ``on_close`` is called once, when the connection has ended. ``mask`` removes secrets from error messages.
     ``access`` is ``None`` until the client has presented a token. ``peer`` is the address of a TCP connection:
@@ -96,17 +51,10 @@ class Connection:
         peer: str | None = None,
         framing: Framing = HEADERS,
     ) -> None:
-        self.access = access
-        self.handshake_done = False
-        self.protocol: int | None = None
-        self.wants_telemetry = False
-        self.streams: set[str] = set()
-        self.session_fs: SetFsProviderParams | None = None
+        super().__init__(access, None, tasks)
         self._protocol2: Protocol2 | None = None
-        self._tasks = tasks
         self._on_close = on_close
         self._peer = peer
-        self._slow = False
         self._held = HeldDeltas()
         self.gates: dict[str, Callable[[Event], bool]] = {}
         """Decide whether to send an event of a session now, by session; for sessions that change owners."""
@@ -122,7 +70,7 @@ class Connection:
     ) -> None:
         """Serve the methods that ``find`` returns. ``concerns`` decides whether a question is for this client."""
         self.peer.find = find
-        self._protocol2 = Protocol2(self.peer, self._tasks, concerns)
+        self._protocol2 = Protocol2(self.peer, self.tasks, concerns)
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. For a client that is far behind, deltas are held, and joined by message."""
@@ -159,10 +107,6 @@ class Connection:
             "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event, b"}"
         )
 
-    def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification."""
-        self.peer.notify(method, params)
-
     def admit(self) -> None:
         """Lift the limits that apply until the first valid request."""
         if not self.admitted:
@@ -191,102 +135,6 @@ class Connection:
         """The name of the connection in the log: that of its token, with the address of a TCP client."""
         name = self.access.name if self.access is not None else None
         return " ".join(filter(None, (name, self._peer))) or "stdio"
-
-    @property
-    def connected(self) -> bool:
-        """Return whether the client has not hung up."""
-        return self.wire.open
-
-    async def wait_until_read(self) -> None:
-        """See :class:`jumpseat.sessions.context.Caller`."""
-        await self.wire.drain()
-
-    @property
-    def behind(self) -> bool:
-        """See :class:`jumpseat.agent.client.Client`."""
-        return self.wire.busy
-
-    async def drain(self) -> None:
-        """Wait until the client has read all messages; for a client that has stopped reading, only once."""
-        if self._slow and self.wire.busy:
-            return
-        with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
-            await self.wire.drain()
-        if scope.cancelled_caught and not self._slow:
-            log.warning("a client has stopped reading; its deltas are joined")
-        self._slow = scope.cancelled_caught
-
-    async def invoke_hook(
-        self, session_id: str, hook_type: str, hook_input: dict[str, Any]
-    ) -> dict[str, Any] | None:
-        """See :class:`jumpseat.agent.client.Client`, also for the methods that follow."""
-        params = HooksInvokeParams(session_id=session_id, hook_type=hook_type, input=hook_input)
-        return (await self._ask("hooks.invoke", params, HooksInvokeResult)).output
-
-    async def ask_user(
-        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
-    ) -> UserInputResponse:
-        params = UserInputRequestParams(
-            session_id=session_id, question=question, choices=choices, allow_freeform=allow_freeform
-        )
-        return await self._ask("userInput.request", params, UserInputResponse)
-
-    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        return await self._ask("exitPlanMode.request", params, ExitPlanModeResponse)
-
-    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-        return (await self._ask("autoModeSwitch.request", params, AutoModeSwitchResponse)).response
-
-    async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
-        params = SystemMessageTransformParams(
-            session_id=session_id,
-            sections={name: SectionContent(content=content) for name, content in sections.items()},
-        )
-        result = await self._ask("systemMessage.transform", params, SystemMessageTransformResult)
-        return {name: section.content for name, section in result.sections.items()}
-
-    async def provider_token(self, session_id: str, provider_name: str) -> str:
-        params = ProviderTokenParams(session_id=session_id, provider_name=provider_name)
-        return (await self._ask("providerToken.getToken", params, ProviderTokenResult)).token
-
-    async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
-        return await self._ask("gitHubToken.getToken", params, GitHubTokenResult)
-
-    async def start_http_request(self, params: HttpRequestStartParams) -> None:
-        await self._ask("llmInference.httpRequestStart", params, EmptyAnswer)
-
-    async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
-        await self._ask("llmInference.httpRequestChunk", params, EmptyAnswer)
-
-    async def open_canvas(self, params: CanvasOpenParams) -> CanvasOpenResult:
-        return await self._ask("canvas.open", params, CanvasOpenResult)
-
-    async def invoke_canvas_action(self, params: CanvasActionParams) -> Any:
-        return await self.peer.ask("canvas.action.invoke", params.wire())
-
-    async def close_canvas(self, params: CanvasCloseParams) -> None:
-        await self._ask("canvas.close", params, EmptyAnswer)
-
-    async def cancel_task(self, params: CancelClientTaskParams) -> CancelClientTaskResult:
-        return await self._ask("tasks.cancel", params, CancelClientTaskResult)
-
-    async def ask_session_fs(self, method: str, params: WireModel, result: type[R]) -> R:
-        return await self._ask(method, params, result)
-
-    async def _ask(self, method: str, params: WireModel, result: type[R]) -> R:
-        answer = await self.peer.ask(method, params.wire())
-        try:
-            return result.model_validate({} if answer is None else answer)
-        except ValidationError:
-            raise ClientCallError(f"the client's response to {method!r} could not be read") from None
-
-    def close(self) -> None:
-        """Send the queued messages and end the connection."""
-        self.wire.close()
-
-    def abort(self) -> None:
-        """End the connection at once, also if it has no transport yet."""
-        self.wire.abort()
 
     def _body(self, body: bytes) -> None:
         self.peer.receive(body)

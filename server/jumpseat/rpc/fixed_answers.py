@@ -1,4 +1,4 @@
-"""Answer the methods of ``jumpseat_protocol.neutral``, whose subject does not exist in this server."""
+"""Answer the methods of ``jumpseat_protocol.no_op_answers``, whose subject does not exist in this server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.wire import WireModel
 
 

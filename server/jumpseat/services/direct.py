@@ -13,7 +13,7 @@ import ssl
 from typing import Final
 
 import anyio
-import httpx
+import httpx2
 
 from jumpseat.adapters.transport.network import Proxies, tls_context
 from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
@@ -64,7 +64,7 @@ class DirectFetcher:
         except TimeoutError:
             raise WebError(f"Fetching {url} took longer than {self._timeout_s:g} s.") from None
 
-    async def _follow(self, url: httpx.URL) -> Page:
+    async def _follow(self, url: httpx2.URL) -> Page:
         for _ in range(MAX_REDIRECTS + 1):
             found = await self._get(url)
             if isinstance(found, Page):
@@ -74,7 +74,7 @@ class DirectFetcher:
             url = found
         raise WebError(f"{url.host} redirects more than {MAX_REDIRECTS} times.")
 
-    async def _get(self, url: httpx.URL) -> Page | httpx.URL:
+    async def _get(self, url: httpx2.URL) -> Page | httpx2.URL:
         """Return the page, or the URL that it redirects to."""
         proxy = self._proxies.for_url(url)
         if proxy is not None:
@@ -88,16 +88,16 @@ class DirectFetcher:
                 continue
         return await self._ask(url, url.copy_with(host=addresses[-1]), None)
 
-    async def _ask(self, url: httpx.URL, target: httpx.URL, proxy: str | None) -> Page | httpx.URL:
+    async def _ask(self, url: httpx2.URL, target: httpx2.URL, proxy: str | None) -> Page | httpx2.URL:
         """Request ``url`` at ``target``, which has the checked address in place of the host."""
         try:
             # One transport per request, because hosts with the same address must not share connections.
-            async with httpx.AsyncHTTPTransport(
+            async with httpx2.AsyncHTTPTransport(
                 verify=self._context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-                proxy=httpx.Proxy(proxy) if proxy else None,
+                proxy=httpx2.Proxy(proxy) if proxy else None,
                 trust_env=False,
             ) as transport:
-                request = httpx.Request(
+                request = httpx2.Request(
                     "GET",
                     target.copy_with(fragment=None, userinfo=b""),
                     headers={**_HEADERS, "Host": url.netloc.decode("ascii").rpartition("@")[2]},
@@ -117,11 +117,11 @@ class DirectFetcher:
                 finally:
                     with anyio.move_on_after(1, shield=True):
                         await response.aclose()
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise _NotConnectedError(f"Cannot connect to {url.host}: {_reason(error)}.") from None
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise WebError(f"The connection to {url.host} failed: {_reason(error)}.") from None
-        except (ValueError, httpx.InvalidURL, OSError) as error:
+        except (ValueError, httpx2.InvalidURL, OSError) as error:
             raise WebError(f"Cannot fetch {url} ({type(error).__name__}).") from None
 
     def _context(self) -> ssl.SSLContext:
@@ -129,12 +129,12 @@ class DirectFetcher:
             self._tls = tls_context()
         return self._tls
 
-    async def _read(self, url: httpx.URL, response: httpx.Response) -> Page | httpx.URL:
+    async def _read(self, url: httpx2.URL, response: httpx2.Response) -> Page | httpx2.URL:
         location = response.headers.get("location")
         if response.status_code in _REDIRECTS and location:
             try:
                 return parse_url(str(url.join(location)))
-            except (httpx.InvalidURL, ValueError, WebError):
+            except (httpx2.InvalidURL, ValueError, WebError):
                 raise WebError(f"{url.host} redirects to an invalid URL: {location[:200]!r}.") from None
         kind = response.headers.get("content-type", "")
         media_type = kind.partition(";")[0].strip().lower()
@@ -156,14 +156,14 @@ class DirectFetcher:
             media_type = "text/html" if start.startswith(("<!doctype html", "<html")) else "text/plain"
         return Page(str(url), media_type, text)
 
-    async def _read_image(self, url: httpx.URL, media_type: str, response: httpx.Response) -> Page:
+    async def _read_image(self, url: httpx2.URL, media_type: str, response: httpx2.Response) -> Page:
         body = await self._body(url, response, MAX_IMAGE_BYTES)
         seen = image_type(body[:HEAD_BYTES])
         if seen is None:
             raise WebError(_binary(url, media_type))
         return Page(str(url), seen, picture=body)
 
-    async def _body(self, url: httpx.URL, response: httpx.Response, limit: int) -> bytes:
+    async def _body(self, url: httpx2.URL, response: httpx2.Response, limit: int) -> bytes:
         """Read and decompress the body, at most ``limit`` bytes of it."""
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", ""):
@@ -186,27 +186,27 @@ class _NotConnectedError(WebError):
     """The connection failed before the request was sent, so another address of the host may be tried."""
 
 
-def parse_url(url: str) -> httpx.URL:
+def parse_url(url: str) -> httpx2.URL:
     """Parse an http or https URL.
 
     Raises:
         WebError: it is not an http or https URL with a host.
     """
     try:
-        parsed = httpx.URL(url.strip())
+        parsed = httpx2.URL(url.strip())
         _ = parsed.port, parsed.host
-    except (httpx.InvalidURL, ValueError, TypeError):
+    except (httpx2.InvalidURL, ValueError, TypeError):
         raise WebError(f"{url[:200]!r} is not a valid URL.") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise WebError(f"{url[:200]!r} is not an http or https URL.")
     return parsed
 
 
-def _port(url: httpx.URL) -> int:
+def _port(url: httpx2.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
-def _same_site(old: httpx.URL, new: httpx.URL) -> bool:
+def _same_site(old: httpx2.URL, new: httpx2.URL) -> bool:
     """Return whether permission for ``old`` covers ``new``: the same host without ``www.``, no less secure."""
     if old.host.removeprefix("www.") != new.host.removeprefix("www."):
         return False
@@ -235,12 +235,12 @@ def _decode(body: bytes, charset: str) -> str:
         return body.decode("cp1252" if charset == "utf-8" else charset, "replace")
 
 
-def _binary(url: httpx.URL, media_type: str) -> str:
+def _binary(url: httpx2.URL, media_type: str) -> str:
     return f"{url} is not a text file ({media_type[:80]}). Download it in the shell if you need it."
 
 
-def _reason(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.TimeoutException):
+def _reason(error: httpx2.HTTPError) -> str:
+    if isinstance(error, httpx2.TimeoutException):
         return "timed out"
     text = " ".join(str(error).split())[:200]
     return text.rstrip(".") or type(error).__name__

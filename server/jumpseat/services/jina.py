@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-import httpx
+import httpx2
 
 from jumpseat.services.addresses import HostPolicy
 from jumpseat.services.caller import ServiceCaller
@@ -45,6 +45,6 @@ class JinaFetcher:
 def _url(value: Any, requested: str) -> str:
     """Return the final URL reported by the service, or the requested one if it is missing or invalid."""
     try:
-        return str(httpx.URL(value)) if isinstance(value, str) and value else requested
-    except httpx.InvalidURL:
+        return str(httpx2.URL(value)) if isinstance(value, str) and value else requested
+    except httpx2.InvalidURL:
         return requested

@@ -1,6 +1,6 @@
 """Web access for tools as configured by the operator: a page fetcher and a searcher, created at first use.
 
-Modules that import httpx are imported only then.
+Modules that import httpx2 are imported only then.
 """
 
 from __future__ import annotations

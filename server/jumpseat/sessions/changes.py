@@ -50,8 +50,8 @@ async def set_reasoning_effort(ctx: Context, session: Session, effort: str) -> N
     The levels are the provider's own; they are not checked.
     """
     settings = session.settings
-    settings.reasoning_effort = effort
-    model = settings.model or await ctx.models.default_name(settings)
+    settings.set_options(reasoning_effort=effort)
+    model = settings.options.model or await ctx.models.default_name(settings)
     if model is not None:
         session.emit(
             SessionModelChange(new_model=model, previous_model=model, reasoning_effort=effort, source="sdk")
@@ -60,10 +60,12 @@ async def set_reasoning_effort(ctx: Context, session: Session, effort: str) -> N
 
 def set_working_directory(ctx: Parts, session: Session, cwd: Path) -> None:
     """Change the working directory from the next call on. The change is stored for resume."""
-    ctx.registry.storage(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
+    ctx.registry.storage(session).move(
+        working_directory_context(cwd, host_git=session.settings.options.enable_host_git_operations)
+    )
     session.settings.cwd = cwd
     refresh_found_agents(ctx, session.settings)
-    session.announce_agent(session.settings.agent)
+    session.announce_agent(session.settings.options.agent)
     ctx.mcp.begin(session)
     if (host := ctx.mcp.get(session)) is not None:
         host.notify_roots_changed()
@@ -83,7 +85,7 @@ def folder_of(session: Session, path: str) -> Path:
 
 def allow_additional_folders(session: Session) -> None:
     """Allow the additional folders that a client has just given; of a folder that does not exist, warn."""
-    for path in session.settings.additional_directories:
+    for path in session.settings.options.additional_directories:
         try:
             folder = folder_of(session, path)
         except InvalidRequestError as error:
@@ -101,12 +103,12 @@ def switch_skill(ctx: Parts, session: Session, name: str, *, on: bool) -> None:
     Raises:
         InvalidRequestError: there is no such skill.
     """
-    disabled = session.settings.disabled_skills
+    disabled = session.settings.options.disabled_skills
     known = {skill.name for skill in ctx.process.skills.for_session(session).all()}
     if name not in known and name not in disabled:
         raise InvalidRequestError(f"unknown skill {name[:128]!r}")
     others = [other for other in disabled if other != name]
-    session.settings.disabled_skills = others if on else [*others, name]
+    session.settings.set_options(disabled_skills=others if on else [*others, name])
     ctx.registry.store_options(session)
     emit_skills(ctx, session)
 

@@ -9,7 +9,7 @@ from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import InvalidRequestError
-from jumpseat.mcp.hosts import McpHosts
+from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.sessions.access import NOTHING, Access, Gate
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.plugins.plugin_folders import PluginFolders

@@ -49,6 +49,6 @@ def _shutdown_event(
             "filesModified": list(metrics.files),
         },
         model_metrics=metrics.models_wire(),
-        current_model=session.settings.model,
+        current_model=session.settings.options.model,
         events_file_size_bytes=registry.storage(session).log.size_bytes(),
     )

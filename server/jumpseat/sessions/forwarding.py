@@ -29,7 +29,11 @@ def forward_opening(ctx: Context, session: Session, options: SessionOptions, kin
     )
 
     settings = session.settings
-    properties = {"mode": settings.mode, "model": settings.model, "reasoning_effort": settings.reasoning_effort}
+    properties = {
+        "mode": settings.mode,
+        "model": settings.options.model,
+        "reasoning_effort": settings.options.reasoning_effort,
+    }
     event = GitHubTelemetryEvent(
         kind=kind,
         properties={name: value for name, value in properties.items() if value},
@@ -42,7 +46,7 @@ def forward_opening(ctx: Context, session: Session, options: SessionOptions, kin
             os_platform=platform.system().lower(),
             os_version=platform.release(),
             os_arch=platform.machine(),
-            client_name=settings.client_name,
+            client_name=settings.options.client_name,
         ),
     )
     params = GitHubTelemetryParams(session_id=session.id, restricted=False, event=event)

@@ -33,8 +33,8 @@ async def enable_server(server: Parts, session: Session, name: str, otherwise: s
     Raises:
         InvalidRequestError: the session has no such server, or none at all; then ``otherwise`` is the message.
     """
-    if name in server.mcp.builtin(session.settings) and session.settings.github_mcp is None:
-        session.settings.github_mcp = GitHubMcpToolConfig()
+    if name in server.mcp.builtin(session.settings) and session.settings.options.github_mcp_tool_config is None:
+        session.settings.set_options(github_mcp_tool_config=GitHubMcpToolConfig())
         server.registry.store_options(session)
         server.mcp.begin(session)
     host = server.mcp.get(session)

@@ -47,7 +47,7 @@ async def allow_models(ctx: Parts, session: Session, allowed: list[str]) -> None
     if not allowed:
         raise InvalidRequestError("allowedModels: expected at least one model; null lifts the limit")
     settings = session.settings
-    current = settings.model or await ctx.models.default_name(settings)
+    current = settings.options.model or await ctx.models.default_name(settings)
     if current not in allowed:
         available = {info.id for info in await session_models(ctx, replace(settings, allowed_models=None))}
         fallback = next((model for model in allowed if model in available), None)
@@ -59,7 +59,7 @@ async def allow_models(ctx: Parts, session: Session, allowed: list[str]) -> None
 
 async def _all_models(ctx: Parts, settings: SessionSettings, refresh: bool) -> list[ModelInfo]:
     own = await ctx.models.of_session(settings)
-    if settings.provider is not None:
+    if settings.options.provider is not None:
         return own
     try:
         return own + await ctx.models.catalogue.list(settings.login, refresh=refresh)

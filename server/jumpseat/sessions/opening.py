@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ import anyio.to_thread
 
 from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
@@ -23,8 +21,13 @@ from jumpseat.sessions.changes import allow_additional_folders, check_new_name, 
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
-from jumpseat.sessions.models import check_allowed
-from jumpseat.sessions.options import adopt, apply_options, check_agent, limit_tracking, requests_tokens
+from jumpseat.sessions.options import (
+    apply_options,
+    changed_settings,
+    check_agent,
+    check_options,
+    requests_tokens,
+)
 from jumpseat.sessions.session_fs import (
     announce_failures,
     initial_cwd,
@@ -66,15 +69,16 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
         raise UnsupportedError("session.create with cloud")
     if params.name is not None:
         check_new_name(params.name)
+    check_options(params)
     session_id = params.session_id or str(uuid.uuid4())
-    settings = SessionSettings(cwd=initial_cwd(ctx) or Path.cwd(), login=login_of_options(ctx, params, session_id))
-    ctx.process.user_settings.apply(settings)
-    apply_options(settings, params)
-    if settings.agent is not None:
+    defaults = SessionSettings(cwd=initial_cwd(ctx) or Path.cwd(), login=login_of_options(ctx, params, session_id))
+    ctx.process.user_settings.apply(defaults)
+    settings = apply_options(defaults, params)
+    if settings.options.agent is not None:
         # A project may have hundreds of agents, on a slow disk.
         await anyio.to_thread.run_sync(check_agent, ctx, settings, params, abandon_on_cancel=True)
-    disabled = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
-    settings.disabled_skills = list(dict.fromkeys(disabled))
+    disabled = [*ctx.process.user_settings.disabled_skills(), *settings.options.disabled_skills]
+    settings.set_options(disabled_skills=list(dict.fromkeys(disabled)))
     await ctx.models.copilot.authenticate(settings)
     await ctx.process.declarations.read(settings.cwd)
     skills = await ctx.process.skills.find(settings)
@@ -111,12 +115,13 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         StoreError: the log of the session cannot be read or repaired.
     """
     attachment = _attachment(ctx, params)
-    options_alone = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
-    apply_options(options_alone, params)
-    ctx.models.check(options_alone)
-    await ctx.models.copilot.authenticate(options_alone)
+    check_options(params)
+    alone = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
+    alone = apply_options(alone, params)
+    ctx.models.check(alone)
+    await ctx.models.copilot.authenticate(alone)
     storage = await stored_session(ctx, params.session_id)
-    cwd = options_alone.cwd if params.working_directory else await _current_directory(ctx, params, storage)
+    cwd = alone.cwd if params.working_directory else await _current_directory(ctx, params, storage)
     await ctx.process.declarations.read(cwd)
     if storage is None:
         await ctx.registry.take(params.session_id, abort=params.take_over)
@@ -125,23 +130,28 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         _check_connected(ctx)
         # Nothing waits from here to the attachment: otherwise two clients could load the same session twice.
         was_active = live is not None and live.working and len(live.clients) > 0
-        if live is not None:
-            session, agent = live, live.settings.agent
+        session = live or _load(ctx, params, storage)
+        agent = session.settings.options.agent
+        try:
             _join(ctx, session, attachment, params)
-            if ctx.connection.session_fs is not None:
-                take_over(ctx, session)
-        else:
-            session, agent = _load(ctx, attachment, params, storage)
-            if storage is not None:
-                announce_failures(session, storage)
+            if live is None:
+                _end_interrupted(ctx, session, params)
+        except BaseException:
+            if live is None:
+                ctx.registry.discard(session)
+            raise
     except BaseException:
         ctx.registry.release(params.session_id)
         raise
-    session.settings.login = options_alone.login or session.settings.login
+    if live is not None and ctx.connection.session_fs is not None:
+        take_over(ctx, session)
+    elif live is None and storage is not None:
+        announce_failures(session, storage)
+    session.settings.login = alone.login or session.settings.login
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
-    if params.additional_directories is not None:
+    if params.additional_directories:
         allow_additional_folders(session)
     if live is None:
         session.canvases.announce()
@@ -166,8 +176,8 @@ def _log_opening(ctx: Context, session: Session, message: str) -> None:
         extra=fields(
             session=session.id,
             client=ctx.connection.label,
-            client_name=settings.client_name,
-            model=settings.model,
+            client_name=settings.options.client_name,
+            model=settings.options.model,
             cwd=str(settings.cwd),
             events=session.history.event_count,
             mode=session.permissions.mode,
@@ -190,60 +200,51 @@ async def _live_session(ctx: Context, params: SessionResumeParams) -> Session | 
     return await ctx.registry.find_live(params.session_id)
 
 
+def _load(ctx: Context, params: SessionResumeParams, storage: ClientStorage | None) -> Session:
+    """Load a session from its storage, by default from the disk.
+
+    The settings come from the log, then from the stored options.
+    """
+    registry = ctx.registry
+    cwd = _stored_cwd(ctx, params.session_id, storage)
+    session = registry.load(params.session_id, SessionSettings(cwd), storage)
+    try:
+        options, own = read_options(registry.storage(session).state)
+        check_options(options)
+        settings = apply_options(session.settings, options)
+    except BaseException:
+        registry.discard(session)
+        raise
+    settings.lost_mcp_servers = own.lost_mcp_servers
+    settings.lost_agent_servers = own.lost_agent_servers
+    settings.sub_agent_settings = own.sub_agent_settings
+    session.settings.adopt(settings)
+    return session
+
+
 def _join(ctx: Context, session: Session, attachment: Attachment, params: SessionResumeParams) -> None:
-    """Attach a client to a live session. The session stays unchanged if an option is invalid."""
-    settings = session.settings
-    changed = replace(settings)
-    apply_options(changed, params)
-    limit_tracking(
-        changed, was_on=settings.file_tracking, has_prompts=session.history.latest_message_id is not None
+    """Attach a client to a session and apply its options. The session stays unchanged if an option is invalid."""
+    changed = changed_settings(
+        ctx,
+        session.settings,
+        params,
+        lambda settings: {*session.tools.names(settings), *attachment.tools},
+        has_prompts=session.history.latest_message_id is not None,
     )
-    check_agent(ctx, changed, params)
-    if params.model is not None:
-        check_allowed(changed, params.model)
-    check_choice(params.tool_choice, lambda: {*session.tools.names(changed), *attachment.tools})
     session.attach(attachment)
-    adopt(settings, changed)
+    session.settings.adopt(changed)
     if attachment.has_hooks:
         session.start_source = "resume"
 
 
-def _load(
-    ctx: Context, attachment: Attachment, params: SessionResumeParams, storage: ClientStorage | None
-) -> tuple[Session, str | None]:
-    """Load a session from its storage, by default from the disk, and attach a client.
+def _end_interrupted(ctx: Context, session: Session, params: SessionResumeParams) -> None:
+    """End the sub-agents that an earlier process left, and its tool calls unless the client continues them."""
+    if session.agents is not None:
+        from jumpseat.agent.subagents.subagents import sub_agents
 
-    Returns the session and the agent that its log names. The settings come from the log, then from the stored
-    options, then from ``params``.
-    """
-    registry = ctx.registry
-    cwd = _stored_cwd(ctx, params.session_id, storage)
-    session = registry.load(params.session_id, SessionSettings(cwd=cwd), storage)
-    settings = session.settings
-    agent = settings.agent
-    try:
-        session.attach(attachment)
-        stored = read_options(registry.storage(session).state)
-        apply_options(settings, stored.options)
-        if stored.own is not None:
-            settings.lost_mcp_servers = stored.own.lost_mcp_servers
-            settings.lost_agent_servers = stored.own.lost_agent_servers
-            settings.sub_agent_settings = stored.own.sub_agent_settings
-        was_tracked = settings.file_tracking
-        apply_options(settings, params)
-        limit_tracking(settings, was_on=was_tracked, has_prompts=session.history.latest_message_id is not None)
-        check_agent(ctx, settings, params)
-        check_choice(params.tool_choice, session.tools.names)
-        if session.agents is not None:
-            from jumpseat.agent.subagents.subagents import sub_agents
-
-            sub_agents(session).end_interrupted()
-        if not params.continue_pending_work:
-            registry.close_open_calls(session)
-    except BaseException:
-        registry.discard(session)
-        raise
-    return session, agent
+        sub_agents(session).end_interrupted()
+    if not params.continue_pending_work:
+        ctx.registry.close_open_calls(session)
 
 
 def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams, *, was_active: bool) -> None:
@@ -260,10 +261,10 @@ def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams
             events_file_size_bytes=ctx.registry.storage(session).log.size_bytes(),
             continue_pending_work=params.continue_pending_work,
             session_was_active=was_active,
-            selected_model=settings.model,
-            reasoning_effort=settings.reasoning_effort,
+            selected_model=settings.options.model,
+            reasoning_effort=settings.options.reasoning_effort,
             session_limits=limits_of(settings),
-            context=working_directory_context(settings.cwd, host_git=settings.host_git),
+            context=working_directory_context(settings.cwd, host_git=settings.options.enable_host_git_operations),
         )
     )
 
@@ -287,22 +288,22 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
     return Attachment(
         ctx.connection,
         name=options.client_name,
-        handles_permissions=options.request_permission or False,
-        handles_elicitation=options.request_elicitation or False,
-        handles_user_input=options.request_user_input or False,
-        handles_plans=options.request_exit_plan_mode or False,
-        handles_auto_mode_switch=options.request_auto_mode_switch or False,
-        renders_canvases=options.request_canvas_renderer or False,
+        handles_permissions=options.request_permission,
+        handles_elicitation=options.request_elicitation,
+        handles_user_input=options.request_user_input,
+        handles_plans=options.request_exit_plan_mode,
+        handles_auto_mode_switch=options.request_auto_mode_switch,
+        renders_canvases=options.request_canvas_renderer,
         canvases=_canvases(options),
         canvas_provider=options.canvas_provider.id if options.canvas_provider is not None else "",
         canvas_provider_name=options.canvas_provider.name if options.canvas_provider is not None else None,
-        has_hooks=options.hooks or False,
-        has_transforms=options.system_message is not None and options.system_message.has_transforms(),
+        has_hooks=options.hooks,
+        has_transforms=options.system_message.has_transforms(),
         has_tokens=requests_tokens(options),
-        wants_completions=options.request_completions or False,
+        wants_completions=options.request_completions,
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
-        tools=provided_tools(options.tools or []),
-        commands={command.name: command for command in map(_without_slash, options.commands or [])},
+        tools=provided_tools(options.tools),
+        commands={command.name: command for command in map(_without_slash, options.commands)},
     )
 
 
@@ -339,7 +340,7 @@ def _canvases(options: SessionOptions) -> dict[str, CanvasDeclaration]:
     Raises:
         InvalidRequestError: two canvases have the same id, or two actions of a canvas the same name.
     """
-    canvases = options.canvases or []
+    canvases = options.canvases
     by_id = {canvas.id: canvas for canvas in canvases}
     if len(by_id) < len(canvases):
         raise InvalidRequestError("two canvases have the same id")

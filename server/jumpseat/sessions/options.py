@@ -1,184 +1,116 @@
-"""Apply the options of ``session.create``, ``session.resume`` and ``session.options.update`` to settings."""
+"""Apply the options of ``session.create``, ``session.resume`` and ``session.options.update`` to settings.
+
+The table of options is ``SessionOptions`` in ``jumpseat_protocol/sessions.py``. A given option replaces the value
+that the session had; this module has the options that need more than that.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from jumpseat.agent.model_calls.structured import check_format
+from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context, Parts
+from jumpseat.sessions.models import check_allowed
 from jumpseat.system.working_directory import existing_folder
-from jumpseat_protocol.sessions import CustomAgentConfig, SessionOptions
+from jumpseat_protocol.sessions import (
+    AutopilotOptions,
+    CapiOptions,
+    CustomAgentConfig,
+    SessionOptions,
+    StoredOptions,
+)
 
-T = TypeVar("T")
+_FOLDERS: Final = ("additional_directories", "agent_directories", "hook_directories")
+"""Folders that stay the same if the working directory changes."""
 
 
-def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
-    """Copy the options that are set into ``settings``; unset options change nothing.
-
-    The login is not an option in this sense: see ``login.py``. The agent's name is copied, and checked by
-    :func:`check_agent`.
+def check_options(options: StoredOptions) -> None:
+    """Check the values that are given, by themselves.
 
     Raises:
-        InvalidRequestError: the working directory does not exist, two custom agents have the same name, the
-            configuration of an MCP server is invalid, or the schema of the response format is not supported.
-            ``settings`` may then hold a part of the options.
+        InvalidRequestError: two custom agents have the same name, the configuration of an MCP server is invalid, or
+            the schema of the response format is not supported.
     """
     check_format(options.response_format)
-    _apply_working_directory(settings, options)
-    _apply_model_options(settings, options)
-    _apply_tool_options(settings, options)
-    _apply_agent_options(settings, options)
-    _apply_mcp_options(settings, options)
-    _apply_prompt_options(settings, options)
+    _check_agents(options.custom_agents)
+    _check_servers(options.mcp_servers)
 
 
-def _apply_working_directory(settings: SessionSettings, options: SessionOptions) -> None:
-    if options.working_directory is not None:
-        settings.cwd = existing_folder("workingDirectory", options.working_directory)
-    if options.additional_directories is not None:
-        settings.additional_directories = _absolute(settings, options.additional_directories)
+def apply_options(
+    settings: SessionSettings, options: StoredOptions, *, has_prompts: bool = False
+) -> SessionSettings:
+    """Return ``settings`` with the options that are given, which :func:`check_options` has checked.
+
+    The login is not an option in this sense: see ``login.py``. With ``has_prompts``, files are not tracked unless
+    they were: a rewind would restore a part of them.
+
+    Raises:
+        InvalidRequestError: the working directory does not exist.
+    """
+    given = _given(options, vars(settings.options))
+    changed = replace(settings)
+    if isinstance(options, SessionOptions) and options.working_directory is not None:
+        changed.cwd = existing_folder("workingDirectory", options.working_directory)
+    for name in given.keys() & _FOLDERS:
+        given[name] = [str(changed.cwd / os.path.expanduser(folder)) for folder in given[name]]
+    if has_prompts and not settings.options.enable_file_change_tracking:
+        given.pop("enable_file_change_tracking", None)
+    changed.set_options(**given)
+    if not given.keys().isdisjoint(("additional_directories", "agent_directories")):
         # Searched again when they are needed.
-        settings.found_agents = []
-    settings.host_git = _value_or_current(options.enable_host_git_operations, settings.host_git)
-    settings.file_hooks = _value_or_current(options.enable_file_hooks, settings.file_hooks)
-    if options.hook_directories is not None:
-        settings.hook_directories = _absolute(settings, options.hook_directories)
+        changed.found_agents = ()
+    if "mcp_servers" in given:
+        changed.lost_mcp_servers = {}
+    if "custom_agents" in given:
+        changed.lost_agent_servers = {}
+    return changed
 
 
-def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> None:
-    settings.model = _value_or_current(options.model, settings.model)
-    settings.reasoning_effort = _value_or_current(options.reasoning_effort, settings.reasoning_effort)
-    settings.reasoning_summary = _value_or_current(options.reasoning_summary, settings.reasoning_summary)
-    settings.model_capabilities = _value_or_current(options.model_capabilities, settings.model_capabilities)
-    settings.adapter_settings = _value_or_current(options.adapter_settings, settings.adapter_settings)
-    settings.client_name = _value_or_current(options.client_name, settings.client_name)
-    settings.provider = _value_or_current(options.provider, settings.provider)
-    settings.providers = _value_or_current(options.providers, settings.providers)
-    settings.provider_models = _value_or_current(options.models, settings.provider_models)
-    if options.capi is not None:
-        settings.web_sockets = _value_or_current(options.capi.enable_web_socket_responses, settings.web_sockets)
-    settings.session_limits = _value_or_current(options.session_limits, settings.session_limits)
-    settings.continue_on_auto_mode = _value_or_current(
-        options.continue_on_auto_mode, settings.continue_on_auto_mode
-    )
-    settings.response_format = _value_or_current(options.response_format, settings.response_format)
-    settings.streaming = _value_or_current(options.streaming, settings.streaming)
-    settings.infinite_sessions = _value_or_current(options.infinite_sessions, settings.infinite_sessions)
-    settings.keep_interrupted_answers = _value_or_current(
-        options.keep_interrupted_answers, settings.keep_interrupted_answers
-    )
-    settings.one_off = _value_or_current(options.one_off, settings.one_off)
-    if (autopilot := options.autopilot) is not None:
-        settings.autopilot_continuation = _value_or_current(
-            autopilot.continuation_enabled, settings.autopilot_continuation
-        )
-        settings.autopilot_continues = _value_or_current(autopilot.max_continues, settings.autopilot_continues)
-    settings.file_tracking = _value_or_current(options.enable_file_change_tracking, settings.file_tracking)
+def _given(options: StoredOptions, current: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given options that a session keeps; of some, a member that is absent does not change, either."""
+    given: dict[str, Any] = {}
+    for name in options.model_fields_set & current.keys():
+        value = getattr(options, name)
+        if isinstance(value, AutopilotOptions | CapiOptions):
+            members = {member: getattr(value, member) for member in value.model_fields_set}
+            value = current[name].model_copy(update=members)
+        if value is not None:
+            given[name] = value
+    return given
 
 
-def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> None:
-    settings.available_tools = _value_or_current(options.available_tools, settings.available_tools)
-    settings.excluded_tools = _value_or_current(options.excluded_tools, settings.excluded_tools)
-    settings.ask_user_disabled = _value_or_current(options.ask_user_disabled, settings.ask_user_disabled)
-    settings.tool_choice = _value_or_current(options.tool_choice, settings.tool_choice)
-    settings.hosted_tools = _value_or_current(options.hosted_tools, settings.hosted_tools)
-    settings.tool_search = _value_or_current(options.tool_search, settings.tool_search)
-    settings.sandbox = _value_or_current(options.sandbox_config, settings.sandbox)
-    settings.large_output = _value_or_current(options.large_output, settings.large_output)
-    if options.memory is not None:
-        settings.memory = options.memory.enabled
+def changed_settings(
+    ctx: Context,
+    settings: SessionSettings,
+    options: SessionOptions,
+    tools: Callable[[SessionSettings], Collection[str]],
+    *,
+    has_prompts: bool,
+) -> SessionSettings:
+    """Return the settings of an open session with the options of a client, once all are known to fit.
 
+    ``tools`` are the names of the tools that the session has with some settings.
 
-def _apply_agent_options(settings: SessionSettings, options: SessionOptions) -> None:
-    if options.custom_agents is not None:
-        _check_agents(options.custom_agents)
-        settings.custom_agents = options.custom_agents
-        settings.lost_agent_servers = {}
-    if options.agent_directories is not None:
-        settings.agent_directories = _absolute(settings, options.agent_directories)
-        # Searched again when they are needed.
-        settings.found_agents = []
-    settings.agent = _value_or_current(options.agent, settings.agent)
-    if options.default_agent is not None:
-        settings.default_excluded_tools = options.default_agent.excluded_tools
-    settings.excluded_builtin_agents = _value_or_current(
-        options.excluded_builtin_agents, settings.excluded_builtin_agents
-    )
-    settings.included_builtin_agents = _value_or_current(
-        options.included_builtin_agents, settings.included_builtin_agents
-    )
-    settings.sub_agent_deltas = _value_or_current(
-        options.include_sub_agent_streaming_events, settings.sub_agent_deltas
-    )
-
-
-def _apply_mcp_options(settings: SessionSettings, options: SessionOptions) -> None:
-    if options.mcp_servers is not None:
-        settings.mcp_servers = {}
-        settings.lost_mcp_servers = {}
-    if options.mcp_servers:
-        # Loaded late: most sessions have no servers, though some clients always send an object.
-        from jumpseat.mcp.catalogue import check_servers
-
-        settings.mcp_servers = check_servers(options.mcp_servers)
-    settings.disabled_mcp_servers = _value_or_current(options.disabled_mcp_servers, settings.disabled_mcp_servers)
-    settings.github_mcp = options.github_mcp_tool_config or settings.github_mcp
-    if (storage := options.mcp_o_auth_token_storage) is not None:
-        settings.stored_mcp_logins = storage == "persistent"
-    settings.mcp_apps = _value_or_current(options.request_mcp_apps, settings.mcp_apps)
-    settings.mcp_instructions = _value_or_current(
-        options.allow_all_mcp_server_instructions, settings.mcp_instructions
-    )
-
-
-def _apply_prompt_options(settings: SessionSettings, options: SessionOptions) -> None:
-    settings.system_message = _value_or_current(options.system_message, settings.system_message)
-    settings.skip_custom_instructions = _value_or_current(
-        options.skip_custom_instructions, settings.skip_custom_instructions
-    )
-    settings.instruction_directories = _value_or_current(
-        options.instruction_directories, settings.instruction_directories
-    )
-    settings.organization_instructions = _value_or_current(
-        options.organization_custom_instructions, settings.organization_instructions
-    )
-    settings.config_discovery = _value_or_current(options.enable_config_discovery, settings.config_discovery)
-    settings.plugin_directories = _value_or_current(options.plugin_directories, settings.plugin_directories)
-    settings.skills = _value_or_current(options.enable_skills, settings.skills)
-    settings.skill_directories = _value_or_current(options.skill_directories, settings.skill_directories)
-    settings.disabled_skills = _value_or_current(options.disabled_skills, settings.disabled_skills)
-
-
-def _absolute(settings: SessionSettings, folders: Sequence[str]) -> list[str]:
-    """Return folders with their paths as they are now: they stay the same if the working directory changes."""
-    return [str(settings.cwd / os.path.expanduser(folder)) for folder in folders]
-
-
-def limit_tracking(settings: SessionSettings, *, was_on: bool, has_prompts: bool) -> None:
-    """Leave the tracking of files off if the session has had prompts without it: a rewind would be partial."""
-    if has_prompts and not was_on:
-        settings.file_tracking = False
-
-
-def _value_or_current(option: T | None, current: T) -> T:
-    """Return the option if it is set, the current setting otherwise."""
-    return current if option is None else option
-
-
-def adopt(settings: SessionSettings, changed: SessionSettings) -> None:
-    """Copy all fields of ``changed`` into ``settings``, the object that the parts of a live session share."""
-    for field in fields(SessionSettings):
-        setattr(settings, field.name, getattr(changed, field.name))
+    Raises:
+        InvalidRequestError: an option is invalid in this session.
+    """
+    changed = apply_options(settings, options, has_prompts=has_prompts)
+    check_agent(ctx, changed, options)
+    if options.model is not None:
+        check_allowed(changed, options.model)
+    check_choice(options.tool_choice, lambda: tools(changed))
+    return changed
 
 
 def requests_tokens(options: SessionOptions) -> bool:
     """Return whether the client that sent ``options`` provides bearer tokens for a provider on request."""
-    providers = (options.provider, *(options.providers or []))
+    providers = (options.provider, *options.providers)
     return any(provider.has_bearer_token_provider for provider in providers if provider is not None)
 
 
@@ -190,7 +122,7 @@ def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions
     Raises:
         InvalidRequestError: ``options``, which were applied to ``settings``, select an unknown agent.
     """
-    if settings.agent is None or settings.custom_agent is not None:
+    if settings.options.agent is None or settings.custom_agent is not None:
         return
     settings.found_agents = ctx.process.agents.find(settings)
     if options.agent is not None and settings.custom_agent is None:
@@ -209,15 +141,20 @@ def refresh_found_agents(ctx: Parts, settings: SessionSettings) -> None:
         settings.found_agents = ctx.process.agents.find(settings)
 
 
-def _check_agents(agents: list[CustomAgentConfig]) -> None:
+def _check_agents(agents: Sequence[CustomAgentConfig]) -> None:
     names = [agent.name for agent in agents]
     if len(set(names)) < len(names):
         raise InvalidRequestError("customAgents: two agents have the same name")
     for agent in agents:
-        if agent.mcp_servers:
-            from jumpseat.mcp.catalogue import check_servers
+        try:
+            _check_servers(agent.mcp_servers)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"customAgents.{agent.name[:100]}.{error}") from None
 
-            try:
-                check_servers(agent.mcp_servers)
-            except InvalidRequestError as error:
-                raise InvalidRequestError(f"customAgents.{agent.name[:100]}.{error}") from None
+
+def _check_servers(servers: Mapping[str, Any] | None) -> None:
+    if servers:
+        # Loaded late: most sessions have no servers, though some clients always send an object.
+        from jumpseat.mcp.catalogue import check_servers
+
+        check_servers(servers)

@@ -8,36 +8,24 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
-from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.conversation import INTERRUPTED
-from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
-from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.model_calls.tool_choice import check_choice
-from jumpseat.agent.observation import Observers
-from jumpseat.agent.permissions.permissions import Policy
-from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.history import LoggedEvent
-from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
-from jumpseat.agent.session.queue_items import QueuedCommand
-from jumpseat.agent.session.session import AllowOldClients, Session, SessionServices
-from jumpseat.agent.session.sub_agents import AgentLimits
+from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.skills import NoSkills, Skills
-from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import (
     InvalidRequestError,
     SessionInUseError,
@@ -50,7 +38,6 @@ from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.persisted_events import PersistedReads
 from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
 from jumpseat.sessions.workspace_names import workspace_names
-from jumpseat.store.project.instructions import read_instructions
 from jumpseat.store.session.options import write_options
 from jumpseat.store.session.ownership import GiveUpRequest
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
@@ -61,7 +48,6 @@ from jumpseat.system.git_repository import working_directory_context
 from jumpseat.system.log_fields import fields
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
-from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_sandbox import reading_sandbox
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
@@ -85,35 +71,20 @@ class SessionRegistry:
     ``announce`` sends a lifecycle notification to the connections that see the session; its arguments are the type,
     the session id, the metadata and the name of the token that created the session. ``seen_by`` returns the
     registry as connections with some rights see it, and is the only place that separates the sessions of tokens.
+    The registry sets the members of ``services`` that store parts of sessions and announce their changes.
     """
 
     def __init__(
         self,
         store: SessionStore,
-        models: ModelSource,
         environment: Environment,
-        tasks: TaskGroup,
+        services: SessionServices,
         announce: Callable[[str, str, dict[str, str] | None, str | None], None],
-        *,
-        allow_unasked: bool,
-        allow_old_clients: AllowOldClients,
-        retry: RetryPolicy,
-        run_command: Callable[[Session, QueuedCommand], Awaitable[bool]],
-        hook_timeout_s: float = HOOK_TIMEOUT_S,
-        hook_commands: Callable[[Session], HookCommands] = lambda _session: NoHookCommands(),
-        secrets: Secrets,
-        read_instructions: Callable[[SessionSettings], str] = read_instructions,
-        policy: Policy | None = None,
-        compaction: CompactionPolicy | None = None,
-        skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
-        observers: Observers | None = None,
-        agent_limits: AgentLimits | None = None,
     ) -> None:
         self.store = store
-        self._models = models
         self._environment = environment
         self._announce = announce
-        self.tasks = tasks
+        self.tasks = services.tasks
         self._live: dict[str, Session] = {}
         self._closing: dict[str, anyio.Event] = {}
         # Set once the request that creates or loads the session has ended.
@@ -124,26 +95,10 @@ class SessionRegistry:
         self._views: dict[Access, SessionRegistry] = {EVERYTHING: self}
         # Live sessions that were loaded from the disk: they are kept when they close, even without a prompt.
         self._loaded: set[str] = set()
-        self._handover = Handover(store.ownership, tasks, self._give_up)
-        self._services = SessionServices(
-            tasks=tasks,
-            models=models,
-            make_tools=lambda session: ToolOrchestrator(session, environment),
-            read_instructions=read_instructions,
-            run_prompt=run_prompt,
-            run_command=run_command,
-            retry=retry,
-            allow_unasked=allow_unasked,
-            allow_old_clients=allow_old_clients,
+        self._handover = Handover(store.ownership, services.tasks, self._give_up)
+        self._services = replace(
+            services,
             on_change=self._handle_change,
-            hook_timeout_s=hook_timeout_s,
-            hook_commands=hook_commands,
-            secrets=secrets,
-            policy=policy or Policy(),
-            compaction=compaction or CompactionPolicy(),
-            skills=skills,
-            observers=observers or Observers(),
-            agent_limits=agent_limits or AgentLimits(),
             store_options=self.store_options,
             read_agent=self._read_agent,
             store_checkpoint=self._store_checkpoint,
@@ -183,16 +138,16 @@ class SessionRegistry:
         storage = storage or self.store.folder(session_id)
         if session_id in self._live:
             raise _exists(session_id)
-        self._models.check(settings)
+        self._services.models.check(settings)
         started_at = utc_now()
         session = self._open(session_id, settings, storage, started_at)
         created = False
         try:
             session.attach(attachment)
-            check_choice(settings.tool_choice, session.tools.names)
-            context = working_directory_context(settings.cwd, host_git=settings.host_git)
+            check_choice(settings.options.tool_choice, session.tools.names)
+            context = working_directory_context(settings.cwd, host_git=settings.options.enable_host_git_operations)
             workspace = workspace_of(
-                session_id, context, started_at, created_by=self.creator, one_off=settings.one_off
+                session_id, context, started_at, created_by=self.creator, one_off=settings.options.one_off
             )
             storage.create(workspace)
             created = True
@@ -204,12 +159,14 @@ class SessionRegistry:
                     producer="jumpseat",
                     copilot_version=__version__,
                     start_time=started_at,
-                    selected_model=settings.model,
-                    reasoning_effort=settings.reasoning_effort,
+                    selected_model=settings.options.model,
+                    reasoning_effort=settings.options.reasoning_effort,
                     session_limits=limits_of(settings),
                     context=context,
                     already_in_use=False,
-                    github_mcp_tool_config=settings.github_mcp.wire() if settings.github_mcp else None,
+                    github_mcp_tool_config=settings.options.github_mcp_tool_config.wire()
+                    if settings.options.github_mcp_tool_config
+                    else None,
                     sandbox=_sandbox_state(self._environment, settings),
                 )
             )
@@ -434,7 +391,9 @@ class SessionRegistry:
         storage, settings = self._storages[session.id], session.settings
         write_options(storage.state, settings, self._services.secrets)
         if storage.workspace is not None and storage.workspace.cwd != str(settings.cwd):
-            storage.move(working_directory_context(settings.cwd, host_git=settings.host_git))
+            storage.move(
+                working_directory_context(settings.cwd, host_git=settings.options.enable_host_git_operations)
+            )
 
     def _store_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
         """Write a checkpoint file and return its number and path; no path if the file cannot be written.
@@ -566,17 +525,17 @@ class SessionRegistry:
         for _, agent_id, payload in history:
             if agent_id is None:
                 replay_setting(logged, payload)
-        if settings.model is not None and settings.model != logged.model:
+        if settings.options.model is not None and settings.options.model != logged.options.model:
             session.emit(
                 events.SessionModelChange(
-                    new_model=settings.model,
-                    previous_model=logged.model,
-                    reasoning_effort=settings.reasoning_effort,
+                    new_model=settings.options.model,
+                    previous_model=logged.options.model,
+                    reasoning_effort=settings.options.reasoning_effort,
                 )
             )
         if settings.mode != logged.mode:
             session.emit(events.SessionModeChanged(new_mode=settings.mode, previous_mode=logged.mode))
-        session.announce_agent(logged.agent)
+        session.announce_agent(logged.options.agent)
 
     def drop_checkpoints(self, session: Session) -> None:
         """Delete the checkpoints that are no longer part of a session's history.
@@ -650,7 +609,7 @@ class SessionRegistry:
     def _handle_change(self, session: Session) -> None:
         storage = self._storages.get(session.id)
         if storage is not None and session.history.first_prompt is not None:
-            storage.set_marks(answered=session.history.answered, one_off=session.settings.one_off)
+            storage.set_marks(answered=session.history.answered, one_off=session.settings.options.one_off)
             storage.set_summary(shorten(session.history.first_prompt))
         self._announce(
             "session.updated",
@@ -667,7 +626,7 @@ def _exists(session_id: str) -> InvalidRequestError:
 def _sandbox_state(environment: Environment, settings: SessionSettings) -> events.SandboxState | None:
     """Return the mode and, once it is known, the mechanism of a new session's sandbox; ``None`` if it is off."""
     sandboxes = environment.sandboxes
-    if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.sandbox).mode) == "off":
+    if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.options.sandbox_config).mode) == "off":
         return None
     mechanism = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"
     return events.SandboxState(mode=mode, mechanism=mechanism if sandboxes.probed else None)

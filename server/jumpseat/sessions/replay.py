@@ -145,21 +145,21 @@ def replay_setting(settings: SessionSettings, payload: events.EventPayload | eve
     """Apply an event of a log to the settings that the log holds: model, mode and agent."""
     match payload:
         case events.SessionStart():
-            settings.model = settings.model or payload.selected_model
-            settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
+            settings.set_options(model=settings.options.model or payload.selected_model)
+            settings.set_options(reasoning_effort=settings.options.reasoning_effort or payload.reasoning_effort)
         case events.SessionResume():
             # The options that the resuming client sent.
-            settings.model = payload.selected_model or settings.model
-            settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
+            settings.set_options(model=payload.selected_model or settings.options.model)
+            settings.set_options(reasoning_effort=payload.reasoning_effort or settings.options.reasoning_effort)
         case events.SessionModelChange():
-            settings.model = payload.new_model
-            settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
+            settings.set_options(model=payload.new_model)
+            settings.set_options(reasoning_effort=payload.reasoning_effort or settings.options.reasoning_effort)
         case events.SessionModeChanged():
             settings.mode = payload.new_mode
         case events.SubagentSelected():
-            settings.agent = payload.agent_name
+            settings.set_options(agent=payload.agent_name)
         case events.SubagentDeselected():
-            settings.agent = None
+            settings.set_options(agent=None)
         case _:
             pass
 

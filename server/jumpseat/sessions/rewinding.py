@@ -62,7 +62,9 @@ class History:
         def read() -> History:
             prompts = (record for record in storage.log.read().records if record["type"] == "user.message")
             records = session.services.secrets.mask_records(prompts)
-            changes = storage.changes.after_messages() if session.settings.file_tracking else {}
+            changes = (
+                storage.changes.after_messages() if session.settings.options.enable_file_change_tracking else {}
+            )
             return cls(list(_prompts(records)), changes)
 
         return await anyio.to_thread.run_sync(read)
@@ -143,7 +145,7 @@ async def rewind(registry: SessionRegistry, session: Session, event_id: str, mod
         )
     if session.working or session.queue.is_held:
         return RewindResult(outcome="session-busy")
-    if mode == WITH_FILES and not session.settings.file_tracking:
+    if mode == WITH_FILES and not session.settings.options.enable_file_change_tracking:
         return RewindResult(outcome="file-change-tracking-disabled")
     # Prompts that arrive meanwhile continue the conversation that is left.
     with session.queue.held():

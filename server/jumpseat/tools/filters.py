@@ -38,10 +38,12 @@ class Filter:
 
         agent = settings.custom_agent
         of_agent = None if agent is None else agent.tools
-        excluded = settings.excluded_tools
+        excluded = settings.options.excluded_tools
         if of_agent is None:
-            excluded = [*excluded, *settings.default_excluded_tools]
-        self._available = None if settings.available_tools is None else expand(settings.available_tools)
+            excluded = [*excluded, *settings.options.default_agent.excluded_tools]
+        self._available = (
+            None if settings.options.available_tools is None else expand(settings.options.available_tools)
+        )
         self._excluded = expand(excluded)
         self._of_agent = None if of_agent is None or "*" in of_agent else expand(of_agent)
         # Most filters name tools alone, and every tool is looked up several times in a turn.

@@ -23,7 +23,7 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
     scope = session.permissions.path_scope
 
     def settings() -> SandboxSettings:
-        current = sandboxes.defaults.for_session(session.settings.sandbox)
+        current = sandboxes.defaults.for_session(session.settings.options.sandbox_config)
         return replace(current, mode=current.mcp) if of_servers else current
 
     def warn(text: str) -> None:
@@ -45,7 +45,7 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
 
 def reading_sandbox(session: Session, sandboxes: Sandboxes | None) -> Confine | None:
     """Return how to confine programs of the server that only read, such as git; ``None`` if the sandbox is off."""
-    if sandboxes is None or sandboxes.defaults.for_session(session.settings.sandbox).mode == "off":
+    if sandboxes is None or sandboxes.defaults.for_session(session.settings.options.sandbox_config).mode == "off":
         return None
     return sandboxes.confine_reading
 

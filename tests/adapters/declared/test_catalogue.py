@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import ForeignAdapter
-from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.errors import ConfigError, InvalidRequestError
 from tests.support.cases import all_cases
@@ -18,8 +18,10 @@ from tests.support.cases import all_cases
 pytestmark = pytest.mark.anyio
 
 
-def catalogue(configured: Mapping[str, Mapping[str, Any]] | None = None, home: Path | None = None) -> Catalogue:
-    return Catalogue(configured or {}, home)
+def catalogue(
+    configured: Mapping[str, Mapping[str, Any]] | None = None, home: Path | None = None
+) -> AdapterCatalogue:
+    return AdapterCatalogue(configured or {}, home)
 
 
 def write(home: Path, name: str, text: str) -> None:

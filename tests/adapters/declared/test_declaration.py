@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.declared.declaration import read_declaration
-from jumpseat.adapters.declared.handlers import GROUPS, read_handlers
+from jumpseat.adapters.declared.handler_names import GROUPS, read_handlers
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.errors import ConfigError
 from tests.support.cases import all_cases

@@ -108,5 +108,5 @@ async def test_the_same_token_on_two_sites_is_two_accounts() -> None:
 async def test_the_valid_part_of_a_quota_is_decoded(user: dict[str, Any], expected: dict[str, Any]) -> None:
     async with ModelServer(json_reply(user)) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             assert await accounts.quota(TokenLogin("t")) == expected

@@ -114,8 +114,8 @@ async def test_a_token_callback_without_an_answer_times_out() -> None:
         await anyio.sleep_forever()
         raise AssertionError(reason)
 
-    with pytest.raises(ProviderAuthError, match=r"within 0\.01 s"), anyio.fail_after(5):
-        await ClientLogin(ask, HOST, timeout_s=0.01).token()
+    with pytest.raises(ProviderAuthError, match=r"within 0\.25 s"), anyio.fail_after(20):
+        await ClientLogin(ask, HOST, timeout_s=0.25).token()
 
 
 async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
@@ -130,7 +130,7 @@ async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
         return GitHubTokenResult(kind="token", access_token="second", expires_in=9000)
 
     login = ClientLogin(ask, HOST)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(login.token)
             await gate.wait()

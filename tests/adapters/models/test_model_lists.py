@@ -349,7 +349,7 @@ async def test_only_the_selected_providers_are_requested_and_declared_models_com
     server.replies.append(data({"id": "gpt-5", "context_length": 7}, {"id": "new", "max_model_len": 5}))
     with anyio.fail_after(5):
         listed = await models.catalogue.list()
-        resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/new"))
+        resolved = await models.resolve(SessionSettings.of(Path("/"), model="work/new"))
     await models.connections.close()
 
     assert [request.path for request in server.requests] == ["/work/models"]
@@ -367,7 +367,7 @@ async def test_no_provider_is_requested_unless_selected(server: ModelServer) -> 
     models = configured(server, models=["gpt-5"])
     with anyio.fail_after(5):
         listed = await models.catalogue.list()
-        resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/gpt-5"))
+        resolved = await models.resolve(SessionSettings.of(Path("/"), model="work/gpt-5"))
     await models.connections.close()
 
     assert server.requests == []

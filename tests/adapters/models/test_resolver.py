@@ -77,7 +77,7 @@ async def build(server: ModelServer) -> AsyncGenerator[Make, None]:
 
 
 def settings_for(model: str | None = None, **fields: Any) -> SessionSettings:
-    return SessionSettings(cwd=Path("/project"), model=model, **fields)
+    return SessionSettings.of(Path("/project"), model=model, **fields)
 
 
 def provider(**fields: Any) -> ProviderConfig:
@@ -85,7 +85,7 @@ def provider(**fields: Any) -> ProviderConfig:
 
 
 async def resolve(models: Models, model: str | None = None, **fields: Any) -> ResolvedModel:
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         return await models.resolve(settings_for(model, **fields))
 
 
@@ -94,7 +94,7 @@ async def call(server: ModelServer, models: Models, model: str | None = None, **
     resolved = await resolve(models, model, **fields)
     server.replies.append(ANSWER)
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with resolved.model.stream(request) as stream:
             assert [type(event) for event in [event async for event in stream]] == [Completed]
     return server.requests[-1]
@@ -640,8 +640,8 @@ async def test_a_copilot_api_that_does_not_respond_hides_no_other_models(server:
     server.replies.append(Reply(silent=True, ending="hang"))
     environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
     config = Config.model_validate(two_adapters(server))
-    models = Models(config, Options(environ=environ, auth_token=TOKEN), list_timeout_s=0.01)
-    with anyio.fail_after(5):
+    models = Models(config, Options(environ=environ, auth_token=TOKEN), list_timeout_s=0.25)
+    with anyio.fail_after(20):
         listed = await models.catalogue.list()
     await models.connections.close()
 
@@ -653,8 +653,8 @@ async def test_a_token_callback_that_times_out_is_a_typed_error() -> None:
         await anyio.sleep_forever()
         raise AssertionError("nobody wakes it")
 
-    with pytest.raises(ProviderAuthError, match=r"no bearer token for provider 'mine' within 0\.01 s"):
-        await ClientToken("mine", never, timeout_s=0.01)()
+    with pytest.raises(ProviderAuthError, match=r"no bearer token for provider 'mine' within 0\.25 s"):
+        await ClientToken("mine", never, timeout_s=0.25)()
 
 
 async def test_the_list_without_a_token_sends_no_request(build: Make, server: ModelServer) -> None:
@@ -679,7 +679,7 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: Mo
     resolved = await resolve(build(), provider=options)
     server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret-1"}}, status=401))
 
-    with anyio.fail_after(5), pytest.raises(ProviderAuthError) as caught:
+    with anyio.fail_after(20), pytest.raises(ProviderAuthError) as caught:
         async with resolved.model.stream(ModelRequest("m", "", [UserMessage([TextBlock("p")])])) as stream:
             [event async for event in stream]
     text = repr(caught.value) + str(caught.value)

@@ -46,12 +46,12 @@ async def models() -> AsyncGenerator[Models]:
 
 def settings(model: str | None = None, **options: Any) -> SessionSettings:
     read = SessionOptions.model_validate(options)
-    return SessionSettings(
-        cwd=Path("/project"),
+    return SessionSettings.of(
+        Path("/project"),
         model=model,
         provider=read.provider,
-        providers=read.providers or [],
-        provider_models=read.models or [],
+        providers=read.providers,
+        models=read.models,
     )
 
 
@@ -81,7 +81,7 @@ async def call(
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
     name = resolved.model.adapter_name
     server.replies.append(MESSAGE if name == "anthropic" else RESPONSE if name.endswith("responses") else CHAT)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with resolved.model.stream(request) as stream:
             assert len([event async for event in stream]) == 1
     return server.requests[-1]
@@ -291,9 +291,7 @@ def test_the_name_of_a_provider_has_no_slash() -> None:
 
 
 async def test_a_model_without_its_provider_is_an_error(models: Models) -> None:
-    wanted = SessionSettings(
-        cwd=Path("/project"), model="a/m", provider_models=[ProviderModelConfig(id="m", provider="a")]
-    )
+    wanted = SessionSettings.of(Path("/project"), model="a/m", models=[ProviderModelConfig(id="m", provider="a")])
     with pytest.raises(ConfigError, match="model 'a/m': there is no provider 'a'"):
         await models.resolve(wanted)
 
@@ -364,7 +362,7 @@ async def test_a_missing_token_is_an_authentication_error(
         return ""
 
     provider = ProviderConfig(base_url="http://127.0.0.1:1", api_key="static-key", has_bearer_token_provider=True)
-    wanted = SessionSettings(cwd=Path("/project"), model="m", provider=provider)
+    wanted = SessionSettings.of(Path("/project"), model="m", provider=provider)
     resolved = await models.resolve(wanted, ask_token=None if failure is None else ask_token)
     with pytest.raises(ProviderAuthError) as caught:
         async with resolved.model.stream(ModelRequest("m", "", [])):
@@ -393,7 +391,7 @@ async def test_a_copilot_model_is_called_over_a_wire_that_serves_it(
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies += [json_reply({"data": [{"id": "m", "supported_endpoints": endpoints}]}), answer]
     models = Models(Config(), Options(environ=environ))
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         resolved = await models.resolve(settings("m"))
         async with resolved.model.stream(ModelRequest("m", "", [], stream=False)) as stream:
             assert len([event async for event in stream]) == 1
@@ -408,6 +406,6 @@ async def test_a_copilot_model_without_a_known_wire_is_an_error(server: ModelSer
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies.append(json_reply({"data": [{"id": "m", "supported_endpoints": ["ws:/other"]}]}))
     models = Models(Config(), Options(environ=environ))
-    with pytest.raises(ConfigError, match="'m' only by unsupported endpoints: ws:/other"), anyio.fail_after(5):
+    with pytest.raises(ConfigError, match="'m' only by unsupported endpoints: ws:/other"), anyio.fail_after(20):
         await models.resolve(settings("m"))
     await models.connections.close()

@@ -11,6 +11,7 @@ import pytest
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config
+from jumpseat.declared.catalogue import Found
 from jumpseat.errors import InvalidRequestError
 from jumpseat.options import Options
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderModelConfig
@@ -29,7 +30,7 @@ def models(adapters: Mapping[str, Any], environ: Mapping[str, str] | None = None
 
 
 def session(model: str | None, adapter_settings: dict[str, Any], **fields: Any) -> SessionSettings:
-    return SessionSettings(cwd=Path("/project"), model=model, adapter_settings=adapter_settings, **fields)
+    return SessionSettings.of(Path("/project"), model=model, adapter_settings=adapter_settings, **fields)
 
 
 async def test_a_model_of_two_adapters_has_the_settings_of_the_called_one() -> None:
@@ -56,7 +57,8 @@ async def test_settings_are_checked_at_the_call_if_a_function_lists_the_models()
 
     listing = {"extends": "anthropic", "schema": {"model": {"choices": choices, "default": "x"}}}
     found = models(DECLARED_AND_LISTED)
-    found.adapters.catalogue.configured = {**found.adapters.catalogue.configured, "a": listing}
+    listed = Found("a", "configuration", "adapters.a", listing)
+    found.adapters.catalogue.configured = {**found.adapters.catalogue.configured, "a": listed}
 
     found.check(session("x", {"frequency_penalty": 1}))
     assert (await found.resolve(session("x", {}))).info.id == "a/x"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.declared.schema import SchemaEntry, choices_of
 from jumpseat.adapters.declared.settings import check_settings, wire_declaration
@@ -56,7 +56,7 @@ def request(name: str, **fields: Any) -> ModelRequest:
 
 def extending(name: str) -> DeclaredCaller:
     """Return the caller of a declared adapter that only extends ``name``."""
-    known = Catalogue({"mine": {"extends": name}}).get("mine")
+    known = AdapterCatalogue({"mine": {"extends": name}}).get("mine")
     given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
     return DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
 

@@ -102,7 +102,7 @@ def test_its_settings_are_checked() -> None:
 async def test_its_model_answers_with_the_key_of_the_environment() -> None:
     async with ModelServer(event_stream(*ANSWER)) as server:
         found = models(f"{server.url}/v1")
-        resolved = await found.resolve(SessionSettings(cwd=Path("/"), model=f"{NAME}/big"))
+        resolved = await found.resolve(SessionSettings.of(Path("/"), model=f"{NAME}/big"))
         assert isinstance(resolved.model, HttpModel)
         request = ModelRequest(
             resolved.wire_name, "", [UserMessage([TextBlock("Hi")])], max_output_tokens=9, settings={"seed": 7}

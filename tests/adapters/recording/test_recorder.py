@@ -89,7 +89,7 @@ def test_an_unusable_folder_ends_the_start_with_one_line(tmp_path: Path, option:
         check=False,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         env={"HOME": str(tmp_path)},
         stdin=subprocess.DEVNULL,
     )
@@ -101,7 +101,7 @@ def test_an_unusable_folder_ends_the_start_with_one_line(tmp_path: Path, option:
 
 def test_a_server_that_does_not_record_does_not_import_the_recorder() -> None:
     code = "import jumpseat.app, jumpseat.adapters.transport.http, sys; print(sorted(sys.modules))"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     loaded = {
         name.rpartition(".")[2] for name in json.loads(process.stdout.replace("'", '"')) if "jumpseat." in name
     }

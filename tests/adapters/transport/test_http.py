@@ -352,10 +352,10 @@ async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(
 @pytest.mark.parametrize(
     ("reply", "timeouts", "message"),
     [
-        (Reply(silent=True, ending="hang"), Timeouts(first_byte=0.05), "within 0.05 s"),
-        (event_stream(ending="hang"), Timeouts(idle=0.05), "no data within 0.05 s"),
-        (event_stream(delta("a"), ending="hang"), Timeouts(idle=0.05), "no data within 0.05 s"),
-        (Reply([b"{"], length=9, ending="hang"), Timeouts(idle=0.05), "no data within 0.05 s"),
+        (Reply(silent=True, ending="hang"), Timeouts(first_byte=0.25), "within 0.25 s"),
+        (event_stream(ending="hang"), Timeouts(idle=0.25), "no data within 0.25 s"),
+        (event_stream(delta("a"), ending="hang"), Timeouts(idle=0.25), "no data within 0.25 s"),
+        (Reply([b"{"], length=9, ending="hang"), Timeouts(idle=0.25), "no data within 0.25 s"),
         # By then the answer has begun, even on a busy machine.
         (event_stream(delta("a"), ending="hang"), Timeouts(total=1), "no data within 1 s"),
     ],

@@ -203,8 +203,8 @@ async def test_a_connection_that_is_not_accepted_times_out(by_proxy: bool) -> No
             way = transport.with_network(Network(proxy=url)) if by_proxy else transport
             target = "http://model.invalid" if by_proxy else url
             with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
-                await way.get_json(target, {}, timeouts=Timeouts(connect=0.2))
+                await way.get_json(target, {}, timeouts=Timeouts(connect=0.25))
 
     peer = f"the proxy {url} for {target}" if by_proxy else url
-    assert str(caught.value) == f"cannot connect to {peer} within 0.2 s"
+    assert str(caught.value) == f"cannot connect to {peer} within 0.25 s"
     assert caught.value.retryable

@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from jumpseat.adapters.transport.errors import InvalidURL
-from jumpseat.adapters.transport.url import Url, parse_url
+from jumpseat.adapters.transport.url import InvalidURL, Url, parse_url
 from tests.support.cases import check_each
 
 SENT: Final[dict[str, Url]] = {

@@ -199,7 +199,7 @@ async def test_sections_stay_unchanged_if_the_client_fails_or_answers_invalidly(
 
 async def test_sections_stay_unchanged_if_the_client_does_not_answer_in_time(tmp_path: Path) -> None:
     answers: dict[str, list[Any]] = {"systemMessage.transform": [SILENT]}
-    config = "[hooks]\ntimeout_s = 0.05\n"
+    config = "[hooks]\ntimeout_s = 0.25\n"
     async with open_session(tmp_path, "created", answers, config=config, systemMessage=REWRITTEN) as scene:
         text = await scene.system()
     assert [part for part in (IDENTITY, TONE, "Mind the gap.") if part not in text] == []

@@ -45,7 +45,7 @@ def test_lines_that_approvals_cover_touch_nothing_outside(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=120,
             check=False,
         )
         if attacks.CANARY in done.stdout + done.stderr or [contents(path) for path in guarded] != before:

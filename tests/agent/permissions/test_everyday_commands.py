@@ -31,6 +31,7 @@ def approve(request: ShellPermission, path_scope: PathScope) -> ApprovalRecord |
     return approval_record(narrowest_approval(request), request, gather_facts(request, "bash", path_scope), None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
 def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
     request_for: Callable[[str], ShellPermission], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -55,7 +55,7 @@ class Scene:
 
     async def judge(self, request: PermissionRequest, decision: dict[str, Any] | None = None) -> Verdict:
         """Return the verdict on ``request``; if a question is expected, answer it with ``decision``."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             if decision is None:
                 return await self.permissions.decide(request)
             async with self.ask(request) as (asked, verdicts):
@@ -72,7 +72,7 @@ class Scene:
         async def decide() -> None:
             verdicts.append(await self.permissions.decide(request))
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(decide)
                 await anyio.wait_all_tasks_blocked()

@@ -461,7 +461,7 @@ async def test_a_call_approved_by_the_judge_runs_and_is_logged(tmp_path: Path, p
 async def test_without_an_approval_of_the_judge_the_user_decides(
     tmp_path: Path, project: Path, answer: JsonObject, recommendation: str
 ) -> None:
-    config = judge(tmp_path, [answer], timeout_s=0.1 if "hang" in answer else 20)
+    config = judge(tmp_path, [answer], timeout_s=0.25 if "hang" in answer else 20)
     async with served(tmp_path, config) as server:
         session = await open_session(server, project, bash("touch a"), DONE)
         events = await run(server.wire, session, REJECT)

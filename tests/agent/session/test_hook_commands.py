@@ -105,7 +105,7 @@ async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_
     [
         ("echo 'not that one' >&2; exit 2", "Denied by preToolUse hook: not that one", True),
         (f"{says_json(permissionDecision='allow')}; exit 3", "hook errored: the command exited with code 3", False),
-        ("exec sleep 60", "hook errored: the command took longer than 0.2 s", False),
+        ("exec sleep 60", "hook errored: the command took longer than 0.25 s", False),
         ("echo {{{", "a note", False),
         ("head -c 3000000 /dev/zero", "a note", False),
         ('echo \'{"type": "progress", "message": "busy"}\'; echo', "a note", True),
@@ -116,7 +116,7 @@ async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_
 async def test_a_guard_that_fails_denies_the_call_and_one_that_says_nothing_does_not(
     tmp_path: Path, command: str, told: str, succeeded: bool
 ) -> None:
-    entry = {"bash": command, "timeoutSec": 0.2 if "sleep" in command else 20}
+    entry = {"bash": command, "timeoutSec": 0.25 if "sleep" in command else 20}
     project, config = project_in(tmp_path, preToolUse=[entry])
     async with running_server(tmp_path, config=config) as server:
         session = await open_in(server.wire, project)

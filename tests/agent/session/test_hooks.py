@@ -31,7 +31,7 @@ async def test_the_hooks_of_a_prompt_with_a_tool_call_are_called_in_order() -> N
         made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={})
         prompt = made.send("go")
         made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "out")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         assert [kind for kind, _ in made.client.hook_calls] == [
             "userPromptSubmitted",
@@ -143,7 +143,7 @@ async def test_modified_arguments_are_run_and_shown_to_the_model_as_its_own() ->
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert request.arguments == {"value": "theirs"}
         made.answer_tool(request, "x")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         (call,) = next(m for m in made.session.conversation.messages() if m.role == "assistant").tool_uses()
         assert (call.arguments, call.arguments_json) == ({"value": "theirs"}, '{"value":"theirs"}')
@@ -159,7 +159,7 @@ async def test_a_hook_can_leave_the_decision_to_the_user() -> None:
         assert request.permission_request.kind == "hook"
         assert request.permission_request.hook_message == "is this wise?"
         made.decide(request, {"kind": "reject"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.PermissionRequested)) == 1
         assert made.client.payloads(events.ExternalToolRequested) == []
@@ -176,7 +176,7 @@ async def test_post_tool_use_can_replace_the_result() -> None:
         made = make_session(tasks, script=script, tools=[ECHO], approve_all=True, hooks=hooks)
         prompt = made.send("go")
         made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "original")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         assert made.client.payloads(events.AssistantMessage)[-1].content == "changed"
         roles = [message.role for message in made.session.conversation.messages()]
@@ -241,7 +241,7 @@ async def test_a_hook_that_fails_or_answers_with_invalid_values_has_no_effect(an
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert request.arguments == {"value": "mine"}
         made.answer_tool(request, "x")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         ends = [end for end in made.client.payloads(events.HookEnd) if end.hook_type == "preToolUse"]
         assert [end.success for end in ends] == [False]
@@ -257,7 +257,7 @@ async def test_a_hook_that_never_answers_times_out() -> None:
             await anyio.sleep_forever()
 
         made.client.invoke_hook = never
-        made.session.hooks.timeout_s = 0.01
+        made.session.hooks.timeout_s = 0.25
         await made.ask("go")
         assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
         assert {end.success for end in made.client.payloads(events.HookEnd)} == {False}
@@ -312,7 +312,7 @@ async def test_a_client_can_rewrite_sections_of_the_system_message() -> None:
     )
     expected = {"text": "ok", "expect": {"system": "BE BRIEF AND CONCRETE"}}
     async with anyio.create_task_group() as tasks:
-        settings = SessionSettings(cwd=Path("/project"), system_message=config)
+        settings = SessionSettings.of(Path("/project"), system_message=config)
         made = make_session(tasks, script=[expected], settings=settings)
         await made.ask("go")
         assert made.client.payloads(events.SessionError) == []

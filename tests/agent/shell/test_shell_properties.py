@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from jumpseat.agent.permissions.rules import Facts, Rule, allows, host_of, parse_rule
 from jumpseat.agent.shell.commands import verbatim_command
 from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
-from tests.support.properties import REPRODUCIBLE
 
 BASH = shutil.which("bash")
-SAME = settings(derandomize=True, database=None)
 NAMES = ("ls", "rm", "cat", "id")
 PIECES = [
     *NAMES, *(" " for _ in range(12)), "\n", ";", "&&", "||", "|", "&", "|&", "(", ")", "{ ", "; }", "$(", ")", "`",
@@ -39,7 +37,7 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-@settings(REPRODUCIBLE, max_examples=1500)
+@settings(max_examples=1500)
 @given(pieces=st.lists(st.sampled_from(PIECES), min_size=2, max_size=9))
 def test_bash_runs_only_programs_that_were_found(stubs: Path, pieces: list[str]) -> None:
     text = "".join(pieces)
@@ -55,13 +53,12 @@ def test_bash_runs_only_programs_that_were_found(stubs: Path, pieces: list[str])
         env={"PATH": str(stubs), "JOURNAL": str(journal)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=20,
+        timeout=120,
         check=False,
     )
     assert set(journal.read_text().split()) <= {segment.command.identifier for segment in line.segments}
 
 
-@SAME
 @given(text=st.text(max_size=200))
 def test_any_text_is_parsed_without_an_exception(text: str) -> None:
     line = parse_shell(text)
@@ -69,7 +66,6 @@ def test_any_text_is_parsed_without_an_exception(text: str) -> None:
     assert line.certain or [segment.command.clear for segment in line.segments] == [False]
 
 
-@SAME
 @given(
     names=st.lists(st.sampled_from(["ls", "rm", "git status", "cat"]), min_size=1, max_size=5),
     allowed=st.sets(st.sampled_from(["ls", "rm", "git status", "cat"])),
@@ -82,7 +78,6 @@ def test_a_line_is_allowed_if_every_part_is_allowed(names: list[str], allowed: s
     assert allows(rules, facts, lambda _rule: ()) == (set(names) <= allowed)
 
 
-@SAME
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() == text), rule=st.text(min_size=1))
 def test_only_its_own_text_allows_a_verbatim_command(text: str, rule: str) -> None:
     facts = Facts("shell", "bash", segments=(ShellSegment("ls", verbatim_command(text)),))
@@ -90,7 +85,6 @@ def test_only_its_own_text_allows_a_verbatim_command(text: str, rule: str) -> No
         assert allows([Rule("shell", rule)], facts, lambda _rule: ()) == (rule.strip().removesuffix(":*") == text)
 
 
-@SAME
 @given(host=st.from_regex(r"[a-z]{1,8}(\.[a-z]{1,8}){1,3}", fullmatch=True), rest=st.text(max_size=20))
 def test_the_host_of_a_url_does_not_include_the_path(host: str, rest: str) -> None:
     assert host_of(f"https://{host}/{rest}") in (host, None)
@@ -101,7 +95,6 @@ def test_an_ipv6_address_is_a_host_with_and_without_brackets() -> None:
     assert host_of("http://fe80::1/") is None
 
 
-@SAME
 @given(text=st.text())
 def test_a_rule_survives_a_round_trip_or_is_refused(text: str) -> None:
     with contextlib.suppress(ValueError):

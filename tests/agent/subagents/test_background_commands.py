@@ -100,7 +100,7 @@ async def test_a_cancelled_command_an_abort_and_a_limit_end_the_wait(tmp_path: P
             await wire.event("session.idle", since=since)
         assert [task["status"] for task in await tasks(wire, session)] == ["cancelled", "running"]
         assert named(wire.events(), "system.notification") == []
-    async with running_server(tmp_path, args=["--yolo"], config="[agents]\ncommand_wait_s = 0.1\n") as server:
+    async with running_server(tmp_path, args=["--yolo"], config="[agents]\ncommand_wait_s = 0.25\n") as server:
         session = await server.wire.create(model)
         await server.wire.prompt(session, "begin")
 
@@ -124,7 +124,7 @@ async def test_after_a_kill_the_model_is_told_which_commands_are_gone(tmp_path: 
                 start("echo one; sleep 1000"),
                 calls("bash", "call-2", command="echo two", mode="async", detach=True),
                 calls("read_bash", "call-3", shellId="1", delay=60),
-                calls("bash", "call-4", command="sleep 1000", initial_wait=0.1),
+                calls("bash", "call-4", command="sleep 1000", initial_wait=0.25),
                 calls("stop_bash", "call-5", shellId="2"),
                 {"text": "started"},
             ],

@@ -318,9 +318,9 @@ async def test_agents_are_limited_in_depth_number_and_tokens(tmp_path: Path) -> 
 
 async def test_agents_are_limited_in_time(tmp_path: Path) -> None:
     model = by_prompt({"delegate": [turn(task()), {"text": "-"}], "look": [{"text": "-", "hang": True}]})
-    async with running_server(tmp_path, config="[agents]\ntimeout_s = 0.1\n") as server:
+    async with running_server(tmp_path, config="[agents]\ntimeout_s = 0.25\n") as server:
         events = await server.wire.prompt(await server.wire.create(model), "delegate")
-    assert results(events)["call-1"] == "The agent was ended because it worked for more than 0.1 s."
+    assert results(events)["call-1"] == "The agent was ended because it worked for more than 0.25 s."
 
 
 async def test_an_agent_ends_after_those_that_it_has_started(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from tests.support.sessions import MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
 
-STREAMING = SessionSettings(cwd=Path("/project"), streaming=True)
+STREAMING = SessionSettings.of(Path("/project"), streaming=True)
 ADD = ClientTool(name="add", skip_permission=True)
 CALL_ADD: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "add", "arguments": {"a": 1}}]}
 
@@ -128,7 +128,7 @@ async def test_a_turn_with_a_tool_call_publishes_call_result_and_answer() -> Non
         prompt = made.send("add")
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert made.answer_tool(request, "42")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         assert made.client.types(persisted_only=True) == [
             "user.message",
@@ -174,7 +174,7 @@ async def test_prompts_that_are_sent_while_busy_run_in_order_with_one_idle_at_th
         request = await made.client.wait_for(events.ExternalToolRequested)
         second = made.send("two")
         made.answer_tool(request, "1")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await second.run.done.wait()
         assert first.run.done.is_set()
         assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
@@ -193,7 +193,7 @@ async def test_a_steering_prompt_is_added_before_the_next_model_call() -> None:
         request = await made.client.wait_for(events.ExternalToolRequested)
         made.session.send(Prompt("and be quick"), "immediate")
         made.answer_tool(request, "1")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         users = made.client.payloads(events.UserMessage)
         assert [(user.content, user.delivery, user.turn_id) for user in users] == [
@@ -300,7 +300,7 @@ async def test_a_steering_prompt_that_arrives_too_late_runs_by_itself() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         made.send("one")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await called.wait()
         made.session.send(Prompt("two"), "immediate")
         gate.set()
@@ -330,7 +330,7 @@ async def _abort_at(made: MadeSession, kind: type[P]) -> None:
     """Send a prompt, wait for an event of the type ``kind``, and abort."""
     prompt = made.send("go")
     await made.client.wait_for(kind)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         await made.session.abort("user_initiated")
     assert prompt.run.aborted
 
@@ -381,7 +381,7 @@ async def test_an_abort_right_after_send_is_not_lost() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"hang": True}])
         prompt = made.send("go")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await made.session.abort("user_initiated")
         assert prompt.run.aborted
         assert made.client.types()[-1] == "session.idle"
@@ -415,12 +415,12 @@ async def test_streaming_waits_for_a_slow_client() -> None:
 
         made.client.drain = hold
         prompt = made.send("go")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await reached.wait()
         assert 0 < len(made.client.payloads(events.MessageDelta)) < 200
         assert not prompt.run.done.is_set()
         held.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.MessageDelta)) == 200
 
@@ -433,7 +433,7 @@ async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_i
         made = make_session(tasks, script=model, settings=settings, tools=[ADD], known=known)
         await made.ask("?")
         await made.ask("?")
-        settings.reasoning_effort = None
+        settings.set_options(reasoning_effort=None)
         await made.ask("?")
         warned = [
             (warning.warning_type, warning.message) for warning in made.client.payloads(events.SessionWarning)
@@ -495,7 +495,7 @@ def test_images_for_a_model_without_vision_cause_a_warning() -> None:
 
 async def test_a_model_with_unknown_capabilities_causes_no_warning() -> None:
     async with anyio.create_task_group() as tasks:
-        settings = SessionSettings(cwd=Path("/project"), streaming=True, reasoning_effort="high")
+        settings = SessionSettings.of(Path("/project"), streaming=True, reasoning_effort="high")
         made = make_session(tasks, script=Recorder([completed("one")]), settings=settings)
         await made.ask("?")
         assert made.client.payloads(events.SessionWarning) == []

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 from jumpseat.adapters.declared.declaration import read_declaration
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
@@ -180,9 +180,9 @@ async def test_each_form_of_an_environment_variable(
     program.chmod(0o755)
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GEMINI_API_KEY": KEY}
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    known = Catalogue({"mine": {**sample(gemini_env, "ADAPTER"), "env": sample(gemini_env, "FORMS")[form]}}).get(
-        "mine"
-    )
+    known = AdapterCatalogue(
+        {"mine": {**sample(gemini_env, "ADAPTER"), "env": sample(gemini_env, "FORMS")[form]}}
+    ).get("mine")
     caller = DeclaredCaller(known.declaration, None, EnvResolver(environ), {}, Endpoint(""))
     view_values = await caller.resolver.resolve(
         "adapter 'mine'",

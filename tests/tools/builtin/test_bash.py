@@ -80,7 +80,7 @@ async def test_a_slow_command_continues_in_the_background_and_can_be_read_to_its
     os.mkfifo(tmp_path / "go")
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
-            outcome = await call(ctx, "bash", command="echo one; read x < go; echo two", initial_wait=0.2)
+            outcome = await call(ctx, "bash", command="echo one; read x < go; echo two", initial_wait=0.25)
             assert "<still running with shellId: 0; go on with read_bash" in outcome.text
             await output_until(ctx, "0", "one\n<still running with shellId: 0;", outcome.text)
             listed = await call(ctx, "list_bash")
@@ -101,7 +101,7 @@ async def test_a_background_command_takes_input_and_end_of_file(tmp_path: Path) 
         with anyio.fail_after(10):
             started = await call(ctx, "bash", command="read x; echo got $x; cat", mode="async")
             assert "shellId: 0" in started.text
-            first = await call(ctx, "write_bash", shellId="0", input="hello", delay=0.2)
+            first = await call(ctx, "write_bash", shellId="0", input="hello", delay=0.25)
             await output_until(ctx, "0", "got hello\n<still running", first.text)
             last = await call(ctx, "write_bash", shellId="0", input="bye", eof=True)
     assert last.text == "bye\n<exited with exit code 0>"
@@ -119,7 +119,7 @@ async def test_writing_to_a_command_without_stdin_explains_how_to_get_one(tmp_pa
 async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jumpseat.tools.builtin.write_bash.WRITE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("jumpseat.tools.builtin.write_bash.WRITE_TIMEOUT_S", 0.25)
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             await call(ctx, "bash", command="sleep 60", mode="async")

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from jumpseat.declared.places import project_folder
-from jumpseat.tools.declared.catalogue import Catalogue
+from jumpseat.tools.declared.catalogue import ToolCatalogue
 from jumpseat.tools.declared.declarations import Declarations
 
 pytestmark = pytest.mark.anyio
@@ -21,12 +22,12 @@ async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_
     os.mkfifo(tmp_path / "fifo")
     (home / "a.toml").write_text('cmds = [["true"]]\n')
     (home / "b.py").write_text(f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\n")
-    catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=1)
+    catalogue = ToolCatalogue({}, tmp_path, lambda _path: False, read_within_s=1)
     try:
         with anyio.fail_after(10):
-            await catalogue.read(tmp_path)
+            await catalogue.refresh(tmp_path)
             # It is not read again before it has changed.
-            await catalogue.read(tmp_path)
+            await catalogue.refresh(tmp_path)
     finally:
         (tmp_path / "fifo").write_text("")
 
@@ -38,16 +39,22 @@ async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Pa
     home = tmp_path / "tools"
     home.mkdir()
     os.mkfifo(tmp_path / "fifo")
-    (home / "a.py").write_text(f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\n")
+    (home / "a.py").write_text(
+        f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\nTOOL = {{'cmds': [['true']]}}\n"
+    )
     (home / "b.py").write_text('TOOL = {"cmds": [["true"]]}\n')
     (home / "c.toml").write_text('cmds = ["true"]\n')
-    catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=2)
+    catalogue = ToolCatalogue({}, tmp_path, lambda _path: False, read_within_s=1)
     try:
         problems = {tool.name: tool.problem for tool in await catalogue.read_all(None)}
     finally:
         # Ends the thread, which the worker would otherwise wait for when it exits.
         (tmp_path / "fifo").write_text("")
     assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
+    # The file is used once it has been read.
+    with anyio.fail_after(10):
+        while (await catalogue.read_all(None))[0].problem is not None:
+            await anyio.lowlevel.checkpoint()
 
 
 @pytest.mark.parametrize("tools", ["3", "None", "'ab'", "[3]", "{1: 2}", "[lambda: exit()]"])
@@ -56,7 +63,7 @@ async def test_a_file_with_an_invalid_list_of_tools_does_not_affect_others(tmp_p
     home.mkdir()
     (home / "a.py").write_text(f"TOOLS = {tools}\n")
     (home / "b.toml").write_text('cmds = ["true"]\n')
-    found = await Catalogue({}, tmp_path, lambda _path: False).read_all(None)
+    found = await ToolCatalogue({}, tmp_path, lambda _path: False).read_all(None)
     assert [tool.problem is None for tool in sorted(found, key=lambda tool: tool.where)] == [False, True]
 
 
@@ -69,8 +76,8 @@ async def test_the_first_declaration_of_a_name_is_used(tmp_path: Path) -> None:
             (folder / f"{name}.toml").write_text('cmds = [["true"]]\n')
     (tmp_path / "tools" / "home.toml").write_text('cmds = [["true"]]\n')
     tables = {name: {"cmds": [["true"]]} for name in ("all", "home")}
-    catalogue = Catalogue(tables, tmp_path, lambda _path: True)
-    await catalogue.read(project.parents[1])
+    catalogue = ToolCatalogue(tables, tmp_path, lambda _path: True)
+    await catalogue.refresh(project.parents[1])
     known = catalogue.known(project.parents[1])
 
     assert {name: tool.origin for name, tool in known.items()} == {
@@ -78,6 +85,8 @@ async def test_the_first_declaration_of_a_name_is_used(tmp_path: Path) -> None:
         "files": "project",
         "home": "configuration",
     }
+    # Tools of the user stay known to a session that moves to a folder that has not been read.
+    assert catalogue.known(tmp_path).keys() == {"all", "files", "home"}
 
 
 def test_project_tools_are_searched_up_to_the_root_of_the_repository(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ async def test_output_is_shown_while_a_command_runs(tasks: TaskGroup, tmp_path: 
 
 
 async def test_a_large_output_goes_to_a_file(tasks: TaskGroup, tmp_path: Path) -> None:
-    settings = SessionSettings(cwd=tmp_path, large_output=LargeOutputConfig(max_size_bytes=1000))
+    settings = SessionSettings.of(tmp_path, large_output=LargeOutputConfig(max_size_bytes=1000))
     made = session_of(tasks, {"t": {"cmds": ["yes | head -c 5000"]}}, ("t", {}), settings=settings)
     await made.ask("go")
 

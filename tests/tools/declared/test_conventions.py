@@ -331,7 +331,7 @@ async def test_a_late_result_is_ignored(tasks: TaskGroup) -> None:
 
     made, timeout_s = None, 0.0
     # A busy machine may not have begun the call before its end.
-    for timeout_s in (0.05, 1, 10):
+    for timeout_s in (0.25, 1, 10):
         made = session_of(tasks, {"t": {"cmds": [promises], "timeout_s": timeout_s}}, ("t", {}))
         await made.ask("go")
         if kept:
@@ -355,13 +355,13 @@ async def test_a_function_that_never_finishes_times_out(tasks: TaskGroup, is_asy
         await anyio.sleep_forever()
 
     function: Callable[..., Any] = sleeps if is_async else lambda args: end.wait()
-    made = session_of(tasks, {"t": {"cmds": [function], "timeout_s": 0.05}}, ("t", {}))
+    made = session_of(tasks, {"t": {"cmds": [function], "timeout_s": 0.25}}, ("t", {}))
     await made.ask("go")
     end.set()
 
-    assert results(made) == ["The tool `t` gave no result within 0.05 s."]
+    assert results(made) == ["The tool `t` gave no result within 0.25 s."]
     assert completed(made)[0].error == events.ToolError(
-        message="The tool `t` gave no result within 0.05 s.", code="timeout"
+        message="The tool `t` gave no result within 0.25 s.", code="timeout"
     )
 
 
@@ -429,7 +429,7 @@ async def test_a_registered_job_ends_with_its_function(tasks: TaskGroup) -> None
         opts["register_job"](Job())
         await anyio.sleep_forever()
 
-    made = session_of(tasks, {"t": {"cmds": [runs], "timeout_s": 0.05}}, ("t", {}))
+    made = session_of(tasks, {"t": {"cmds": [runs], "timeout_s": 0.25}}, ("t", {}))
     await made.ask("go")
 
     assert ended == ["terminated"]

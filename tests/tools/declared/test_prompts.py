@@ -36,7 +36,7 @@ async def section(tasks: TaskGroup, tools: dict[str, dict[str, Any]], prompt: st
     config = SystemMessageConfig(
         mode="customize", sections={"tool_instructions": SystemMessageSection(action="transform")}
     )
-    made = session_of(tasks, tools, settings=SessionSettings(cwd=Path("/"), system_message=config, **settings))
+    made = session_of(tasks, tools, settings=SessionSettings.of(Path("/"), system_message=config, **settings))
     await made.ask(prompt)
     return made.client.to_transform[0]["tool_instructions"]
 

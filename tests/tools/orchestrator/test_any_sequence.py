@@ -93,10 +93,10 @@ def declared(mark: str) -> dict[str, dict[str, Any]]:
     text = {"text": {"type": "string"}}
     return {
         "say": {"cmds": [["echo", "${text}"], "exit 3"], "parameters": text},
-        "stay": {"cmds": stays, "timeout_s": 0.1},
+        "stay": {"cmds": stays, "timeout_s": 0.25},
         "stubborn": {"cmds": [stubborn], "opts": {"parallel": True, "allowed_in_yolo_mode": False}},
         "leave": {"cmds": [lambda args: "first", leave], "requires_approval": False},
-        "never": {"cmds": [never], "timeout_s": 0.05, "output": {"cancelled": "It was cancelled."}},
+        "never": {"cmds": [never], "timeout_s": 0.25, "output": {"cancelled": "It was cancelled."}},
         "shared": {
             "cmds": [lambda args: "done"],
             "opts": {"use_handlers_once": True},
@@ -181,7 +181,7 @@ class Whim:
 async def _deal_with(made: MadeSession, chance: random.Random) -> None:
     """Answer requests at random, or not at all, until the run ends or is aborted."""
     seen = steps = 0
-    with anyio.move_on_after(0.05 + chance.random() * 0.25):
+    with anyio.move_on_after(chance.uniform(0.05, 0.3)):
         while True:
             while seen < len(made.client.events):
                 payload, seen = made.client.events[seen].payload, seen + 1
@@ -219,6 +219,7 @@ def _answer(made: MadeSession, request: events.ExternalToolRequested, chance: ra
     assert not made.answer_tool(request, "again")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
 async def test_every_call_has_one_result_no_process_remains_and_every_provider_accepts_the_next_request(
     first: int, tmp_path: Path
@@ -255,7 +256,7 @@ async def _run_sequence(seed: int, folder: Path) -> None:
             made.client.events.clear()
         whim.turns = 0
         await made.ask("And now?")
-        await made.session.close(grace_s=0.05)
+        await made.session.close(grace_s=0.25)
         await until(lambda: not _running(mark))
         _check(made, whim, xml=protocol == "xml")
         tasks.cancel_scope.cancel()

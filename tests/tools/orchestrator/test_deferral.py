@@ -36,7 +36,7 @@ def search_then_call(query: str, name: str) -> list[dict[str, Any]]:
 
 def session_of(tasks: TaskGroup, script: Any = ({"text": "hi"},), threshold: int = 5, **more: Any) -> MadeSession:
     config = ToolSearchConfig(defer_threshold=threshold, enabled=more.pop("enabled", True))
-    settings = SessionSettings(cwd=Path("/"), tool_search=config, **more.pop("settings", {}))
+    settings = SessionSettings.of(Path("/"), tool_search=config, **more.pop("settings", {}))
     tools = more.pop("tools", [*MANY, WEATHER, PINNED])
     return make_session(tasks, script=script, settings=settings, tools=tools, builtin=[VIEW], **more)
 
@@ -184,7 +184,7 @@ LONG = ClientTool(name="long", description="Much", parameters={"type": "object",
 
 async def test_a_few_tools_with_very_long_schemas_are_deferred_too(tasks: TaskGroup) -> None:
     config = ToolSearchConfig(defer_characters=600)
-    settings = SessionSettings(cwd=Path("/"), tool_search=config)
+    settings = SessionSettings.of(Path("/"), tool_search=config)
     few = make_session(tasks, settings=settings, tools=[LONG], builtin=[VIEW])
     more = make_session(tasks, settings=settings, tools=[LONG, *MANY, PINNED], builtin=[VIEW], session_id="more")
 
@@ -193,7 +193,7 @@ async def test_a_few_tools_with_very_long_schemas_are_deferred_too(tasks: TaskGr
 
 
 async def test_finding_one_long_tool_does_not_bring_the_others_back(tasks: TaskGroup) -> None:
-    settings = SessionSettings(cwd=Path("/"), tool_search=ToolSearchConfig(defer_characters=600))
+    settings = SessionSettings.of(Path("/"), tool_search=ToolSearchConfig(defer_characters=600))
     script = search_then_call("long", "tool_1")
     made = make_session(tasks, script=script, settings=settings, tools=[LONG, *MANY, PINNED], builtin=[VIEW])
     made.session.permissions.set_mode("allow-all")

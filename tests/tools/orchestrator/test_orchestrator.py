@@ -376,7 +376,7 @@ async def test_a_client_tool_without_a_schema_takes_no_arguments(tasks: TaskGrou
 
 
 async def test_a_filtered_tool_is_neither_offered_nor_run(tasks: TaskGroup) -> None:
-    settings = SessionSettings(cwd=Path("/project"), available_tools=["builtin:*"], excluded_tools=["glob"])
+    settings = SessionSettings.of(Path("/project"), available_tools=["builtin:*"], excluded_tools=["glob"])
     made = make_session(
         tasks, script=calls(("ask", {})), settings=settings, builtin=[BASH, VIEW, GLOB], tools=[tool("ask")]
     )
@@ -432,7 +432,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
 
 
 async def test_an_oversized_output_goes_to_a_file_beside_the_session(tasks: TaskGroup, tmp_path: Path) -> None:
-    settings = SessionSettings(cwd=tmp_path, large_output=LargeOutputConfig(max_size_bytes=10))
+    settings = SessionSettings.of(tmp_path, large_output=LargeOutputConfig(max_size_bytes=10))
     made = make_session(tasks, script=calls(("ask", {})), settings=settings, tools=[tool("ask")])
     made.send("go")
     made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "x" * 11)

@@ -203,12 +203,12 @@ class SessionView:
     def _options(self) -> list[dict[str, Any]]:
         session = self.session
         settings = session.settings
-        model = settings.model or self._default_model or self._server.models.default_id(settings)
+        model = settings.options.model or self._default_model or self._server.models.default_id(settings)
         return options_of(
             State(
                 mode=settings.mode,
                 model=model and self._listed_id(model),
-                effort=settings.reasoning_effort,
+                effort=settings.options.reasoning_effort,
                 allow_all=session.permissions.approve_all,
                 models=self.models,
                 booleans=self._editor.capabilities.session.config_options.boolean is not None,
@@ -234,7 +234,7 @@ class SessionView:
         try:
             settings = self.session.settings
             models = await session_models(self._server, settings)
-            if settings.model is None and self._server.models.default_id(settings) is None:
+            if settings.options.model is None and self._server.models.default_id(settings) is None:
                 self._default_model = await self._server.models.default_name(settings)
             # Together with the default: the first model of a list would be shown as the current one.
             self.models = models

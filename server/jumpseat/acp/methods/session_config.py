@@ -78,7 +78,7 @@ async def _set_effort(ctx: AcpContext, view: SessionView, effort: str) -> None:
     if effort not in known:
         raise InvalidRequestError(f"unknown reasoning effort {effort[:100]!r}: expected one of {', '.join(known)}")
     if effort == DEFAULT:
-        view.session.settings.reasoning_effort = None
+        view.session.settings.set_options(reasoning_effort=None)
         return
     await set_reasoning_effort(ctx.server, view.session, effort)
 

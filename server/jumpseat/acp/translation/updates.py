@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
 
 from jumpseat.acp.translation import tool_calls
 from jumpseat.acp.translation.content import blocks_of, text_block
@@ -257,88 +257,10 @@ class Translator:
                 yield _notice("info", payload.info_type, payload.message, event.id)
             case events.SessionContextChanged():
                 self.cwd = payload.cwd
-            case (
-                # The response to the prompt reports these.
-                events.SessionError()
-                | events.SessionIdle()
-                | events.SessionTaskComplete()
-                | events.SessionAutopilotStopped()
-                | events.SessionAutopilotObjectiveChanged()
-                | events.Abort()
-                | events.AssistantIdle()
-                # The editor requested these itself, or does not use the feature.
-                | events.SessionStart()
-                | events.SessionResume()
-                | events.SessionShutdown()
-                | events.SessionSnapshotRewind()
-                | events.SessionContextCleared()
-                | events.SessionRemoteSteerableChanged()
-                | events.SessionWorkspaceFileChanged()
-                | events.PendingMessagesModified()
-                | events.CapabilitiesChanged()
-                # ACP has no update for these.
-                | events.TurnStart()
-                | events.TurnEnd()
-                | events.MessageStart()
-                | events.ToolCallDelta()
-                | events.ModelCallFailure()
-                | events.HookStart()
-                | events.HookEnd()
-                | events.SkillInvoked()
-                | events.SubagentSelected()
-                | events.SubagentDeselected()
-                | events.SessionCanvasRegistryChanged()
-                | events.SessionCanvasOpened()
-                | events.SessionCanvasRecorded()
-                | events.SessionCanvasClosed()
-                | events.SessionCanvasRemoved()
-                | events.SessionCanvasUnavailable()
-                | events.SubagentStarted()
-                | events.SubagentConfigured()
-                | events.SubagentCompleted()
-                | events.SubagentFailed()
-                | events.AgentInterrupted()
-                | events.BackgroundTasksChanged()
-                | events.SystemNotification()
-                | events.ToolSearchActivated()
-                | events.ToolUserRequested()
-                | events.SessionScheduleCreated()
-                | events.SessionScheduleCancelled()
-                | events.SessionScheduleRearmed()
-                | events.EphemeralQuery()
-                | events.McpServersLoaded()
-                | events.McpServerStatusChanged()
-                | events.McpToolsListChanged()
-                | events.McpResourcesListChanged()
-                | events.McpPromptsListChanged()
-                | events.McpOauthRequired()
-                | events.McpOauthCompleted()
-                | events.McpHeadersRefreshRequired()
-                | events.McpHeadersRefreshCompleted()
-                | events.SamplingRequested()
-                | events.SamplingCompleted()
-                # Editors bring no canvases and no tools, and are asked these questions by requests.
-                | events.ExternalToolRequested()
-                | events.ExternalToolCompleted()
-                | events.UserInputRequested()
-                | events.UserInputCompleted()
-                | events.ExitPlanModeRequested()
-                | events.ExitPlanModeCompleted()
-                | events.AutoModeSwitchRequested()
-                | events.AutoModeSwitchCompleted()
-                | events.CommandQueued()
-                | events.CommandExecute()
-                | events.CommandCompleted()
-                | events.SessionCanvasRegistryChanged()
-                | events.SessionCanvasOpened()
-                | events.SessionCanvasRecorded()
-                | events.SessionCanvasClosed()
-                | events.SessionCanvasRemoved()
-                | events.SessionCanvasUnavailable()
-            ):
-                pass
             case _:
-                assert_never(payload)
+                # The response to the prompt reports its end, questions are requests of their own, and ACP has no
+                # updates for the other events.
+                pass
 
     def replay(self, payload: events.EventPayload | events.UnknownPayload) -> Iterator[Update | Compaction]:
         """Return the updates for an event of the log, for an editor that loads the session."""

@@ -1,16 +1,7 @@
-"""Find adapters by name, wherever they are declared.
+"""The adapters of the process, wherever they are declared; ``declared/catalogue.py`` describes where.
 
-A name is looked up in this order; the first match applies:
-
-1. adapters registered by clients;
-2. ``.jumpseat/adapters/NAME.toml`` and ``NAME.py`` of the session's project, if the user trusts its folder;
-3. ``[adapters.NAME]`` of the configuration;
-4. ``adapters/NAME.toml`` and ``adapters/NAME.py`` in the home folder;
-5. built-in adapters;
-6. entry points of the group ``jumpseat.adapters`` of installed packages.
-
-A declaration may extend one of the same name further down this list: ``[adapters.openai]`` changes the built-in
-one. Nothing is read, imported or searched before it is named; files are cached until they change.
+A declaration may extend one of the same name further down: ``[adapters.openai]`` changes the built-in one. Nothing
+is read, imported or searched before it is named.
 
 Tables of the configuration may also use short keys (``type``, ``base_url``, ``api_key_env``, ``options``,
 ``models``). ``extends`` finds any adapter; ``type`` prefers one further down, so that a table named after its wire
@@ -24,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -34,36 +26,21 @@ import anyio.to_thread
 from jumpseat.adapters.adapter import Adapter, ForeignAdapter
 from jumpseat.adapters.declared.checks import check_fields
 from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
-from jumpseat.adapters.declared.handlers import RESOLVE
-from jumpseat.adapters.declared.known import WITHHELD, Known, default_key, uses_other_server
+from jumpseat.adapters.declared.handler_names import RESOLVE
+from jumpseat.adapters.declared.merged import WITHHELD, MergedAdapter, default_key, uses_other_server
 from jumpseat.adapters.declared.short_form import PROTOCOLS, expand_short_form
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, load_adapter
+from jumpseat.declared.catalogue import Catalogue, Found, Origin
 from jumpseat.declared.env import SECRET_NAME
-from jumpseat.declared.files import (
-    as_mapping,
-    declaration_files,
-    entry_points,
-    load_entry_point,
-    read_toml,
-    run_python,
-    stamp_of,
-    trusted_files,
-)
-from jumpseat.declared.places import project_folder
-from jumpseat.declared.values import function_in
+from jumpseat.declared.files import Stamp, stamp_of
+from jumpseat.declared.values import entry_value, function_in
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import in_declaration, kind_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, nearest
 
-ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"
-
-FOLDER: Final = "adapters"
-"""The folder of adapter files in the home folder and in ``.jumpseat`` of a project."""
-
 CONFIGURATION: Final = "configuration"
-BUILT_IN: Final = "built-in"
 
 KEEP_CHOICES_S: Final = 1800.0
 """The time for which a list of models returned by a function is cached."""
@@ -71,162 +48,119 @@ KEEP_CHOICES_S: Final = 1800.0
 CHOICES_WITHIN_S: Final = 5.0
 """Time limit for a function that lists models."""
 
-Layer: TypeAlias = Callable[[str], "Found | None"]
-
-Stamp: TypeAlias = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A declaration as found. ``where`` names it in errors; ``origin`` is shown to users; ``file`` contains it."""
-
-    raw: Mapping[str, Any]
-    where: str
-    origin: str
-    file: Path | None = None
-
-
-def _trust_nothing(_folder: Path) -> bool:
-    return False
+Layers: TypeAlias = tuple[Callable[[str], Found | None], ...]
+"""Functions that find a declaration by name, in order of precedence."""
 
 
 @dataclass(slots=True)
-class Catalogue:
-    """The adapters of the process, or of one project.
+class _Merged:
+    """The adapters merged so far, by name, from files with these ``stamps`` and from those that are ``registered``.
 
-    ``configured`` holds the tables of the configuration by name, ``config_file`` is the file with them. ``project``
-    is the project's folder of adapter files; ``is_trusted`` decides which of its files are used.
+    ``ready`` holds those whose models a function has listed, with the time until which they are kept.
     """
 
-    configured: Mapping[str, Mapping[str, Any]]
-    home: Path | None = None
-    is_trusted: Callable[[Path], bool] = _trust_nothing
-    project: Path | None = None
-    config_file: Path | None = None
-    _registered: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    _known: dict[str, Known] = field(default_factory=dict[str, Known])
-    _ready: dict[str, tuple[float, Known]] = field(default_factory=dict[str, tuple[float, Known]])
-    _installed: frozenset[str] | None = None
-    _files_read: dict[Path, tuple[Stamp, Mapping[str, Any]]] = field(
-        default_factory=dict[Path, tuple[Stamp, Mapping[str, Any]]]
-    )
-    _stamps: tuple[tuple[Path, Stamp], ...] = ()
-    _projects: dict[Path, Catalogue] = field(default_factory=dict[Path, "Catalogue"])
+    stamps: Mapping[Path, Stamp]
+    registered: Mapping[str, Found]
+    adapters: dict[str, MergedAdapter] = field(default_factory=dict[str, MergedAdapter])
+    ready: dict[str, tuple[float, MergedAdapter]] = field(default_factory=dict[str, tuple[float, MergedAdapter]])
 
-    def for_project(self, cwd: Path) -> Catalogue:
-        """Return the catalogue for sessions in ``cwd``: this one, unless its project declares adapters."""
-        folder = project_folder(cwd, FOLDER, self.home)
-        if folder is None or not trusted_files(folder, self.is_trusted):
-            return self
-        if folder not in self._projects:
-            own = Catalogue(self.configured, self.home, self.is_trusted, folder, self.config_file)
-            own._registered = self._registered
-            self._projects[folder] = own
-        return self._projects[folder]
 
-    def is_in_project(self, name: str) -> bool:
-        """Return whether the project declares an adapter called ``name``."""
-        return any(path.stem == name for path in self._project_files())
+class AdapterCatalogue(Catalogue[Found]):
+    """The adapters of the process. With ``cwd``, methods include those of its project."""
 
-    def names(self) -> list[str]:
-        """Return all names, sorted, including those in the home folder and in installed packages."""
-        files = (path.stem for path in [*self._files(), *self._project_files()])
-        return sorted(
-            {
-                *self._registered,
-                *self.configured,
-                *files,
-                *PROVIDERS,
-                *(point.name for point in entry_points(ENTRY_POINTS)),
-            }
-        )
+    kind = "adapter"
 
-    def has(self, name: str) -> bool:
+    @cached_property
+    def _merged(self) -> dict[Path | None, _Merged]:
+        """The merged adapters by the project's folder of adapters."""
+        return {}
+
+    def entry(self, found: Found) -> Found:
+        return found
+
+    def is_in_project(self, name: str, cwd: Path) -> bool:
+        """Return whether the project of ``cwd`` declares an adapter called ``name``."""
+        return any(path.stem == name and origin == "project" for path, origin in self.files_of(cwd).items())
+
+    def names(self, cwd: Path | None = None) -> list[str]:
+        """Return all names, sorted, including those in installed packages."""
+        files = (path.stem for path in self.files_of(cwd))
+        return sorted({*self.registered, *self.configured, *files, *PROVIDERS, *self.installed})
+
+    def has(self, name: str, cwd: Path | None = None) -> bool:
         """Return whether there is an adapter called ``name``."""
-        return any(layer(canonical_type(name)) is not None for layer in self._layers())
+        return any(layer(canonical_type(name)) is not None for layer in self._layers(cwd))
 
-    def get(self, name: str) -> Known:
+    def get(self, name: str, cwd: Path | None = None) -> MergedAdapter:
         """Return the adapter called ``name``.
 
         Raises:
             ConfigError: the adapter is unknown, or its declaration is invalid.
         """
-        name = canonical_type(name)
-        self._forget_changed_files()
-        if name not in self._known:
-            self._known[name] = self._resolve(name, 0, ())
-        return self._known[name]
+        name, merged = canonical_type(name), self._merged_in(cwd)
+        if name not in merged.adapters:
+            merged.adapters[name] = self._resolve(name, self._layers(cwd), 0, ())
+        return merged.adapters[name]
 
-    def origin(self, name: str) -> str:
-        """Return where an adapter is declared, even if it is invalid; empty if the declaration cannot be read."""
-        try:
-            found = (layer(canonical_type(name)) for layer in self._layers())
-            return next((item.origin for item in found if item is not None), "")
-        except ConfigError:
-            return ""
+    def origin(self, name: str, cwd: Path | None = None) -> str:
+        """Return where an adapter is declared, even if it is invalid; empty if it is unknown."""
+        found = (layer(canonical_type(name)) for layer in self._layers(cwd))
+        return next((item.origin for item in found if item is not None), "")
 
-    def get_if_ready(self, name: str) -> Known | None:
+    def get_if_ready(self, name: str, cwd: Path | None = None) -> MergedAdapter | None:
         """Return the adapter called ``name``, or ``None`` if a function must list its models first."""
-        known = self.get(name)
-        if not known.calls_functions:
-            return known
-        kept = self._ready.get(known.declaration.name)
+        adapter = self.get(name, cwd)
+        if not adapter.calls_functions:
+            return adapter
+        kept = self._merged_in(cwd).ready.get(adapter.declaration.name)
         return kept[1] if kept is not None else None
 
-    async def get_ready(self, name: str) -> Known:
+    async def get_ready(self, name: str, cwd: Path | None = None) -> MergedAdapter:
         """Return the adapter called ``name``, after calling the function that lists its models, if there is one.
 
         Raises:
             ConfigError: the adapter is unknown, its declaration is invalid, or the function fails.
         """
-        known = self.get(name)
-        declaration = known.declaration
+        adapter = self.get(name, cwd)
+        declaration = adapter.declaration
         resolve = declaration.handler(RESOLVE)
-        if resolve is None and not known.calls_functions:
-            return known
-        kept = self._ready.get(declaration.name)
+        if resolve is None and not adapter.calls_functions:
+            return adapter
+        ready = self._merged_in(cwd).ready
+        kept = ready.get(declaration.name)
         if kept is not None and monotonic() < kept[0]:
             return kept[1]
         try:
             with anyio.fail_after(CHOICES_WITHIN_S):
                 # The functions may use the network.
-                ready = await anyio.to_thread.run_sync(known.fetch_models, resolve, abandon_on_cancel=True)
+                adapter = await anyio.to_thread.run_sync(adapter.fetch_models, resolve, abandon_on_cancel=True)
         except TimeoutError:
             raise ConfigError(
                 f"adapter {declaration.name!r}: its list of models took longer than {CHOICES_WITHIN_S:g} s"
             ) from None
-        self._ready[declaration.name] = (monotonic() + KEEP_CHOICES_S, ready)
-        return ready
+        ready[declaration.name] = (monotonic() + KEEP_CHOICES_S, adapter)
+        return adapter
 
     def key_variables(self) -> Iterator[str]:
         """Yield the environment variables that hold keys of adapters, including those of projects.
 
-        Adapters of installed packages are included after their first use.
+        Adapters of projects and of installed packages are included after their first use.
         """
-        files = (path.stem for path in [*self._files(), *self._project_files()])
-        for name in {*self._registered, *self.configured, *files, *self._known}:
-            try:
-                env = self.get(name).declaration.env
-            except ConfigError:
-                continue
-            for entry, raw in env.items():
-                value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
-                if isinstance(value, str) and value and (SECRET_NAME.search(entry) or SECRET_NAME.search(value)):
-                    yield value
-        for project in self._projects.values():
-            yield from project.key_variables()
+        for folder in [None, *self._merged]:
+            cwd = None if folder is None else folder.parents[1]
+            merged = self._merged_in(cwd).adapters
+            files = (path.stem for path in self.files_of(cwd))
+            for name in {*self.registered, *self.configured, *files, *merged}:
+                try:
+                    env = self.get(name, cwd).declaration.env
+                except ConfigError:
+                    continue
+                for entry, raw in env.items():
+                    value = entry_value(raw)
+                    if isinstance(value, str) and value and SECRET_NAME.search(f"{entry} {value}"):
+                        yield value
 
-    def registered(self) -> list[str]:
-        """Return the names registered by clients, in order of registration."""
-        return list(self._registered)
-
-    def installed(self) -> frozenset[str]:
-        """Return the names of adapters in installed packages; searched once."""
-        if self._installed is None:
-            self._installed = frozenset(point.name for point in entry_points(ENTRY_POINTS))
-        return self._installed
-
-    def register(self, raw: Mapping[str, Any]) -> Known:
+    def register(self, raw: Mapping[str, Any]) -> MergedAdapter:
         """Register a declaration from a client, replacing an earlier one of the same name.
 
         Raises:
@@ -236,55 +170,74 @@ class Catalogue:
         name = raw.get("name")
         if not isinstance(name, str) or not name:
             raise InvalidRequestError("the declaration needs a name")
-        if name not in self._registered and self.has(name):
+        if name not in self.registered and self.has(name):
             raise InvalidRequestError(f"adapter {name!r} already exists: choose another name and extend it")
-        before = self._registered.get(name)
-        self._registered[name] = raw
-        self._known.clear()
-        self._ready.clear()
-        self._projects.clear()
+        before = self.registered
+        self.registered = {**before, name: Found(name, "client", f"adapter {name!r}", raw)}
         try:
-            known = self.get(name)
-            known.check_callable()
-            return known
+            adapter = self.get(name)
+            adapter.check_callable()
         except ConfigError:
-            self._known.clear()
-            if before is None:
-                del self._registered[name]
-            else:
-                self._registered[name] = before
+            self.registered = before
             raise
+        return adapter
 
-    def _resolve(self, name: str, first: int, path: tuple[str, ...]) -> Known:
-        """Resolve the adapter called ``name`` in the layers from ``first`` on;
+    def _merged_in(self, cwd: Path | None) -> _Merged:
+        """Return the merged adapters for ``cwd``; none if a declaration has changed since they were merged."""
+        folder = self.project_folder(cwd)
+        stamps = {path: stamp_of(path) for path in self.files_of(cwd)}
+        merged = self._merged.get(folder)
+        if merged is None or merged.stamps != stamps or merged.registered is not self.registered:
+            merged = self._merged[folder] = _Merged(stamps, self.registered)
+        return merged
+
+    def _layers(self, cwd: Path | None) -> Layers:
+        files = self.files_of(cwd)
+
+        def of_files(origin: Origin) -> Callable[[str], Found | None]:
+            by_name = {path.stem: path for path, place in reversed(files.items()) if place == origin}
+            return lambda name: self.read(by_name[name], origin)[0] if name in by_name else None
+
+        return (
+            self.registered.get,
+            of_files("project"),
+            self.configured.get,
+            of_files("home"),
+            _built_in,
+            self.from_package,
+        )
+
+    # --- merging --------------------------------------------------------------------------------------------------
+
+    def _resolve(self, name: str, layers: Layers, first: int, path: tuple[str, ...]) -> MergedAdapter:
+        """Find the adapter called ``name`` in the layers from ``first`` on, and merge it with what it extends.
 
         ``path`` lists the extending ones.
         """
-        layers = self._layers()
         for number in range(first, len(layers)):
             if (found := layers[number](name)) is not None:
                 break
         else:
             raise ConfigError(f"unknown adapter {name!r}, {hint(name, self.names())}")
         try:
-            return self._read_found(name, number, found, path)
+            return self._merge(found, layers, number, path)
         except ConfigError as error:
             raise in_declaration(found.where, error, found.file) from None
 
-    def _read_found(self, name: str, number: int, found: Found, path: tuple[str, ...]) -> Known:
-        """Read the declaration of ``name`` that was found in layer ``number``."""
-        raw = found.raw
-        base: Known | None = None
-        extends, below = self._find_extended(name, number, found)
+    def _merge(self, found: Found, layers: Layers, number: int, path: tuple[str, ...]) -> MergedAdapter:
+        """Read the declaration that was found in layer ``number``."""
+        name, raw = found.name, found.table()
+        base: MergedAdapter | None = None
+        extends, below = _find_extended(found, raw, layers, number)
         if extends is not None:
             step = f"{extends}@{below}"
             if step in path:
                 names = (item.rpartition("@")[0] for item in [*path, step])
                 raise ConfigError(f"{found.where}: it extends itself: {' -> '.join(names)}")
-            base = self._resolve_extended(found, name, extends, below, (*path, step))
+            base = self._resolve_extended(found, raw, extends, layers, below, (*path, step))
         wire = raw.get("wire")
         short = raw.get("type")
-        if found.origin != CONFIGURATION and isinstance(short, str) and self.has(short):
+        if found.origin != CONFIGURATION and isinstance(short, str) and _is_among(short, layers):
             raise ConfigError(
                 f"{found.where}: type: to start from the adapter {short!r}, write extends = {short!r}"
             )
@@ -299,102 +252,60 @@ class Catalogue:
         has_functions = bool(declaration.handlers) or function_in(own) is not None
         check_fields(found.where, declaration, has_functions=has_functions)
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
-        if found.origin == BUILT_IN:
+        if found.origin == "built-in":
             kind = name
         own_wire = _wire(found.where, wire, base, declaration.name)
         problem = None if own_wire is None else own_wire.unknown_option(declaration.options)
         if problem is not None:
             raise ConfigError(f"{found.where}: {problem}")
-        return Known(declaration, own_wire, found.origin, kind, found.where, found.file)
+        return MergedAdapter(declaration, own_wire, found.origin, kind, found.where, found.file)
 
-    def _resolve_extended(self, found: Found, name: str, extends: str, below: int, path: tuple[str, ...]) -> Known:
-        if any(layer(extends) is not None for layer in self._layers()[below:]):
-            return self._resolve(extends, below, path)
-        key = EXTENDS if EXTENDS in found.raw else "type"
-        if extends == name and found.origin == CONFIGURATION and key not in found.raw:
+    def _resolve_extended(
+        self,
+        found: Found,
+        raw: Mapping[str, Any],
+        extends: str,
+        layers: Layers,
+        below: int,
+        path: tuple[str, ...],
+    ) -> MergedAdapter:
+        name = found.name
+        if _is_among(extends, layers[below:]):
+            return self._resolve(extends, layers, below, path)
+        key = EXTENDS if EXTENDS in raw else "type"
+        if extends == name and found.origin == CONFIGURATION and key not in raw:
             raise ConfigError(f"{found.where}: {_no_type(name)}")
         if extends == name:
             missing = f"there is no other adapter {name!r} to extend"
-            raise ConfigError(
-                f"{found.where}: {key}: {missing}" if key in found.raw else f"{found.where}: {missing}"
-            )
+            raise ConfigError(f"{found.where}: {key}: {missing}" if key in raw else f"{found.where}: {missing}")
         known = [other for other in self.names() if other != name]
         raise ConfigError(f"{found.where}: {key}: unknown adapter {extends!r}, {hint(extends, known)}")
 
-    def _find_extended(self, name: str, number: int, found: Found) -> tuple[str | None, int]:
-        """Return the name of the extended adapter, and the layer at which its look-up starts."""
-        extends = found.raw.get(EXTENDS)
-        if extends is not None and not isinstance(extends, str):
-            raise ConfigError(f"{found.where}: extends: expected the name of an adapter, got {kind_of(extends)}")
-        kind = found.raw.get("type")
-        if found.origin != CONFIGURATION or kind in PROTOCOLS:
-            kind = None
-        if kind is not None and extends is not None:
-            raise ConfigError(f"{found.where}: expected extends or type, not both")
-        below = number + 1
-        if extends is not None:
-            extends = canonical_type(extends)
-            return extends, below if extends == name else 0
-        if kind is None and (found.origin != CONFIGURATION or found.raw.get("wire") is not None):
-            return None, 0
-        # In the short form, the type defaults to the table's name.
-        kind = canonical_type(str(kind or name))
-        is_below = any(layer(kind) is not None for layer in self._layers()[below:])
-        return kind, below if is_below or kind == name else 0
 
-    # --- the layers -----------------------------------------------------------------------------------------------
+def _find_extended(found: Found, raw: Mapping[str, Any], layers: Layers, number: int) -> tuple[str | None, int]:
+    """Return the name of the extended adapter, and the layer at which its look-up starts."""
+    name = found.name
+    extends = raw.get(EXTENDS)
+    if extends is not None and not isinstance(extends, str):
+        raise ConfigError(f"{found.where}: extends: expected the name of an adapter, got {kind_of(extends)}")
+    kind = raw.get("type")
+    if found.origin != CONFIGURATION or kind in PROTOCOLS:
+        kind = None
+    if kind is not None and extends is not None:
+        raise ConfigError(f"{found.where}: expected extends or type, not both")
+    below = number + 1
+    if extends is not None:
+        extends = canonical_type(extends)
+        return extends, below if extends == name else 0
+    if kind is None and (found.origin != CONFIGURATION or raw.get("wire") is not None):
+        return None, 0
+    # In the short form, the type defaults to the table's name.
+    kind = canonical_type(str(kind or name))
+    return kind, below if kind == name or _is_among(kind, layers[below:]) else 0
 
-    def _layers(self) -> tuple[Layer, ...]:
-        return (
-            self._from_clients,
-            self._from_project,
-            self._from_configuration,
-            self._from_home,
-            _from_package,
-            _from_entry_points,
-        )
 
-    def _from_clients(self, name: str) -> Found | None:
-        raw = self._registered.get(name)
-        return None if raw is None else Found(raw, f"adapter {name!r}", "client")
-
-    def _from_project(self, name: str) -> Found | None:
-        return self._from_files(name, self._project_files(), "project")
-
-    def _from_configuration(self, name: str) -> Found | None:
-        raw = self.configured.get(name)
-        return None if raw is None else Found(raw, f"adapters.{name}", CONFIGURATION, self.config_file)
-
-    def _from_home(self, name: str) -> Found | None:
-        return self._from_files(name, self._files(), "home")
-
-    def _from_files(self, name: str, files: list[Path], origin: str) -> Found | None:
-        for path in files:
-            if path.stem == name:
-                return Found(self._read(path), str(path), origin, path)
-        return None
-
-    def _files(self) -> list[Path]:
-        return [] if self.home is None else declaration_files(self.home / FOLDER)
-
-    def _project_files(self) -> list[Path]:
-        return [] if self.project is None else trusted_files(self.project, self.is_trusted)
-
-    def _read(self, path: Path) -> Mapping[str, Any]:
-        """Read or run a declaration file, cached until the file changes."""
-        stamp = stamp_of(path)
-        kept = self._files_read.get(path)
-        if kept is None or kept[0] != stamp:
-            kept = self._files_read[path] = (stamp, _read_file(path))
-        return kept[1]
-
-    def _forget_changed_files(self) -> None:
-        files = [*self._project_files(), *self._files()]
-        seen = tuple((path, stamp_of(path)) for path in files)
-        if seen != self._stamps:
-            self._stamps = seen
-            self._known.clear()
-            self._ready.clear()
+def _is_among(name: str, layers: Layers) -> bool:
+    return any(layer(canonical_type(name)) is not None for layer in layers)
 
 
 def _no_type(name: str) -> str:
@@ -407,7 +318,7 @@ def _no_type(name: str) -> str:
     )
 
 
-def _from_package(name: str) -> Found | None:
+def _built_in(name: str) -> Found | None:
     if name not in PROVIDERS:
         return None
     info = PROVIDERS[name]
@@ -415,24 +326,10 @@ def _from_package(name: str) -> Found | None:
     if info.default_base_url is not None:
         env["base_url"] = info.default_base_url
     raw: dict[str, Any] = {"name": name, "env": env, "schema": info.settings_schema(), "wire": info.load()}
-    return Found(raw, f"adapter {name!r}", BUILT_IN)
+    return Found(name, "built-in", f"adapter {name!r}", raw)
 
 
-def _from_entry_points(name: str) -> Found | None:
-    for point in entry_points(ENTRY_POINTS):
-        if point.name == name:
-            value = as_mapping(point.value, load_entry_point(point, "adapter"), "ADAPTER")
-            return Found(value, f"adapter {name!r} of {point.value}", "package")
-    return None
-
-
-def _read_file(path: Path) -> Mapping[str, Any]:
-    if path.suffix == ".toml":
-        return read_toml(path)
-    return as_mapping(str(path), getattr(run_python(path, "jumpseat_adapter"), "ADAPTER", None), "ADAPTER")
-
-
-def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | None:
+def _wire(where: str, wire: Any, base: MergedAdapter | None, name: str) -> Adapter | None:
     """Return the wire of an adapter: its own, by name or as an object, else that of the extended adapter."""
     if wire is None:
         found = base.wire if base is not None else None

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.functions import TIMEOUT_S
-from jumpseat.adapters.declared.handlers import Handler, read_handlers
+from jumpseat.adapters.declared.handler_names import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry, check_defaults
 from jumpseat.declared.env import is_scalar, read_entry
 from jumpseat.declared.names import placeholders_in

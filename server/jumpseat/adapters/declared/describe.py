@@ -8,37 +8,35 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from jumpseat.adapters.declared.declaration import BASE_URL
-from jumpseat.adapters.declared.known import Known
+from jumpseat.adapters.declared.merged import MergedAdapter
 from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.declared.env import SECRET_NAME, read_entry
+from jumpseat.declared.values import entry_value
 from jumpseat_protocol.adapters import AdapterChoice, AdapterDescription, AdapterEnvEntry, AdapterSetting
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _CALLABLE: Final = object()
 
 
-def describe(known: Known, model: str | None = None) -> AdapterDescription:
-    """Describe ``known`` with the settings for ``model``, or for its default model.
+def describe(adapter: MergedAdapter, model: str | None = None) -> AdapterDescription:
+    """Describe ``adapter`` with the settings for ``model``, or for its default model.
 
     Raises:
         ConfigError: a function of the declaration failed.
     """
-    declaration = known.declaration
+    declaration = adapter.declaration
     if model is None:
-        model = next((offer.id for offer in known.offers()), None)
+        model = next((offer.id for offer in adapter.offers()), None)
     view = AdapterView(declaration, model)
-    base_url = declaration.env.get(BASE_URL)
-    if isinstance(base_url, Mapping):
-        base_url = cast("Mapping[str, Any]", base_url).get("value")
     return AdapterDescription(
         name=declaration.name,
         title=declaration.title,
-        origin=known.origin,
+        origin=adapter.origin,
         type=declaration.type,
         vendor=declaration.vendor,
-        wire_name=known.kind,
-        base_url=_without_secrets(base_url),
+        wire_name=adapter.kind,
+        base_url=_without_secrets(entry_value(declaration.env.get(BASE_URL))),
         url=_without_secrets(declaration.url),
         env=[_env_entry(view, name, raw) for name, raw in declaration.env.items()],
         headers=list(declaration.headers),
@@ -49,14 +47,14 @@ def describe(known: Known, model: str | None = None) -> AdapterDescription:
         body=_plain(declaration.body),
         opts=_plain(view.opts),
         meta=_plain(declaration.meta),
-        settings=[_setting(known, view, key) for key in ordered(view.schema) if not key.startswith("_")],
+        settings=[_setting(adapter, view, key) for key in ordered(view.schema) if not key.startswith("_")],
     )
 
 
-def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
+def _setting(adapter: MergedAdapter, view: AdapterView, key: str) -> AdapterSetting:
     entry = view.schema[key]
     # In the view, the chosen model replaces the default one.
-    default = known.declaration.settings[key].default if key == MODEL else default_of(key, entry, view)
+    default = adapter.declaration.settings[key].default if key == MODEL else default_of(key, entry, view)
     choices = choices_of(key, entry, view)
     enabled = is_enabled(key, entry, view)
     return AdapterSetting(
@@ -89,24 +87,21 @@ def source_of_entry(view: AdapterView, name: str, raw: Any) -> str:
 
 def _env_entry(view: AdapterView, name: str, raw: Any) -> AdapterEnvEntry:
     entry = read_entry(f"{view.name}.env.{name}", raw)
-    value = entry.value
+    value, source, detail = entry.value, "literal", None
     if entry.variable:
-        if not value:
-            return AdapterEnvEntry(name=name, source="none", optional=entry.optional)
-        return AdapterEnvEntry(name=name, source="variable", detail=str(value), optional=entry.optional)
-    if callable(value):
-        return AdapterEnvEntry(name=name, source="function", optional=entry.optional)
-    if isinstance(value, str) and not entry.literal:
+        source, detail = ("variable", str(value)) if value else ("none", None)
+    elif callable(value):
+        source = "function"
+    elif isinstance(value, str) and not entry.literal:
         if value.startswith("cmd:"):
-            return AdapterEnvEntry(name=name, source="command", optional=entry.optional)
-        if value.startswith("file:"):
-            return AdapterEnvEntry(name=name, source="file", optional=entry.optional)
-        if view.lookup(value) not in (None, False):
-            return AdapterEnvEntry(name=name, source="path", detail=value, optional=entry.optional)
-        if _VARIABLE.fullmatch(value):
-            detail = value if "_" in value else None
-            return AdapterEnvEntry(name=name, source="variable", detail=detail, optional=entry.optional)
-    return AdapterEnvEntry(name=name, source="literal", optional=entry.optional)
+            source = "command"
+        elif value.startswith("file:"):
+            source = "file"
+        elif view.lookup(value) not in (None, False):
+            source, detail = "path", value
+        elif _VARIABLE.fullmatch(value):
+            source, detail = "variable", value if "_" in value else None
+    return AdapterEnvEntry(name=name, source=source, detail=detail, optional=entry.optional)
 
 
 def _without_secrets(url: Any) -> str | None:

@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 import anyio
@@ -18,7 +19,16 @@ import anyio.to_thread
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared import calling
-from jumpseat.declared.calling import Bound, HandlerError, Mask, Orders, Signature, short_source, source_of
+from jumpseat.declared.calling import (
+    Bound,
+    HandlerError,
+    Mask,
+    Orders,
+    Signature,
+    short_source,
+    source_of,
+    without_message,
+)
 from jumpseat.errors import AdapterError, ConfigError, JumpseatError
 
 T = TypeVar("T")
@@ -55,8 +65,9 @@ ORDERS: Final[Mapping[str, Orders]] = {
 }
 """The parameters of each handler: their names, and their positions by the number of parameters."""
 
-_VALIDATE: Final[Orders] = {0: (), 1: ("n",), 2: ("n", SELF)}
-_CHOICES: Final[Orders] = {0: (), 1: (SELF,), 2: (SELF, "opts")}
+VALIDATE: Final[Orders] = {0: (), 1: ("n",), 2: ("n", SELF)}
+CHOICES: Final[Orders] = {0: (), 1: (SELF,), 2: (SELF, "opts")}
+"""The parameters of functions that validate a value, and of those that list choices, whose ``opts`` are empty."""
 
 
 class Functions:
@@ -184,47 +195,30 @@ class Functions:
 # --- functions in place of values ---------------------------------------------------------------------------------
 
 
-def value_from(view: Any, what: str, function: Callable[..., Any]) -> Any:
+def value_from(
+    view: Any,
+    what: str,
+    function: Callable[..., Any],
+    orders: Orders = _ONLY_SELF,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
     """Return the result of a function in place of a value, such as a header or a default.
 
-    Raises:
-        ConfigError: the function failed.
-    """
-    return _evaluate(view, what, function, {SELF: view}, _ONLY_SELF)
-
-
-def choices_from(view: Any, what: str, function: Callable[..., Any]) -> Any:
-    """Return the result of a function that lists choices; its second parameter is a table, which is empty.
+    Its parameters may name ``more`` values than the adapter; ``orders`` are their positions.
 
     Raises:
         ConfigError: the function failed.
     """
-    return _evaluate(view, what, function, {SELF: view, "opts": {}}, _CHOICES)
-
-
-def verdict_on(view: Any, what: str, function: Callable[..., Any], value: Any) -> Any:
-    """Return the result of a function that validates ``value``.
-
-    Raises:
-        ConfigError: the function failed.
-    """
-    return _evaluate(view, what, function, {"n": value, SELF: view}, _VALIDATE)
-
-
-def _evaluate(view: Any, what: str, function: Callable[..., Any], values: Mapping[str, Any], orders: Orders) -> Any:
-    bound = calling.bind(function, values, orders, SYNONYMS)
+    bound = calling.bind(function, {SELF: view, **more}, orders, SYNONYMS)
     try:
         return bound.function(*bound.args, **bound.kwargs)
     except JumpseatError:
         raise
     except BaseException as error:
-        failed = calling.failure(f"adapter {view.name!r}: {what}", error, function, _without_message)
+        # The message may contain a secret.
+        failed = calling.failure(f"adapter {view.name!r}: {what}", error, function, without_message)
         at = f" at {failed.source}" if failed.source else ""
         raise ConfigError(f"adapter {view.name!r}: {what}: its function failed ({failed.reason}{at})") from None
-
-
-def _without_message(_message: str) -> str:
-    return "(its message is left out, because it may contain a secret)"
 
 
 def describe(value: Any) -> str:

@@ -36,7 +36,7 @@ from jumpseat.adapters.declared.declaration import (
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
 from jumpseat.adapters.declared.functions import Functions, value_from
-from jumpseat.adapters.declared.known import drops_tools
+from jumpseat.adapters.declared.merged import drops_tools
 from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView, Table

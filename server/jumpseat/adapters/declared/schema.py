@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from jumpseat.adapters.declared.functions import choices_from, value_from, verdict_on
+from jumpseat.adapters.declared.functions import CHOICES, VALIDATE, value_from
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import kind_of, validation_problems
 from jumpseat_protocol.members import hint
@@ -143,7 +143,9 @@ def choices_of(where: str, entry: SchemaEntry, view: Any) -> list[Choice]:
     Raises:
         ConfigError: the choices have another form.
     """
-    raw = choices_from(view, f"{_path(where)}.choices", entry.choices) if callable(entry.choices) else entry.choices
+    raw = entry.choices
+    if callable(raw):
+        raw = value_from(view, f"{_path(where)}.choices", raw, CHOICES, {"opts": {}})
     if raw is None:
         return []
     if isinstance(raw, Mapping):
@@ -213,7 +215,7 @@ def _refusal(key: str, check: Callable[..., Any], value: Any, view: Any) -> str 
 
     ``validate`` returns a boolean, or a tuple of a boolean and a message.
     """
-    answer = verdict_on(view, f"schema.{key}.validate", check, value)
+    answer = value_from(view, f"schema.{key}.validate", check, VALIDATE, {"n": value})
     good, text = cast("tuple[Any, Any]", answer) if isinstance(answer, tuple) else (answer, None)
     return None if good else str(text or "the value is not valid")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL
-from jumpseat.adapters.declared.known import TOOL_PROTOCOL, Known
+from jumpseat.adapters.declared.merged import TOOL_PROTOCOL, MergedAdapter
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL
 
 PROTOCOLS: Final = ("http", "acp")
@@ -15,7 +15,7 @@ PROTOCOLS: Final = ("http", "acp")
 _SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
 
 
-def expand_short_form(raw: Mapping[str, Any], base: Known | None) -> dict[str, Any]:
+def expand_short_form(raw: Mapping[str, Any], base: MergedAdapter | None) -> dict[str, Any]:
     """Return a configuration table with its short keys replaced by those of a declaration."""
     own = {key: value for key, value in raw.items() if key not in _SHORT and value is not None}
     if raw.get("type") in PROTOCOLS:

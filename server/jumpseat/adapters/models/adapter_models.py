@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
@@ -19,9 +18,6 @@ from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.base_urls import base_url_problem
 from jumpseat_protocol.lazy_dataclasses import dataclass
-
-if TYPE_CHECKING:
-    from jumpseat.adapters.declared.catalogue import Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +105,12 @@ class AdapterModels:
         Raises:
             ConfigError: the declaration is invalid, or has no models where none is named.
         """
-        return await self._of_declared(name, model, client_name, self.adapters.catalogue_in(cwd))
+        return await self._of_declared(name, model, client_name, cwd)
 
     async def _of_declared(
-        self, name: str, model: str | None, client_name: str | None, catalogue: Catalogue | None = None
+        self, name: str, model: str | None, client_name: str | None, cwd: Path | None = None
     ) -> ResolvedModel:
-        known = self.adapters.get_callable(name, await (catalogue or self.adapters.catalogue).get_ready(name))
+        known = self.adapters.get_callable(name, await self.adapters.catalogue.get_ready(name, cwd))
         offer = find_offer(known.offers(), model)
         if offer is None:
             if model is None:

@@ -23,16 +23,16 @@ from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price
-from jumpseat.config import AdapterConfig, Config, ModelConfig, adapter_files
-from jumpseat.declared.places import project_folder
+from jumpseat.config import AdapterConfig, Config, ModelConfig
+from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import in_file
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import nearest
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.catalogue import Catalogue
-    from jumpseat.adapters.declared.known import Known
+    from jumpseat.adapters.declared.catalogue import AdapterCatalogue
+    from jumpseat.adapters.declared.merged import MergedAdapter
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ KnownModels: TypeAlias = Callable[[str, AdapterConfig], Collection[str] | None]
 class ConfiguredAdapters:
     """The adapters that can be named. ``configured`` take precedence over ``fallback``.
 
-    ``fallback`` holds adapters whose keys are in the environment but may be meant for other programs.
+    Files in the home folder are found as soon as they are there.
     """
 
     def __init__(
@@ -100,16 +100,48 @@ class ConfiguredAdapters:
         self._config = config
         self._environ = environ
         self._home = home
-        self._files = adapter_files(home)
-        files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
-        configured = {**config.adapters, **files}
-        self.configured: Mapping[str, AdapterConfig] = {
-            **provider_of_environ(environ),
-            **configured,
-            **_of_environ(environ, configured, fallback=False),
-        }
-        self.fallback: Mapping[str, AdapterConfig] = _of_environ(environ, configured, fallback=True)
         self.registered: dict[str, AdapterConfig] = {}
+        self.redirected: dict[str, AdapterConfig | None] = {}
+        """Adapters that clients have given another base URL, or switched off."""
+        self._files: frozenset[str] | None = None
+        self._unredirected: Mapping[str, AdapterConfig] = {}
+        self._fallback: Mapping[str, AdapterConfig] = {}
+
+    @property
+    def configured(self) -> Mapping[str, AdapterConfig]:
+        """The adapters that the user has configured, by name, as clients have redirected them."""
+        named = self.unredirected
+        if not self.redirected:
+            return named
+        return {name: config for name, config in {**named, **self.redirected}.items() if config is not None}
+
+    @property
+    def unredirected(self) -> Mapping[str, AdapterConfig]:
+        """The adapters that the user has configured, by name."""
+        self._list_files()
+        return self._unredirected
+
+    @property
+    def fallback(self) -> Mapping[str, AdapterConfig]:
+        """The adapters whose keys are in the environment but may be meant for other programs, by name."""
+        self._list_files()
+        return self._fallback
+
+    def _list_files(self) -> frozenset[str]:
+        """Return the names of the adapter files in the home folder, after finding the adapters if they differ."""
+        found = [] if self._home is None else declaration_files(self._home / "adapters")
+        files = frozenset(path.stem for path in found)
+        if files != self._files:
+            self._files = files
+            of_files = {name: AdapterConfig() for name in sorted(files) if name not in self._config.adapters}
+            configured = {**self._config.adapters, **of_files}
+            self._unredirected = {
+                **provider_of_environ(self._environ),
+                **configured,
+                **_of_environ(self._environ, configured, fallback=False),
+            }
+            self._fallback = _of_environ(self._environ, configured, fallback=True)
+        return files
 
     def find(self, name: str) -> AdapterConfig | None:
         """Return the configuration of the adapter ``name``, or ``None`` if there is no such adapter."""
@@ -232,7 +264,7 @@ class ConfiguredAdapters:
 
     def has_own_default(self) -> bool:
         """Return whether the configuration names adapters, which then take precedence over the Copilot API."""
-        return bool(self._config.adapters or self._files) or self.is_set_by_environment()
+        return bool(self._config.adapters or self._list_files()) or self.is_set_by_environment()
 
     def is_set_by_environment(self) -> bool:
         """Return whether the environment names the provider to use (``COPILOT_PROVIDER_BASE_URL``)."""
@@ -249,7 +281,7 @@ class ConfiguredAdapters:
         if config.declaration:
             return False
         kind = canonical_type(config.type or name)
-        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._files
+        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._list_files()
 
     # --- models ---------------------------------------------------------------------------------------------------
 
@@ -284,27 +316,22 @@ class ConfiguredAdapters:
     # --- declared adapters ----------------------------------------------------------------------------------------
 
     @cached_property
-    def catalogue(self) -> Catalogue:
-        """The declared adapters, without those of projects."""
-        from jumpseat.adapters.declared.catalogue import Catalogue
+    def catalogue(self) -> AdapterCatalogue:
+        """The declared adapters."""
+        from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 
         tables = {
             name: adapter.as_table()
             for name, adapter in self._config.adapters.items()
             if adapter.type != SCRIPTED and name != SCRIPTED
         }
-        return Catalogue(tables, self._home, self._is_trusted, config_file=self._config_file)
-
-    def catalogue_in(self, cwd: Path) -> Catalogue:
-        """Return the declared adapters for sessions in ``cwd``, including those of its project."""
-        # Loading the catalogue of a project takes time, and most projects declare no adapters.
-        return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.for_project(cwd)
+        return AdapterCatalogue(tables, self._home, self._is_trusted, config_file=self._config_file)
 
     def is_of_project(self, name: str, cwd: Path) -> bool:
         """Return whether the project of ``cwd`` declares an adapter called ``name``."""
-        return project_folder(cwd, "adapters") is not None and self.catalogue_in(cwd).is_in_project(name)
+        return project_folder(cwd, "adapters") is not None and self.catalogue.is_in_project(name, cwd)
 
-    def get_callable(self, name: str, known: Known | None = None) -> Known:
+    def get_callable(self, name: str, known: MergedAdapter | None = None) -> MergedAdapter:
         """Return the declared adapter called ``name`` after checking that its models can be called.
 
         Raises:
@@ -314,7 +341,7 @@ class ConfiguredAdapters:
         known.check_callable()
         return known
 
-    def declaration_of(self, name: str) -> Known | None:
+    def declaration_of(self, name: str) -> MergedAdapter | None:
         """Return the declaration of a configured adapter, or ``None`` for a built-in one without a declaration.
 
         Raises:
@@ -331,12 +358,12 @@ class ConfiguredAdapters:
             *(config.api_key_env for config in self._config.adapters.values() if config.api_key_env is not None),
         }
         # Only declared adapters have other keys; the catalogue takes time to import.
-        declares = bool(self._files) or any(config.declaration for config in self._config.adapters.values())
-        if declares or "catalogue" in vars(self):
+        tables = self._config.adapters.values()
+        if self._list_files() or any(table.declaration for table in tables) or "catalogue" in vars(self):
             found.update(self.catalogue.key_variables())
         return found
 
-    def register(self, raw: Mapping[str, Any]) -> Known:
+    def register(self, raw: Mapping[str, Any]) -> MergedAdapter:
         """Register an adapter declared by a client.
 
         Raises:
@@ -355,7 +382,7 @@ class ConfiguredAdapters:
             return {}
         return {
             name: AdapterConfig()
-            for name in sorted(self.catalogue.installed())
+            for name in sorted(self.catalogue.installed)
             if name not in self.configured and name not in PROVIDERS
         }
 

@@ -20,7 +20,7 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Endpoint
-    from jumpseat.adapters.declared.known import Known
+    from jumpseat.adapters.declared.merged import MergedAdapter
     from jumpseat.adapters.scripted import ScriptedModel
     from jumpseat.adapters.transport.http import HttpTransport, TransportMiddleware
     from jumpseat.adapters.transport.tunnel import Tunnel
@@ -80,7 +80,7 @@ class Connections:
 
     def declared(
         self,
-        known: Known,
+        known: MergedAdapter,
         given: Mapping[str, Any],
         endpoint: Endpoint,
         token: Callable[[], Awaitable[str]] | None = None,

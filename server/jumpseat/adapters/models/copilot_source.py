@@ -160,7 +160,7 @@ class CopilotSource:
         """
         if settings.login is None:
             return
-        if settings.provider is None:
+        if settings.options.provider is None:
             await self._accounts.user(settings.login, refresh=True)
         else:
             # The session uses another provider; GitHub is not needed and may be unreachable.
@@ -228,7 +228,7 @@ class CopilotSource:
         info = next((model for model in models if model.id == name), None)
         listed, info = info is not None, info or ModelInfo(id=name)
         # The API requires clients of its own protocol to identify themselves.
-        agent = f"{user_agent(settings.client_name)} (Copilot API)"
+        agent = f"{user_agent(settings.options.client_name)} (Copilot API)"
         endpoint = replace(await account.endpoint(), user_agent=agent)
         wire = wire_of(info)
         if wire is None:
@@ -254,7 +254,7 @@ class CopilotSource:
         """Return whether to use WebSockets: only if requested, and if a client makes the requests."""
         if self._connections.tunnel is None or self._environ.get(NO_SOCKETS) == "true":
             return False
-        wanted = settings.web_sockets
+        wanted = settings.options.capi.enable_web_socket_responses
         return self._environ.get(SOCKETS) == "true" if wanted is None else wanted
 
     @cached_property

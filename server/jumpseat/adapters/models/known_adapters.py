@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from jumpseat.adapters.models.configured import ConfiguredAdapters
@@ -18,7 +18,7 @@ from jumpseat.errors import ConfigError
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.known import Known
+    from jumpseat.adapters.declared.merged import MergedAdapter
 
 COPILOT: Final = "copilot"
 
@@ -113,9 +113,11 @@ def _configured_adapter(
     )
 
 
-def _declared_adapter(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapter:
+def _declared_adapter(name: str, known: MergedAdapter, environ: Mapping[str, str]) -> KnownAdapter:
+    from jumpseat.declared.values import entry_value
+
     declaration = known.declaration
-    texts = {key: _entry_text(value) for key, value in declaration.env.items()}
+    texts = {key: text for key, raw in declaration.env.items() if isinstance(text := entry_value(raw), str)}
     key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
     # Commands, files and functions are not evaluated for a list, and a key is never shown.
     key_env = key if key is not None and _VARIABLE.fullmatch(key) else None
@@ -131,12 +133,6 @@ def _declared_adapter(name: str, known: Known, environ: Mapping[str, str]) -> Kn
         models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
         has_proxy="--proxy" in declaration.raw,
     )
-
-
-def _entry_text(raw: Any) -> str | None:
-    """Return the value of an ``env`` entry if it is a string."""
-    value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
-    return value if isinstance(value, str) else None
 
 
 def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:

@@ -148,12 +148,12 @@ class Models:
 
         def is_refused(adapter_settings: Mapping[str, Any]) -> bool:
             try:
-                self.check_adapter_settings(replace(settings, adapter_settings=adapter_settings))
+                self.check_adapter_settings(settings.with_options(adapter_settings=adapter_settings))
             except JumpseatError:
                 return True
             return False
 
-        wanted = settings.adapter_settings
+        wanted = settings.options.adapter_settings
         return [key for key, value in wanted.items() if is_refused({key: value})] if is_refused(wanted) else []
 
     def _has_login(self, settings: SessionSettings) -> bool:
@@ -165,7 +165,7 @@ class Models:
         if not found.wire_name:
             raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
         found = self._complete(found, settings)
-        if not (settings.allows(settings.model) or settings.allows(found.info.id)):
+        if not (settings.allows(settings.options.model) or settings.allows(found.info.id)):
             raise InvalidRequestError(f"the model {found.info.id!r} is not among the allowed models of the session")
         if self._refusing_tools and _identity(found) in self._refusing_tools:
             found = replace(found, info=replace(found.info, tools=False))
@@ -181,7 +181,9 @@ class Models:
         Raises:
             ConfigError: the adapter is unknown, or has no model where none is named.
         """
-        return self._complete(await self._models.create(name, model, settings.client_name, settings.cwd), settings)
+        return self._complete(
+            await self._models.create(name, model, settings.options.client_name, settings.cwd), settings
+        )
 
     async def default_name(self, settings: SessionSettings) -> str | None:
         """Return the default model of a session, or ``None`` if there is none."""
@@ -192,8 +194,8 @@ class Models:
 
     def default_id(self, settings: SessionSettings) -> str | None:
         """Return the default model of a session, as far as that is known without any request."""
-        if settings.provider is not None:
-            return settings.provider.model_id or settings.provider.wire_model
+        if settings.options.provider is not None:
+            return settings.options.provider.model_id or settings.options.provider.wire_model
         if self._config.default_model is not None:
             return self._config.default_model
         adapters, login = self.adapters, settings.login or self.copilot.login_of_environment
@@ -209,7 +211,7 @@ class Models:
 
         The list is empty for a session with its own provider.
         """
-        if settings.provider is not None:
+        if settings.options.provider is not None:
             return []
         adapters = self.adapters
         return [ModelInfo(id=name, name=name) for name in self._config.models] + [
@@ -258,12 +260,12 @@ class Models:
             raise InvalidRequestError(
                 f"session.provider.getEndpoint is disabled: set {ALLOW_ENDPOINT}=true to enable it"
             )
-        settings = replace(settings, model=name or settings.model)
+        settings = settings.with_options(model=name or settings.options.model)
         byok, wire_name = True, ""
-        if settings.provider is not None and find_named(settings, settings.model) is None:
+        if settings.options.provider is not None and find_named(settings, settings.options.model) is None:
             # A provider's endpoint is known without a model.
-            provider = settings.provider
-            wire_name = provider.wire_model or provider.model_id or settings.model or ""
+            provider = settings.options.provider
+            wire_name = provider.wire_model or provider.model_id or settings.options.model or ""
             model = await self._providers.model(provider, DEFAULT_PROVIDER, settings, wire_name=wire_name)
         else:
             resolved = await self._resolve(settings)
@@ -297,25 +299,27 @@ class Models:
         named_model = self._providers.select(settings, logged_in=self._has_login(settings))
         if named_model is not None:
             found = await self._providers.named_model(named_model, settings, ask_token)
-            given = next(given for given in settings.providers if given.name == named_model.provider)
+            given = next(given for given in settings.options.providers if given.name == named_model.provider)
             return _explained(found, partial(self._explain_provider, given, found.wire_name))
-        if settings.provider is not None:
-            found = await self._providers.own_model(settings.provider, settings, ask_token)
-            return _explained(found, partial(self._explain_provider, settings.provider, found.wire_name))
+        if settings.options.provider is not None:
+            found = await self._providers.own_model(settings.options.provider, settings, ask_token)
+            return _explained(found, partial(self._explain_provider, settings.options.provider, found.wire_name))
         login = settings.login or self.copilot.login_of_environment
         login = login or await self.copilot.own_login()
         selection = await self._select(settings, logged_in=login is not None)
         if selection is None:
             assert login is not None
             try:
-                found = await self.copilot.resolve(login, settings.model or self._config.default_model, settings)
+                found = await self.copilot.resolve(
+                    login, settings.options.model or self._config.default_model, settings
+                )
             except ProviderError as error:
                 error.explanation = self._explanations.of_account("", error)
                 raise
             return _explained(found, partial(self._explain_account, found.wire_name))
         adapter, config, model = selection.adapter, selection.config, selection.model
         if selection.of_project:
-            found = await self._models.create_of_project(adapter, model, settings.client_name, settings.cwd)
+            found = await self._models.create_of_project(adapter, model, settings.options.client_name, settings.cwd)
         else:
             if model is None:
                 model = await self._default_model(adapter, config)
@@ -342,7 +346,7 @@ class Models:
 
         while True:
             selection = self.adapters.select(
-                settings.model, settings.cwd, logged_in=logged_in, known_models=known_models
+                settings.options.model, settings.cwd, logged_in=logged_in, known_models=known_models
             )
             if not isinstance(selection, ModelsNeeded):
                 return selection
@@ -372,7 +376,7 @@ class Models:
     async def _make(
         self, adapter: str, config: AdapterConfig, model: str | None, settings: SessionSettings
     ) -> ResolvedModel:
-        found = await self._models.make(adapter, config, model, settings.client_name)
+        found = await self._models.make(adapter, config, model, settings.options.client_name)
         return replace(found, filled=self.catalogue.with_list(found.info, found.wire_name, adapter))
 
     def _complete(self, found: ResolvedModel, settings: SessionSettings) -> ResolvedModel:
@@ -380,11 +384,11 @@ class Models:
         from jumpseat.adapters.models.session_providers import override
         from jumpseat.adapters.transport.http import HttpModel
 
-        info = override(found.info, settings.model_capabilities)
+        info = override(found.info, settings.options.model_capabilities)
         if not found.byok or not isinstance(found.model, HttpModel):
             # The Copilot API describes its models completely.
             return replace(found, info=info)
-        overridden = override(found.known, settings.model_capabilities)
+        overridden = override(found.known, settings.options.model_capabilities)
         return replace(
             found,
             info=info,

@@ -26,12 +26,11 @@ class Routes:
 
     def __init__(self, adapters: ConfiguredAdapters) -> None:
         self._adapters = adapters
-        self._configured = adapters.configured
 
     def list(self) -> list[ProviderRoute]:
         """Return the providers whose requests clients can redirect: those with a protocol known to clients."""
         names = dict.fromkeys(
-            [*self._configured, *environment_providers(fallback=False), *self._adapters.configured]
+            [*self._adapters.unredirected, *environment_providers(fallback=False), *self._adapters.configured]
         )
         return [route for name in names if (route := self._of(name)) is not None]
 
@@ -44,24 +43,22 @@ class Routes:
         if not WEB_ADDRESS.match(base_url):
             # The URL is left out, because it may contain a password.
             raise InvalidRequestError("baseUrl is not a valid URL, expected http://... or https://...")
-        current = self._adapters.configured
-        old = current.get(name) or self._configured.get(name) or AdapterConfig()
+        adapters = self._adapters
+        old = adapters.configured.get(name) or adapters.unredirected.get(name) or AdapterConfig()
         new = old.model_copy(update={"base_url": base_url, "api_key_env": None, "headers": dict(headers)})
-        self._adapters.configured = {**current, name: new}
+        adapters.redirected[name] = new
 
     def switch_off(self, name: str) -> None:
         """Stop using a provider; does nothing if there is no such provider."""
-        self._adapters.configured = {
-            other: value for other, value in self._adapters.configured.items() if other != name
-        }
+        self._adapters.redirected[name] = None
 
     def reset(self) -> None:
         """Restore the routes of the operator's configuration."""
-        self._adapters.configured = self._configured
+        self._adapters.redirected.clear()
 
     def _of(self, name: str) -> ProviderRoute | None:
         adapter = self._adapters.configured.get(name)
-        known = adapter or self._configured.get(name) or AdapterConfig()
+        known = adapter or self._adapters.unredirected.get(name) or AdapterConfig()
         kind = canonical_type(known.type or name)
         family = PROVIDERS[kind].family if kind in PROVIDERS else None
         if family is None or not self._adapters.is_undeclared(name, known):

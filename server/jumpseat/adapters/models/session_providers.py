@@ -64,16 +64,16 @@ class SessionProviders:
             InvalidRequestError: a provider, model or setting is invalid.
             ConfigError: a declared adapter that the session uses is invalid.
         """
-        if settings.provider is not None:
-            self._check_provider(settings.provider, "provider", settings.cwd)
+        if settings.options.provider is not None:
+            self._check_provider(settings.options.provider, "provider", settings.cwd)
         names: set[str] = set()
-        for provider in settings.providers:
+        for provider in settings.options.providers:
             if provider.name in names:
                 raise InvalidRequestError(f"providers: duplicate name {provider.name!r}")
             names.add(provider.name)
             self._check_provider(provider, f"providers.{provider.name}", settings.cwd)
         ids: set[str] = set()
-        for model in settings.provider_models:
+        for model in settings.options.models:
             if model.provider not in names:
                 known = ", ".join(sorted(names)) or "none"
                 raise InvalidRequestError(
@@ -82,7 +82,7 @@ class SessionProviders:
             if (selection := _selection_id(model)) in ids:
                 raise InvalidRequestError(f"models: duplicate model {selection!r}")
             ids.add(selection)
-        if settings.adapter_settings:
+        if settings.options.adapter_settings:
             self.check_adapter_settings(settings, logged_in=logged_in)
 
     def check_adapter_settings(self, settings: SessionSettings, *, logged_in: bool) -> None:
@@ -91,24 +91,27 @@ class SessionProviders:
         Raises:
             InvalidRequestError: a setting is unknown, disabled or invalid.
         """
-        wanted = settings.adapter_settings
+        wanted = settings.options.adapter_settings
         named_model = self.select(settings, logged_in=logged_in)
         if named_model is not None:
             provider = next(
-                (provider for provider in settings.providers if provider.name == named_model.provider), None
+                (provider for provider in settings.options.providers if provider.name == named_model.provider), None
             )
         else:
-            provider = settings.provider
+            provider = settings.options.provider
         if provider is not None:
             name = canonical_type(provider.type)
             if provider.wire_api == "responses":
                 name = RESPONSES.get(name, name)
             plain = name in PROVIDERS
-            model = settings.model or provider.model_id or provider.wire_model
+            model = settings.options.model or provider.model_id or provider.wire_model
         else:
             try:
                 selection = self.adapters.select(
-                    settings.model, settings.cwd, logged_in=logged_in, known_models=self.adapters.known_models
+                    settings.options.model,
+                    settings.cwd,
+                    logged_in=logged_in,
+                    known_models=self.adapters.known_models,
                 )
             except ConfigError:
                 # Reported when the model is resolved.
@@ -127,9 +130,9 @@ class SessionProviders:
         if plain:
             check_settings(wire_declaration(name), model or None, wanted)
             return
-        catalogue = self.adapters.catalogue_in(settings.cwd)
-        self.adapters.get_callable(name, catalogue.get(name))
-        if (known := catalogue.get_if_ready(name)) is not None:
+        catalogue, cwd = self.adapters.catalogue, settings.cwd
+        self.adapters.get_callable(name, catalogue.get(name, cwd))
+        if (known := catalogue.get_if_ready(name, cwd)) is not None:
             check_settings(known.declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str, cwd: Path) -> None:
@@ -138,11 +141,11 @@ class SessionProviders:
             self.connections.scripted(provider.script)
             return
         if kind not in PROVIDERS:
-            catalogue = self.adapters.catalogue_in(cwd)
-            if not catalogue.has(kind):
-                known = hint(provider.type, [*catalogue.names(), SCRIPTED])
+            catalogue = self.adapters.catalogue
+            if not catalogue.has(kind, cwd):
+                known = hint(provider.type, [*catalogue.names(cwd), SCRIPTED])
                 raise InvalidRequestError(f"{where}.type: unknown type {provider.type!r}, {known}")
-            self.adapters.get_callable(kind, catalogue.get(kind))
+            self.adapters.get_callable(kind, catalogue.get(kind, cwd))
         if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
             # The URL is left out, because it may contain a password.
             raise InvalidRequestError(f"{where}.baseUrl is not a valid URL, expected http://... or https://...")
@@ -160,11 +163,13 @@ class SessionProviders:
 
         A session without a model uses the first one if nothing that is configured has a default.
         """
-        if (model := find_named(settings, settings.model)) is not None or settings.provider is not None:
+        if (
+            model := find_named(settings, settings.options.model)
+        ) is not None or settings.options.provider is not None:
             return model
-        if logged_in or settings.model or self.adapters.configured or self.adapters.default_model:
+        if logged_in or settings.options.model or self.adapters.configured or self.adapters.default_model:
             return None
-        return next(iter(settings.provider_models), None)
+        return next(iter(settings.options.models), None)
 
     async def own_model(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
@@ -175,12 +180,12 @@ class SessionProviders:
         return ResolvedModel(model, offer.wire_name, offer.info)
 
     async def _own_offer(self, provider: ProviderConfig, settings: SessionSettings) -> Offer:
-        wire_name = provider.wire_model or provider.model_id or settings.model or ""
+        wire_name = provider.wire_model or provider.model_id or settings.options.model or ""
         if provider.type == SCRIPTED:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
         if canonical_type(provider.type) not in (*PROVIDERS, SCRIPTED):
-            declared = await self.adapters.catalogue_in(settings.cwd).get_ready(provider.type)
+            declared = await self.adapters.catalogue.get_ready(provider.type, settings.cwd)
             offer = find_offer(declared.offers(), wire_name or None)
             if offer is None and wire_name:
                 offer = declared.offer_unlisted(wire_name)
@@ -188,7 +193,7 @@ class SessionProviders:
                 known, wire_name = offer.info, offer.wire_name
         info = replace(
             known,
-            id=settings.model or wire_name,
+            id=settings.options.model or wire_name,
             tool_protocol=provider.tool_protocol or known.tool_protocol,
             context_window=provider.max_context_window_tokens or known.context_window,
             max_prompt_tokens=provider.max_prompt_tokens or known.max_prompt_tokens,
@@ -200,7 +205,9 @@ class SessionProviders:
         self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
         """Return a model of one of the session's named providers."""
-        provider = next((provider for provider in settings.providers if provider.name == model.provider), None)
+        provider = next(
+            (provider for provider in settings.options.providers if provider.name == model.provider), None
+        )
         if provider is None:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
         offer = _named_offer(model)
@@ -214,21 +221,21 @@ class SessionProviders:
         The model of the single provider is first, followed by those of named providers as ``provider/id``.
         """
         found: list[tuple[Offer, str]] = []
-        if settings.provider is not None:
-            own = await self._own_offer(settings.provider, settings)
+        if settings.options.provider is not None:
+            own = await self._own_offer(settings.options.provider, settings)
             if own.id and all(
-                _selection_id(provider_model) != own.id for provider_model in settings.provider_models
+                _selection_id(provider_model) != own.id for provider_model in settings.options.models
             ):
-                found.append((own, self._wire_name(settings.provider, settings.cwd)))
-        wires = {provider.name: self._wire_name(provider, settings.cwd) for provider in settings.providers}
+                found.append((own, self._wire_name(settings.options.provider, settings.cwd)))
+        wires = {provider.name: self._wire_name(provider, settings.cwd) for provider in settings.options.providers}
         return found + [
             (_named_offer(provider_model), wires[provider_model.provider])
-            for provider_model in settings.provider_models
+            for provider_model in settings.options.models
         ]
 
     def _wire_name(self, provider: ProviderConfig, cwd: Path) -> str:
         kind = canonical_type(provider.type)
-        return kind if kind in (*PROVIDERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
+        return kind if kind in (*PROVIDERS, SCRIPTED) else self.adapters.catalogue.get(kind, cwd).kind or kind
 
     async def model(
         self,
@@ -253,7 +260,7 @@ class SessionProviders:
             api_key=provider.api_key,
             bearer_token=provider.bearer_token,
             headers=provider.headers,
-            user_agent=user_agent(settings.client_name),
+            user_agent=user_agent(settings.options.client_name),
             options={"api_version": provider.azure.api_version} if provider.azure else {},
         )
         if kind in PROVIDERS:
@@ -267,7 +274,7 @@ class SessionProviders:
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
             return self.connections.built_in(kind, endpoint, token, key=key, signs_as=signs_as)
         # A declared adapter, whose values the session may override.
-        known = self.adapters.get_callable(kind, await self.adapters.catalogue_in(settings.cwd).get_ready(kind))
+        known = self.adapters.get_callable(kind, await self.adapters.catalogue.get_ready(kind, settings.cwd))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")
@@ -287,11 +294,11 @@ def find_named(settings: SessionSettings, name: str | None) -> ProviderModelConf
     """
     if name is None:
         return None
-    for model in settings.provider_models:
+    for model in settings.options.models:
         if _selection_id(model) == name:
             return model
     provider, slash, model_id = name.partition("/")
-    if slash and model_id and any(config.name == provider for config in settings.providers):
+    if slash and model_id and any(config.name == provider for config in settings.options.providers):
         return ProviderModelConfig(id=model_id, provider=provider)
     return None
 

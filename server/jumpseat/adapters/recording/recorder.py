@@ -21,12 +21,12 @@ from typing import Any, Final
 
 import anyio
 import anyio.to_thread
+import httpcore2
 import orjson
 
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, mask_headers, mask_url
 from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, EndReason, content
-from jumpseat.adapters.transport.errors import ReadError, RemoteProtocolError, TimeoutException, WriteError
 from jumpseat.adapters.transport.messages import Body, Headers, Request, Response, Route
 from jumpseat.parsing.decompression import decompress
 
@@ -201,9 +201,9 @@ class _CallRecording:
             self._end(*(("timeout", "ReadTimeout", "no answer in time") if timed_out else ("closed", None, "")))
             return
         reason: EndReason = "failed"
-        if isinstance(error, TimeoutException):
+        if isinstance(error, httpcore2.TimeoutException):
             reason = "timeout"
-        elif isinstance(error, (RemoteProtocolError, ReadError, WriteError)):
+        elif isinstance(error, (httpcore2.RemoteProtocolError, httpcore2.ReadError, httpcore2.WriteError)):
             reason = "cut"
         self._end(reason, type(error).__name__, str(error))
 

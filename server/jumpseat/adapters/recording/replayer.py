@@ -15,10 +15,10 @@ from typing import Any, Final, cast
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import httpcore2
 import orjson
 
 from jumpseat.adapters.recording.recordings import Ending, Recording, read_folder
-from jumpseat.adapters.transport import errors
 from jumpseat.adapters.transport.messages import Headers, Request, Response, Route
 from jumpseat.adapters.transport.url import parse_url
 from jumpseat.agent.secrets import MASK
@@ -30,14 +30,14 @@ SHOWN_CHARS: Final = 60
 _FAILURES: Final = {
     error.__name__: error
     for error in (
-        errors.ConnectError,
-        errors.ConnectTimeout,
-        errors.ReadError,
-        errors.ReadTimeout,
-        errors.WriteError,
-        errors.WriteTimeout,
-        errors.RemoteProtocolError,
-        errors.ProxyError,
+        httpcore2.ConnectError,
+        httpcore2.ConnectTimeout,
+        httpcore2.ReadError,
+        httpcore2.ReadTimeout,
+        httpcore2.WriteError,
+        httpcore2.WriteTimeout,
+        httpcore2.RemoteProtocolError,
+        httpcore2.ProxyError,
     )
 }
 _TRANSFER_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
@@ -158,7 +158,9 @@ def _failure(recording: Recording) -> Exception:
     if kind is not None:
         return kind(ending.message)
     if ending.reason in ("cut", "timeout"):
-        return (errors.ReadTimeout if ending.reason == "timeout" else errors.RemoteProtocolError)(ending.message)
+        return (httpcore2.ReadTimeout if ending.reason == "timeout" else httpcore2.RemoteProtocolError)(
+            ending.message
+        )
     reason = ending.message or "the call was cancelled" if recording.ending else "the file is incomplete"
     error = ProviderTransportError(f"the recording {recording.name!r} ends early: {reason}")
     error.retryable = False

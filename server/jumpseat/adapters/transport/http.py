@@ -23,7 +23,6 @@ from jumpseat.adapters.key_forms import forms_of, is_dummy
 from jumpseat.adapters.transport.http_events import Events
 from jumpseat.adapters.transport.http_response import ProviderResponse, open_response
 from jumpseat.adapters.transport.messages import Limits, Request, Response, Route
-from jumpseat.adapters.transport.pools import Pools
 from jumpseat.adapters.transport.url import Url, parse_url
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
@@ -216,11 +215,16 @@ class HttpTransport:
             redactor: creates the redactor of the call's secrets, for a middleware that records the call.
 
         Raises:
-            TransportError: the request failed.
             InvalidURL: the URL cannot be parsed.
+            Exception: the request failed; ``failures.py`` lists the exceptions of the network.
         """
         if self._opened is None:
-            route = self._route or Pools(self._network)
+            route = self._route
+            if route is None:
+                # Its import, and that of the library under it, takes as long as the rest of a first turn.
+                from jumpseat.adapters.transport.connections import Connections
+
+                route = Connections(self._network)
             self._opened = self._middleware.wrap(route) if self._middleware else route
         address = parse_url(url)
         return await self._opened.send(

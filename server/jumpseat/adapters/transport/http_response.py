@@ -1,35 +1,29 @@
-"""A provider's response while it is received: time limits, status, chunks, and the mapping of transport errors."""
+"""A provider's response while it is received: time limits, status and chunks."""
 
 from __future__ import annotations
 
 import math
-import re
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from time import monotonic
-from typing import Final, cast
+from typing import Final
 
 import anyio
 
 from jumpseat.adapters.adapter import Outcome, Timeouts
 from jumpseat.adapters.failures import Redactor, failure_of_response
-from jumpseat.adapters.transport import errors
 from jumpseat.adapters.transport.messages import Limits, Response
 from jumpseat.adapters.transport.sse import too_large
-from jumpseat.adapters.transport.url import parse_url
-from jumpseat.adapters.wire import one_line
-from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
-from jumpseat.parsing.decompression import DecompressionError, decompress
+from jumpseat.adapters.transport.url import place_of
+from jumpseat.errors import ProviderError, ProviderRequestError, ProviderTransportError
+from jumpseat.parsing.decompression import decompress
 
 MAX_ERROR_BYTES: Final = 64 * 1024
 """The number of bytes read of an error response's body."""
 
 CLOSE_GRACE_S: Final = 0.1
 """Time limit for a complete response to end its transfer, so that its connection can be reused."""
-
-_PLACE_IN_SSL: Final = re.compile(r" ?\(_ssl\.c:\d+\)")
 
 
 @asynccontextmanager
@@ -65,7 +59,7 @@ class ProviderResponse:
     @property
     def place(self) -> str:
         """The URL for use in messages, without user, password and query."""
-        return _place(self._url)
+        return place_of(self._url)
 
     @property
     def response(self) -> Response:
@@ -190,84 +184,24 @@ class ProviderResponse:
             await response.body.aclose()
         self._chunks = None
 
-    def _peer(self, error: errors.TransportError) -> str:
-        """Name the peer of the connection attempt: the proxy if there is one, else the provider."""
-        return f"the proxy {_place(error.proxy)} for {self.place}" if error.proxy else self.place
-
     def _failure(self, error: Exception) -> ProviderError:
         """Return the ProviderError for an exception raised while sending or receiving."""
         if isinstance(error, ProviderError):
             return error
+        from jumpseat.adapters.transport.failures import FailedCall, failure_of
+
         self.outcome = replace(self.outcome, broken=True)
-        text = one_line(_PLACE_IN_SSL.sub("", self.redactor()(str(error))), 300) or type(error).__name__
-        causes = list(_causes(error))
-        if isinstance(error, errors.ConnectTimeout):
-            return ProviderTransportError(
-                f"cannot connect to {self._peer(error)} {_format_limit(self._timeouts.connect)}"
-            )
-        if isinstance(error, errors.ReadTimeout):
-            limit = _min_limit(self._timeouts.idle, self._timeouts.total)
-            return ProviderTransportError(f"{self.place} stopped sending: no data {_format_limit(limit)}")
-        if isinstance(error, errors.TimeoutException):
-            return ProviderTransportError(f"timed out while sending the request to {self.place}")
-        if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return _final(ProviderTransportError(f"cannot verify the certificate of {self.place}: {text}"))
-        if isinstance(error, errors.ConnectError):
-            refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
-            reason = "connection refused" if refused else text
-            handshake = any(isinstance(cause, ssl.SSLError) for cause in causes)
-            peer = self.place if handshake else self._peer(error)
-            return ProviderTransportError(f"cannot connect to {peer}: {reason}", refused=refused)
-        if isinstance(error, (errors.RemoteProtocolError, errors.NetworkError)):
-            when = "in the middle of its response" if self._response is not None else "before it responded"
-            return ProviderTransportError(f"{self.place} closed the connection {when}: {text}")
-        if isinstance(error, DecompressionError):
-            return ProviderProtocolError(f"cannot decompress the response from {self.place}: {text}")
-        if isinstance(error, errors.ProxyError):
-            return ProviderTransportError(f"the proxy refused the connection to {self.place}: {text}")
-        if isinstance(error, errors.UnsupportedProtocol):
-            return ProviderRequestError(f"the address of {self.place} must begin with http:// or https://")
-        if isinstance(error, (errors.InvalidURL, errors.LocalProtocolError, ValueError)):
-            # The message is left out, because h11 quotes header values in it.
-            return ProviderRequestError(f"invalid URL or header for {self.place} ({type(error).__name__})")
-        return _final(ProviderTransportError(f"cannot reach {self.place}: {text}"))
-
-
-def _place(url: str) -> str:
-    """Return scheme, host, port and path of ``url``, without user, password and query, which may be secret."""
-    try:
-        parsed = parse_url(url)
-    except (errors.InvalidURL, TypeError):
-        return "the provider"
-    return str(parsed).partition("?")[0].removesuffix("/") if parsed.host else "the provider"
+        limits = self._timeouts
+        call = FailedCall(
+            self.place,
+            self.redactor()(str(error)),
+            connect_s=limits.connect,
+            idle_s=_min_limit(limits.idle, limits.total),
+            answered=self._response is not None,
+        )
+        return failure_of(error, call)
 
 
 def _min_limit(first: float | None, second: float | None) -> float | None:
     """Return the smaller of two limits; ``None`` means no limit."""
     return min((limit for limit in (first, second) if limit is not None), default=None)
-
-
-def _format_limit(limit: float | None) -> str:
-    """Format a limit for an error message; without a limit here, the operating system's own applied."""
-    return "in time" if limit is None else f"within {limit:g} s"
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Iterate over ``error``, its causes and contexts, and the members of exception groups."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        current = waiting.pop()
-        if current is None or id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        if isinstance(current, BaseExceptionGroup):
-            waiting += cast("BaseExceptionGroup[BaseException]", current).exceptions
-        waiting += [current.__cause__, current.__context__]
-
-
-def _final(error: ProviderTransportError) -> ProviderTransportError:
-    """Mark a failure as permanent, so that it is not retried."""
-    error.retryable = False
-    return error

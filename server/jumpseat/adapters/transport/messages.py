@@ -12,7 +12,7 @@ from jumpseat.agent.model import SubAgentRef
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Limits: TypeAlias = dict[str, float | None]
-"""The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
+"""The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpcore2's form."""
 
 
 class Headers(Mapping[str, str]):
@@ -110,7 +110,7 @@ class Route(Protocol):
         """Send a request and return once the response headers have arrived.
 
         Raises:
-            TransportError: the request failed.
+            Exception: the request failed; ``failures.py`` lists the exceptions of the network.
         """
         ...
 

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
-from jumpseat.adapters.transport.errors import InvalidURL
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -19,6 +18,10 @@ _HOST_NAME: Final = re.compile(r"[a-z0-9._~!$&'()*+,;=-]+")
 # What a URL carries as it is (https://url.spec.whatwg.org/#percent-encoded-bytes).
 _IN_PATH: Final = "!$%&'()*+,/:;=@[\\]^|~"
 _IN_QUERY: Final = _IN_PATH + "?`{}"
+
+
+class InvalidURL(ValueError):  # noqa: N818
+    """The URL cannot be parsed."""
 
 
 class Address(Protocol):
@@ -89,6 +92,15 @@ def parse_url(url: str) -> Url:
         unquote(parts.username or ""),
         unquote(parts.password or ""),
     )
+
+
+def place_of(url: str) -> str:
+    """Return scheme, host, port and path of ``url``, without user, password and query, which may be secret."""
+    try:
+        parsed = parse_url(url)
+    except (InvalidURL, TypeError):
+        return "the provider"
+    return str(parsed).partition("?")[0].removesuffix("/") if parsed.host else "the provider"
 
 
 def _host(host: str) -> str:

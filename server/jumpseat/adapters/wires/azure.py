@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.wires.chat import BearerAdapter, ChatAdapter
+from jumpseat.adapters.wires.chat import ChatAdapter, PathAdapter
 from jumpseat.adapters.wires.responses import ResponsesAdapter
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelRequest
@@ -24,8 +24,10 @@ _V1: Final = "/openai/v1"
 _FIRST_MODERN: Final = "2024-09-01"
 
 
-class _AtAzure(BearerAdapter):
-    """Addresses and keys of Azure. A bearer token comes from Microsoft Entra and wins over the key."""
+class _AtAzure(PathAdapter):
+    """Addresses and keys of Azure. A bearer token comes from Microsoft Entra."""
+
+    key_header = "api-key"
 
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         base = endpoint.base_url.rstrip("/")
@@ -39,11 +41,6 @@ class _AtAzure(BearerAdapter):
     def route(self, request: ModelRequest) -> str:
         """Return the prefix of the path where a version is given."""
         return f"/openai/deployments/{quote(request.model, safe='')}"
-
-    def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
-        if endpoint.bearer_token or not endpoint.api_key:
-            return super().auth_headers(endpoint)
-        return {"api-key": endpoint.api_key}
 
 
 class AzureChatAdapter(_AtAzure, ChatAdapter):

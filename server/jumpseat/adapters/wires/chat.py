@@ -20,23 +20,22 @@ option                 default               meaning
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
-from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import (
     arguments_text,
     as_object,
     data_url,
-    decode_text,
+    document_text,
     hosted_as_text,
-    merge_headers,
     messages_before_tool_loop,
 )
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
@@ -54,58 +53,25 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ResponseFormat,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ResponseFormat, ToolChoice, ToolSpec
 
 _SEARCH_MODEL: Final = re.compile(r"-search-(?:preview|api)(?![a-z])", re.IGNORECASE)
 _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
 
 
-class BearerAdapter(Adapter):
-    """An adapter that posts JSON, with the key as a bearer token if there is a key."""
+class PathAdapter(JsonAdapter):
+    """An adapter that posts to ``path`` below the base URL."""
 
     path: ClassVar[str]
     cites_as = "openai"
     """Dialects have citations in this form too, whichever model is behind them."""
 
-    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
-        return HttpRequest(
-            url=self.url(endpoint, request),
-            headers=merge_headers(
-                {
-                    "Content-Type": "application/json",
-                    "Accept": "text/event-stream" if request.stream else "application/json",
-                    "User-Agent": endpoint.user_agent,
-                },
-                self.auth_headers(endpoint),
-                self.extra_headers(endpoint, request),
-                endpoint.headers,
-                request.headers,
-            ),
-            body=self.body(endpoint, request),
-        )
-
-    @abstractmethod
-    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject: ...
-
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         return f"{endpoint.base_url.rstrip('/')}{self.path}"
 
-    def auth_headers(self, endpoint: Endpoint) -> dict[str, str]:
-        token = endpoint.bearer_token or endpoint.api_key
-        return {"Authorization": f"Bearer {token}"} if token else {}
 
-    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
-        """Return the provider's own headers; those of the endpoint and of the request win over them."""
-        return self.default_headers
-
-
-class ChatAdapter(BearerAdapter):
+class ChatAdapter(PathAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
     name: str = "openai"
@@ -339,9 +305,8 @@ def image_parts(image: ImageBlock) -> list[JsonObject]:
 
 def document_part(document: DocumentBlock) -> JsonObject:
     """Write a document: text as text, anything else as a file."""
-    if document.mime_type.startswith("text/"):
-        text = decode_text(document.data)
-        return {"type": "text", "text": f"{document.title}\n{text}" if document.title else text}
+    if (text := document_text(document)) is not None:
+        return {"type": "text", "text": text}
     return {
         "type": "file",
         "file": {

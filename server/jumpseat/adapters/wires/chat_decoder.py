@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from hashlib import blake2s
 from typing import Any, Final
 
 from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import (
+    as_count,
     as_list,
     as_object,
     as_text,
     cited_pages,
     dump_json,
+    nano_aiu,
     parse_arguments,
     parse_object,
     search_rows,
 )
-from jumpseat.adapters.wires.chat_usage import usage_from_wire
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -31,7 +31,6 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -63,6 +62,37 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 """``finish_reason`` to our stop reason; any other value ends the turn."""
 
 _JOINED_IN_DETAILS: Final = frozenset({"text", "summary", "data"})
+
+
+def usage_from_wire(answer: JsonObject) -> Usage | None:
+    """Read the ``usage`` of an answer or a chunk; ``None`` without one.
+
+    Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens``, Kimi's ``cached_tokens``, OpenRouter's
+    ``cost`` and ``cache_creation_input_tokens`` of gateways before Anthropic.
+    """
+    node = as_object(answer.get("usage"))
+    if not node:
+        return None
+    prompt = as_object(node.get("prompt_tokens_details"))
+    completion = as_object(node.get("completion_tokens_details"))
+    cost = node.get("cost")
+    prompt_tokens, completion_tokens = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
+    reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
+    if reasoning and as_count(node.get("total_tokens")) == prompt_tokens + completion_tokens + reasoning:
+        # xAI counts reasoning outside of the answer's tokens, all others inside.
+        completion_tokens += reasoning
+    return Usage(
+        input_tokens=prompt_tokens,
+        output_tokens=completion_tokens,
+        cache_read_tokens=as_count(prompt.get("cached_tokens"))
+        or as_count(node.get("prompt_cache_hit_tokens"))
+        or as_count(node.get("cached_tokens")),
+        cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
+        or as_count(node.get("cache_creation_input_tokens")),
+        nano_aiu=nano_aiu(answer),
+        reasoning_tokens=reasoning,
+        cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
+    )
 
 
 @dataclass(slots=True)
@@ -112,7 +142,7 @@ _THOUGHT_BEGINS: Final = "<thought>"
 _THOUGHT_ENDS: Final = "</thought>"
 
 
-class ChatDecoder:
+class ChatDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
     All choices of an answer form one message: Copilot, for one, puts text in one choice and each call in another.
@@ -121,8 +151,7 @@ class ChatDecoder:
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field: str | None = None
@@ -138,12 +167,9 @@ class ChatDecoder:
         self._by_index: dict[tuple[int, int], _Call] = {}
         self._finish_reasons: list[str] = []
         self._usage: Usage | None = None
-        self._model: str | None = None
-        self._response_id: str | None = None
         self._created: Any = None
         self._saw_choices = False
         self._in_thought = False
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if data == DONE or self._completed:
@@ -175,8 +201,7 @@ class ChatDecoder:
         if self._completed:
             return []
         if not self._finish_reasons:
-            when = "in the middle of its answer" if self._saw_choices else "before it sent anything"
-            raise ProviderProtocolError(f"the provider ended the stream {when}")
+            raise self._cut_off(self._saw_choices)
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -195,10 +220,9 @@ class ChatDecoder:
                 self._finish(reason, choice)
         return self._complete()
 
-    def _note_head(self, chunk: JsonObject) -> None:
-        self._response_id = as_text(chunk.get("id")) or None
-        self._model = as_text(chunk.get("model")) or self._model
-        self._created = chunk.get("created", self._created)
+    def _note_head(self, head: JsonObject) -> None:
+        super()._note_head(head)
+        self._created = head.get("created", self._created)
 
     def _take(self, choice: int, delta: JsonObject, events: list[ModelEvent]) -> None:
         """Add one delta, or one whole message."""
@@ -371,18 +395,13 @@ class ChatDecoder:
                 # Without an id, a name after a complete call begins the next call.
                 known = None if known.arguments.strip() else known
         if known is None:
-            known = _Call(call_id or self._new_id())
+            known = _Call(call_id or self._new_id(self._response_id, self._created, len(self._calls)))
             self._calls.append(known)
         elif call_id and not known.announced:
             known.id = call_id
         if isinstance(index, int):
             self._by_index[choice, index] = known
         return known
-
-    def _new_id(self) -> str:
-        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
-        seed = f"{self._turn}|{self._response_id}|{self._created}|{len(self._calls)}"
-        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
 
     def _finish(self, reason: Any, choice: JsonObject) -> None:
         if reason == "error":
@@ -426,9 +445,7 @@ class ChatDecoder:
                     call.extra or None,
                 )
             )
-        events.append(
-            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
-        )
+        events.append(self._complete_with(blocks, self._stop_reason(), self._usage))
         return events
 
     def _search(self) -> list[AssistantBlock]:
@@ -437,7 +454,7 @@ class ChatDecoder:
         found = cited_pages(cited, quoted=True)
         if not found:
             return []
-        use_id = f"{self._new_id()}_search"
+        use_id = f"{self._new_id(self._response_id, self._created, len(self._calls))}_search"
         return [
             HostedToolUseBlock(use_id, "web_search", {}, self._provider),
             HostedToolResultBlock(use_id, search_rows(found), self._provider, results=found),

@@ -6,12 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jumpseat.agent.blocks import (
-    JsonObject,
-)
-from jumpseat.agent.model import (
-    ModelRequest,
-)
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelRequest
 
 THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "minimal": 1024,

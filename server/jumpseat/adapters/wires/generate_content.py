@@ -25,18 +25,19 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import (
+    arguments_object,
     as_count,
     as_list,
     as_object,
     as_text,
-    decode_text,
+    document_text,
     hosted_as_text,
-    merge_headers,
     parse_arguments,
 )
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.gemini_schema import inline_schema, openapi_parameters, openapi_subset
 from jumpseat.adapters.wires.gemini_thinking import generation_of, thinking_config
 from jumpseat.adapters.wires.generate_content_decoder import GenerateContentDecoder, first_object
@@ -55,15 +56,10 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ResponseFormat,
-    StructuredOutput,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ResponseFormat, StructuredOutput, ToolChoice, ToolSpec
 
 NAME: Final = "gemini"
+KEY_HEADER: Final = "x-goog-api-key"
 
 HOSTED: Final[Mapping[str, JsonObject]] = {
     "web_search": {"googleSearch": {}},
@@ -78,10 +74,11 @@ UNSIGNED: Final = "skip_thought_signature_validator"
 _NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
 
 
-class GenerateContentAdapter(Adapter):
+class GenerateContentAdapter(JsonAdapter):
     """``<base_url>/models/<model>:generateContent``. A key goes as ``x-goog-api-key``, never in the URL."""
 
     name: str = NAME
+    key_header = KEY_HEADER
     option_names = frozenset({"thinking", "hosted_tools", "json_schema", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     limits_calls: bool = False
@@ -89,20 +86,16 @@ class GenerateContentAdapter(Adapter):
     def structured_output(self, model: str) -> StructuredOutput:
         return "always" if _NEW.search(model) else "without_tools"
 
-    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
         # The names of tuned models and of publishers' models include their collection.
         model = request.model if "/" in request.model else f"models/{request.model}"
-        return HttpRequest(
-            url=f"{api_root(endpoint.base_url)}/{quote(model, safe='/:@')}:{method}",
-            headers=api_headers(endpoint, request, self.default_headers),
-            body=self._body(endpoint, request),
-        )
+        return f"{api_root(endpoint.base_url)}/{quote(model, safe='/:@')}:{method}"
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return GenerateContentDecoder(self.signature, request)
 
-    def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)
         as_is = bool(options.get("json_schema"))
         body: JsonObject = {"contents": contents_to_wire(request, self.signature)}
@@ -145,25 +138,6 @@ def api_root(base_url: str) -> str:
     """Return the base of all paths; a bare host gets the version of the API."""
     base = base_url.rstrip("/")
     return base if urlsplit(base).path.strip("/") else f"{base}/v1beta"
-
-
-def api_headers(endpoint: Endpoint, request: ModelRequest, default_headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a call; a bearer token is one of Google's OAuth and wins over the key."""
-    if endpoint.bearer_token:
-        auth = {"Authorization": f"Bearer {endpoint.bearer_token}"}
-    else:
-        auth = {"x-goog-api-key": endpoint.api_key} if endpoint.api_key else {}
-    return merge_headers(
-        {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream" if request.stream else "application/json",
-            "User-Agent": endpoint.user_agent,
-        },
-        auth,
-        default_headers,
-        endpoint.headers,
-        request.headers,
-    )
 
 
 def merged_body(body: JsonObject, more: JsonObject) -> JsonObject:
@@ -261,9 +235,8 @@ def user_parts(message: UserMessage, *, vision: bool) -> list[JsonObject]:
                 if vision:
                     parts += [*_texts(block.label or ""), _inline(block.data, block.mime_type)]
             case DocumentBlock():
-                if block.mime_type.startswith("text/"):
-                    text = decode_text(block.data)
-                    parts += _texts(f"{block.title}\n{text}" if block.title else text)
+                if (text := document_text(block)) is not None:
+                    parts += _texts(text)
                 else:
                     parts += [*_texts(block.title or ""), _inline(block.data, block.mime_type)]
     return parts
@@ -327,13 +300,8 @@ def assistant_parts(message: AssistantMessage, provider: str, *, signed: bool) -
 
 def arguments_to_wire(block: ToolUseBlock) -> JsonObject:
     """Return the arguments of a call as an object."""
-    if block.arguments is not None:
-        return block.arguments
-    if not block.arguments_json.strip():
-        return {}
-    first = parse_arguments(first_object(block.arguments_json) or block.arguments_json)
-    # The wire takes objects only; the model should still see its own text.
-    return {"invalid_json": block.arguments_json} if first is None else first
+    first = first_object(block.arguments_json) if block.arguments is None else None
+    return arguments_object(block) if first is None else parse_arguments(first) or {}
 
 
 class _Signatures:

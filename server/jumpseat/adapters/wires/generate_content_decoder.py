@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import field
-from hashlib import blake2s
 from typing import Any, Final, cast
 
 from jumpseat.adapters.failures import failure_of_event
@@ -22,10 +21,10 @@ from jumpseat.adapters.wire import (
     parse_json,
     search_rows,
 )
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.gemini_grounding import byte_to_character, grounded_citations, grounding_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
@@ -34,7 +33,6 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -106,7 +104,7 @@ class _Run:
     signature: str | None = None
 
 
-class GenerateContentDecoder:
+class GenerateContentDecoder(AnswerDecoder):
     """Decodes the first candidate of one answer, whole or streamed.
 
     ``provider`` is the signature of its blocks. Calls come whole. Calls without an id, or with the id of another
@@ -114,8 +112,7 @@ class GenerateContentDecoder:
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._run: _Run | None = None
         self._blocks: list[_Run | AssistantBlock] = []
         self._ids: set[str] = set()
@@ -128,10 +125,6 @@ class GenerateContentDecoder:
         self._reason: str | None = None
         self._reason_text = ""
         self._usage: Any = None
-        self._model: str | None = None
-        self._response_id: str | None = None
-        self._begun = False
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if not data or self._completed:
@@ -153,8 +146,7 @@ class GenerateContentDecoder:
         last = self._blocks[-1] if self._blocks else None
         if self._reason is None and not self._feedback and not isinstance(last, ToolUseBlock):
             # Calls come whole, so an answer may end after one without a finish reason.
-            when = "in the middle of its answer" if self._begun else "before it sent anything"
-            raise ProviderProtocolError(f"the provider ended the stream {when}")
+            raise self._cut_off(self._begun)
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -251,7 +243,7 @@ class GenerateContentDecoder:
         self._calls += 1
         call_id = as_text(call.get("id"))
         if not call_id or call_id in self._ids:
-            call_id = self._new_id()
+            call_id = self._new_id(self._response_id, len(self._blocks))
         self._ids.add(call_id)
         name, given = as_text(call.get("name")), call.get("args")
         if isinstance(given, str):
@@ -268,7 +260,7 @@ class GenerateContentDecoder:
         self._run = None
         code = as_object(part.get("executableCode"))
         call = code or as_object(part.get("toolCall"))
-        self._hosted_id = as_text(call.get("id")) or self._new_id()
+        self._hosted_id = as_text(call.get("id")) or self._new_id(self._response_id, len(self._blocks))
         name = "code_execution" if code else as_text(call.get("toolType")).lower()
         given = {key: code[key] for key in ("language", "code") if key in code} or as_object(call.get("args"))
         self._blocks.append(HostedToolUseBlock(self._hosted_id, name, given, self._provider, {"part": part}))
@@ -284,20 +276,14 @@ class GenerateContentDecoder:
             text, is_error = dump_json(as_object(answer.get("response"))), False
         self._blocks.append(HostedToolResultBlock(use_id, text, self._provider, is_error, {"part": part}))
 
-    def _new_id(self) -> str:
-        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
-        seed = f"{self._turn}|{self._response_id}|{len(self._blocks)}"
-        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
-
     # --- the end ------------------------------------------------------------------------------------------------
 
     def _complete(self) -> list[ModelEvent]:
         self._completed = True
         blocks = self._finished_blocks()
         self._raise_if_empty(blocks)
-        message = AssistantMessage([*self._hosted_blocks(), *blocks])
-        usage = usage_from_wire(self._usage)
-        return [Completed(message, self._stop_reason(), usage, self._model, self._response_id)]
+        blocks = [*self._hosted_blocks(), *blocks]
+        return [self._complete_with(blocks, self._stop_reason(), usage_from_wire(self._usage))]
 
     def _raise_if_empty(self, blocks: list[AssistantBlock]) -> None:
         reason = self._reason or ""
@@ -398,13 +384,13 @@ class GenerateContentDecoder:
                 block.results = grounding_results(self._grounding)
         if queries and not any("search" in name for name in seen):
             found, data = grounding_results(self._grounding), {"groundingMetadata": self._grounding}
-            use_id = f"{self._new_id()}_search"
+            use_id = f"{self._new_id(self._response_id, len(self._blocks))}_search"
             blocks.append(HostedToolUseBlock(use_id, "google_search", {"queries": queries}, self._provider))
             blocks.append(
                 HostedToolResultBlock(use_id, search_rows(found), self._provider, False, data, results=found)
             )
         if self._urls and "url_context" not in seen:
-            use_id = f"{self._new_id()}_urls"
+            use_id = f"{self._new_id(self._response_id, len(self._blocks))}_urls"
             urls = [as_text(url.get("retrievedUrl")) for url in self._urls]
             states = [
                 as_text(url.get("urlRetrievalStatus")).removeprefix("URL_RETRIEVAL_STATUS_").lower()

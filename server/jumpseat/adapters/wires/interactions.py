@@ -21,23 +21,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import (
-    as_list,
-    as_object,
-    as_text,
-    decode_text,
-    hosted_as_text,
-)
+from jumpseat.adapters.wire import as_list, as_object, as_text, document_text, hosted_as_text
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.gemini_schema import inline_schema
 from jumpseat.adapters.wires.gemini_thinking import thinking_level, thinks
-from jumpseat.adapters.wires.generate_content import (
-    api_headers,
-    api_root,
-    arguments_to_wire,
-    merged_body,
-)
+from jumpseat.adapters.wires.generate_content import KEY_HEADER, api_root, arguments_to_wire, merged_body
 from jumpseat.adapters.wires.interactions_decoder import InteractionDecoder
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
@@ -55,11 +45,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
 
 NAME: Final = "gemini_interactions"
 
@@ -72,25 +58,22 @@ HOSTED: Final[Mapping[str, JsonObject]] = {
 }
 
 
-class InteractionsAdapter(Adapter):
+class InteractionsAdapter(JsonAdapter):
     """``<base_url>/interactions``, with the keys of ``generateContent``."""
 
     name: str = NAME
+    key_header = KEY_HEADER
     option_names = frozenset({"thinking", "hosted_tools", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     limits_calls: bool = False
 
-    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
-        return HttpRequest(
-            url=f"{api_root(endpoint.base_url)}/interactions{'?alt=sse' if request.stream else ''}",
-            headers=api_headers(endpoint, request, self.default_headers),
-            body=self._body(endpoint, request),
-        )
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
+        return f"{api_root(endpoint.base_url)}/interactions{'?alt=sse' if request.stream else ''}"
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return InteractionDecoder(self.signature, request)
 
-    def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)
         body: JsonObject = {"model": request.model, "input": steps_to_wire(request, self.signature)}
         if request.system.strip():
@@ -178,9 +161,8 @@ def user_content(message: UserMessage, *, vision: bool) -> list[JsonObject]:
             case ImageBlock():
                 content += _image(block) if vision else []
             case DocumentBlock():
-                if block.mime_type.startswith("text/"):
-                    text = decode_text(block.data)
-                    content += _texts(f"{block.title}\n{text}" if block.title else text)
+                if (text := document_text(block)) is not None:
+                    content += _texts(text)
                 else:
                     content += _texts(block.title or "")
                     content.append({"type": "document", "data": block.data, "mime_type": block.mime_type})

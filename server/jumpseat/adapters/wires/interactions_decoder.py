@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from hashlib import blake2s
 from typing import Any, Final, cast
 
 from jumpseat.adapters.failures import failure_of_event
@@ -19,11 +18,11 @@ from jumpseat.adapters.wire import (
     parse_object,
     search_rows,
 )
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.gemini_grounding import byte_to_character
 from jumpseat.adapters.wires.generate_content_decoder import CONCATENATED, first_object, usage_of
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -34,7 +33,6 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -87,23 +85,18 @@ class _Step:
     annotations: list[JsonObject] = field(default_factory=list[JsonObject])
 
 
-class InteractionDecoder:
+class InteractionDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
     Steps of unknown kinds are kept raw and replayed.
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._steps: dict[int, _Step] = {}
         self._ids: set[str] = set()
         self._status = ""
         self._usage: Any = None
-        self._model: str | None = None
-        self._response_id: str | None = None
-        self._begun = False
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if not data or data == "[DONE]" or self._completed:
@@ -138,8 +131,7 @@ class InteractionDecoder:
             return []
         if self._status in _ENDS:
             raise failure_of_event({"message": f"the provider's answer is {self._status}"})
-        when = "in the middle of its answer" if self._begun or self._steps else "before it sent anything"
-        raise ProviderProtocolError(f"the provider ended the stream {when}")
+        raise self._cut_off(self._begun or self._steps)
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         if body.get("error"):
@@ -150,11 +142,6 @@ class InteractionDecoder:
         return self._complete()
 
     # --- the interaction ----------------------------------------------------------------------------------------
-
-    def _note_head(self, interaction: JsonObject) -> None:
-        self._begun = True
-        self._response_id = as_text(interaction.get("id")) or self._response_id
-        self._model = as_text(interaction.get("model")) or self._model
 
     def _interaction(self, interaction: JsonObject, events: list[ModelEvent]) -> None:
         """Take the finished interaction, with its steps if they had no events."""
@@ -246,8 +233,7 @@ class InteractionDecoder:
         step.name = as_text(raw.get("name"))
         step.call_id = as_text(raw.get("id"))
         if not step.call_id or step.call_id in self._ids:
-            seed = f"{self._turn}|{self._response_id}|{len(self._steps)}"
-            step.call_id = f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+            step.call_id = self._new_id(self._response_id, len(self._steps))
         self._ids.add(step.call_id)
 
     def _add_arguments(self, step: _Step, arguments: Any, events: list[ModelEvent]) -> None:
@@ -293,16 +279,7 @@ class InteractionDecoder:
                 citation for block in blocks if isinstance(block, TextBlock) for citation in block.citations
             )
             searches[-1].text = searches[-1].text or search_rows(searches[-1].results)
-        message = AssistantMessage(blocks)
-        return [
-            Completed(
-                message,
-                self._stop_reason(blocks),
-                usage_from_wire(self._usage),
-                self._model,
-                self._response_id,
-            )
-        ]
+        return [self._complete_with(blocks, self._stop_reason(blocks), usage_from_wire(self._usage))]
 
     def _stop_reason(self, blocks: list[AssistantBlock]) -> StopReason:
         stop = STATUSES.get(self._status, "end_turn")

@@ -18,17 +18,13 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from hashlib import blake2s
+from types import MappingProxyType
 from typing import Any, Final, cast
 
-from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import (
-    as_list,
-    as_object,
-    decode_text,
-    hosted_as_text,
-    merge_headers,
-)
+from jumpseat.adapters.wire import arguments_object, as_list, as_object, decode_text, hosted_as_text
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
 from jumpseat.adapters.wires.output_schema import output_schema
 from jumpseat.adapters.wires.tool_schema import object_parameters
@@ -51,12 +47,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.encoded_history import WrittenParts
-from jumpseat.agent.model import (
-    ModelRequest,
-    StructuredOutput,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, StructuredOutput, ToolChoice, ToolSpec
 
 NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"
@@ -100,41 +91,33 @@ _NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9_-]")
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
-class MessagesAdapter(Adapter):
+class MessagesAdapter(JsonAdapter):
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
     name: str = NAME
     option_names = frozenset({"prompt_caching", "thinking", "citations", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     cites_as = "anthropic"
+    key_header = "x-api-key"
+    wire_headers = MappingProxyType({"anthropic-version": API_VERSION})
 
     def structured_output(self, model: str) -> StructuredOutput:
         version = claude_version(model)
         new = version is not None and (version >= (4, 5) or (version == (4, 1) and "opus" in model))
         return "always" if new else "never"
 
-    def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
-        if endpoint.bearer_token:
-            auth = {"Authorization": f"Bearer {endpoint.bearer_token}"}
-        else:
-            auth = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
-        return HttpRequest(
-            url=messages_url(endpoint.base_url),
-            headers=_merge_betas(
-                request,
-                {
-                    "Content-Type": "application/json",
-                    "Accept": "text/event-stream" if request.stream else "application/json",
-                    "User-Agent": endpoint.user_agent,
-                    "anthropic-version": API_VERSION,
-                },
-                auth,
-                self.extra_headers(endpoint, request),
-                endpoint.headers,
-                request.headers,
-            ),
-            body=self._body(endpoint, request),
-        )
+    def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
+        return messages_url(endpoint.base_url)
+
+    def headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+        """Return the headers, which name the beta features that the tools of the request need."""
+        headers = super().headers(endpoint, request)
+        wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
+        if wanted:
+            name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
+            given = [beta.strip() for beta in headers.get(name, "").split(",") if beta.strip()]
+            headers[name] = ",".join(dict.fromkeys([*given, *wanted]))
+        return headers
 
     def decoder(self, request: ModelRequest) -> Decoder:
         native = {"bash": "bash", "text_editor": EDITOR}
@@ -142,13 +125,9 @@ class MessagesAdapter(Adapter):
             native[tool.name] for tool in request.hosted_tools if tool.name in native and not tool.untranslated
         )
         names = {EDITOR: TEXT_EDITOR} if _has_untranslated_editor(request) else {}
-        return MessagesDecoder(self.signature, wanted, names, announces=request.announce_blocks)
+        return MessagesDecoder(self.signature, request, wanted, names)
 
-    def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
-        """Return the provider's own headers; those of the endpoint and of the request win over them."""
-        return self.default_headers
-
-    def _body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
+    def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)
         max_tokens, thinking = _thinking(request, options, self.signature)
         body: JsonObject = {"model": request.model, "max_tokens": max_tokens}
@@ -184,17 +163,6 @@ def messages_url(base_url: str) -> str:
     if base.endswith("/v1/messages"):
         return base
     return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
-
-
-def _merge_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
-    """Merge headers, and name the beta features that the tools of the request need."""
-    headers = merge_headers(*layers)
-    wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
-    if wanted:
-        name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
-        given = [beta.strip() for beta in headers.get(name, "").split(",") if beta.strip()]
-        headers[name] = ",".join(dict.fromkeys([*given, *wanted]))
-    return headers
 
 
 def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
@@ -323,12 +291,8 @@ def _assistant_block(block: AssistantBlock, provider: str, editor: str) -> JsonO
         case ToolUseBlock():
             if block.provider == provider and (native := as_object(as_object(block.provider_data).get(NATIVE))):
                 return {**native, "type": "tool_use", "id": _call_id(block.id)}
-            arguments = block.arguments
-            if arguments is None:
-                # The wire takes objects only; the model should still see its own text.
-                arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
             name = editor if block.name == TEXT_EDITOR else block.name
-            return {"type": "tool_use", "id": _call_id(block.id), "name": name, "input": arguments}
+            return {"type": "tool_use", "id": _call_id(block.id), "name": name, "input": arguments_object(block)}
         case HostedToolUseBlock() | HostedToolResultBlock():
             replay = _replay_block(block, provider)
             if replay is not None:

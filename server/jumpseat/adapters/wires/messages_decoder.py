@@ -18,10 +18,10 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.agent.blocks import (
     NATIVE,
     AssistantBlock,
-    AssistantMessage,
     Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -33,8 +33,8 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import (
     BlockCompleted,
-    Completed,
     ModelEvent,
+    ModelRequest,
     ReasoningDelta,
     StopReason,
     TextDelta,
@@ -69,33 +69,27 @@ class _Part:
     citations: list[JsonObject] = field(default_factory=list[JsonObject])
 
 
-class MessagesDecoder:
+class MessagesDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
     Blocks of unknown kinds are kept raw and replayed. Calls of ``native`` tools, which the model was trained on,
-    become calls of ours; they are replayed unchanged. ``names`` are other names for tools of the wire. With
-    ``announces``, each finished block is announced.
+    become calls of ours; they are replayed unchanged. ``names`` are other names for tools of the wire.
     """
 
     def __init__(
         self,
         provider: str,
+        request: ModelRequest,
         native: frozenset[str] = frozenset(),
         names: Mapping[str, str] = MappingProxyType({}),
-        *,
-        announces: bool = False,
     ) -> None:
-        self._provider = provider
+        super().__init__(provider, request)
         self._native = native
         self._names = names
-        self._announces = announces
         self._parts: dict[int, _Part] = {}
         self._usage: JsonObject = {}
         self._nano_aiu = 0
         self._stop_reason: str | None = None
-        self._model: str | None = None
-        self._response_id: str | None = None
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if not data or data == "[DONE]" or self._completed:
@@ -107,8 +101,7 @@ class MessagesDecoder:
             case "content_block_start":
                 return self._start(as_count(chunk.get("index")), as_object(chunk.get("content_block")))
             case "message_start":
-                message = as_object(chunk.get("message"))
-                self._note_head(message)
+                self._note_head(as_object(chunk.get("message")))
             case "message_delta":
                 self._note_usage(chunk.get("usage"))
                 self._nano_aiu = nano_aiu(chunk)
@@ -130,8 +123,7 @@ class MessagesDecoder:
         if self._completed:
             return []
         if self._stop_reason is None:
-            when = "in the middle of its answer" if self._parts else "before it sent anything"
-            raise ProviderProtocolError(f"the provider ended the stream {when}")
+            raise self._cut_off(self._parts)
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -146,10 +138,9 @@ class MessagesDecoder:
             self._parts[index] = _Part(self._renamed(as_object(block)))
         return self._complete()
 
-    def _note_head(self, message: JsonObject) -> None:
-        self._response_id = as_text(message.get("id")) or None
-        self._model = as_text(message.get("model")) or None
-        self._note_usage(message.get("usage"))
+    def _note_head(self, head: JsonObject) -> None:
+        super()._note_head(head)
+        self._note_usage(head.get("usage"))
 
     def _note_usage(self, usage: Any) -> None:
         # Counts are totals, not increments; a missing or null field keeps its earlier value.
@@ -234,8 +225,7 @@ class MessagesDecoder:
                 blocks[index] = call = _translate_call(block, self._provider)
                 if block.name == EDITOR:
                     events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
-        message = AssistantMessage(blocks)
-        events.append(Completed(message, stop, self._usage_total(), self._model, self._response_id))
+        events.append(self._complete_with(blocks, stop, self._usage_total()))
         return events
 
     def _usage_total(self) -> Usage | None:

@@ -18,25 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from hashlib import blake2s
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
+    arguments_object,
     as_count,
     as_list,
     as_object,
     as_text,
-    decode_text,
+    document_text,
     dump_json,
     hosted_as_text,
     messages_before_tool_loop,
     parse_arguments,
     parse_object,
 )
-from jumpseat.adapters.wires.chat import BearerAdapter, strict_schema, tool_to_wire
+from jumpseat.adapters.wires.base import AnswerDecoder
+from jumpseat.adapters.wires.chat import PathAdapter, strict_schema, tool_to_wire
 from jumpseat.adapters.wires.chat_quirks import omission_note
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -52,7 +53,6 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -76,7 +76,7 @@ _LEVELS: Final[Mapping[str, bool | str]] = {
 }
 
 
-class OllamaChatAdapter(BearerAdapter):
+class OllamaChatAdapter(PathAdapter):
     """Chat at ``<base_url>/api/chat``."""
 
     name: str = "ollama"
@@ -157,18 +157,14 @@ class OllamaChatAdapter(BearerAdapter):
         return entry
 
 
-class OllamaDecoder:
+class OllamaDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed. A call comes whole; a chunk may have several."""
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls: list[ToolUseBlock] = []
-        self._model: str | None = None
-        self._begun = False
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if self._completed or not data or data == "[DONE]":
@@ -179,8 +175,7 @@ class OllamaDecoder:
 
     def finish(self) -> list[ModelEvent]:
         if not self._completed:
-            when = "in the middle of its answer" if self._begun else "before it sent anything"
-            raise ProviderProtocolError(f"the provider ended the stream {when}")
+            raise self._cut_off(self._begun)
         return []
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -221,9 +216,7 @@ class OllamaDecoder:
             arguments = "" if arguments is None else dump_json(arguments)
         call_id = as_text(piece.get("id"))
         if not call_id or any(call.id == call_id for call in self._calls):
-            # Unique in its conversation, and stable across decodings.
-            seed = f"{self._turn}|{created}|{len(self._calls)}"
-            call_id = f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+            call_id = self._new_id(created, len(self._calls))
         call = ToolUseBlock(call_id, as_text(function.get("name")), arguments, parse_arguments(arguments))
         self._calls.append(call)
         events.append(ToolCallDelta(call.id, call.name, arguments))
@@ -241,9 +234,7 @@ class OllamaDecoder:
         if chunk.get("done_reason") == "length":
             stop = "max_tokens"
         usage = Usage(as_count(chunk.get("prompt_eval_count")), as_count(chunk.get("eval_count")))
-        events.append(
-            Completed(AssistantMessage(blocks), stop, usage if usage != Usage() else None, self._model, None)
-        )
+        events.append(self._complete_with(blocks, stop, usage if usage != Usage() else None))
 
 
 def address(host: str) -> str:
@@ -277,29 +268,16 @@ def _user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
                     images.append(block.data)
                     lines += [block.label] if block.label else []
             case DocumentBlock():
-                lines.append(_document(block))
+                text = document_text(block)
+                lines.append(omission_note(block.title or "") if text is None else text)
     if not lines and not images:
         return []
     return [{"role": "user", "content": "\n".join(lines), **({"images": images} if images else {})}]
 
 
-def _document(document: DocumentBlock) -> str:
-    if not document.mime_type.startswith("text/"):
-        return omission_note(document.title or "")
-    text = decode_text(document.data)
-    return f"{document.title}\n{text}" if document.title else text
-
-
 def _call_to_wire(index: int, block: ToolUseBlock) -> JsonObject:
-    arguments = block.arguments
-    if arguments is None:
-        # The wire takes objects only; the model should still see its own text.
-        arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
-    return {
-        "id": block.id,
-        "type": "function",
-        "function": {"index": index, "name": block.name, "arguments": arguments},
-    }
+    function = {"index": index, "name": block.name, "arguments": arguments_object(block)}
+    return {"id": block.id, "type": "function", "function": function}
 
 
 def _results_to_wire(message: ToolMessage, *, vision: bool) -> list[JsonObject]:

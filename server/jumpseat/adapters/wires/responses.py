@@ -32,10 +32,10 @@ from jumpseat.adapters.wire import (
     as_object,
     as_text,
     data_url,
-    decode_text,
+    document_text,
     hosted_as_text,
 )
-from jumpseat.adapters.wires.chat import BearerAdapter, is_openai, named_schema
+from jumpseat.adapters.wires.chat import PathAdapter, is_openai, named_schema
 from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, replayable
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
@@ -52,11 +52,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
@@ -68,7 +64,7 @@ _REASONING_MODELS: Final = re.compile(
 )
 
 
-class ResponsesAdapter(BearerAdapter):
+class ResponsesAdapter(PathAdapter):
     """Responses at ``<base_url>/responses``."""
 
     name: str = "openai_responses"
@@ -271,9 +267,8 @@ def image_parts(image: ImageBlock) -> list[JsonObject]:
 
 def document_part(document: DocumentBlock) -> JsonObject:
     """Write a document: text as text, anything else as a file."""
-    if document.mime_type.startswith("text/"):
-        text = decode_text(document.data)
-        return _text_part(f"{document.title}\n{text}" if document.title else text)
+    if (text := document_text(document)) is not None:
+        return _text_part(text)
     return {
         "type": "input_file",
         "filename": document.title or "document",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from hashlib import blake2s
 from typing import Any, Final, TypeAlias
 
 from jumpseat.adapters.failures import failure_of_event
@@ -18,10 +17,10 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.responses_hosted import SEARCH, hosted_blocks, with_search_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     Citation,
     JsonObject,
     ReasoningBlock,
@@ -30,7 +29,6 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import (
     BlockCompleted,
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -108,7 +106,7 @@ class _Item:
     announced: bool = False
 
 
-class ResponsesDecoder:
+class ResponsesDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
     Text missing from the deltas is taken from the closing event of its item, and items without events from the
@@ -116,18 +114,12 @@ class ResponsesDecoder:
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._items: dict[_Key, _Item] = {}
         self._reasoned = False
         self._refused = False
         self._reason: str | None = None
         self._usage: Usage | None = None
-        self._model: str | None = None
-        self._response_id: str | None = None
-        self._begun = False
-        self._completed = False
-        self._announces = request.announce_blocks
         self._announced = 0
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
@@ -179,8 +171,7 @@ class ResponsesDecoder:
     def finish(self) -> list[ModelEvent]:
         if self._completed:
             return []
-        when = "in the middle of its answer" if self._begun or self._items else "before it sent anything"
-        raise ProviderProtocolError(f"the provider ended the stream {when}")
+        raise self._cut_off(self._begun or self._items)
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         if body.get("error") or body.get("status") in ("failed", "cancelled"):
@@ -193,11 +184,6 @@ class ResponsesDecoder:
         return self._complete()
 
     # --- the response -------------------------------------------------------------------------------------------
-
-    def _note_head(self, response: JsonObject) -> None:
-        self._begun = True
-        self._response_id = as_text(response.get("id")) or self._response_id
-        self._model = as_text(response.get("model")) or self._model
 
     def _note_end(self, response: JsonObject, event: JsonObject) -> None:
         self._usage = usage_from_wire(response, event)
@@ -301,7 +287,8 @@ class ResponsesDecoder:
         raw = item.wire
         item.name = item.name or as_text(raw.get("name"))
         if not item.call_id:
-            item.call_id = as_text(raw.get("call_id")) or as_text(raw.get("id")) or self._new_id()
+            given = as_text(raw.get("call_id")) or as_text(raw.get("id"))
+            item.call_id = given or self._new_id(self._response_id, len(self._items))
 
     def _add_arguments(self, item: _Item, text: str, events: list[ModelEvent]) -> None:
         if text:
@@ -318,11 +305,6 @@ class ResponsesDecoder:
         whole = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
         self._add_arguments(item, _rest(item.pieces, whole), events)
 
-    def _new_id(self) -> str:
-        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
-        seed = f"{self._turn}|{self._response_id}|{len(self._items)}"
-        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
-
     # --- the end ------------------------------------------------------------------------------------------------
 
     def _complete(self) -> list[ModelEvent]:
@@ -336,9 +318,7 @@ class ResponsesDecoder:
                 events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
             blocks += self._blocks_of(item, items[place + 1] if place + 1 < len(items) else None)
         blocks = with_search_results(blocks)
-        events.append(
-            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
-        )
+        events.append(self._complete_with(blocks, self._stop_reason(), self._usage))
         return events
 
     def _blocks_of(self, item: _Item, following: _Item | None) -> list[AssistantBlock]:

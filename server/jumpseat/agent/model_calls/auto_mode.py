@@ -49,7 +49,7 @@ async def auto_mode_for(session: Session, resolved: ResolvedModel, error: Provid
     # A custom agent with a model of its own would select that again.
     if resolved.find_auto is None or (agent is not None and agent.model is not None):
         return None
-    if not settings.continue_on_auto_mode and not session.clients.can_ask_for_auto_mode():
+    if not settings.options.continue_on_auto_mode and not session.clients.can_ask_for_auto_mode():
         return None
     try:
         auto = await resolved.find_auto()
@@ -58,7 +58,7 @@ async def auto_mode_for(session: Session, resolved: ResolvedModel, error: Provid
         return None
     if auto is None:
         return None
-    return auto if settings.continue_on_auto_mode or await _user_agrees(session, error) else None
+    return auto if settings.options.continue_on_auto_mode or await _user_agrees(session, error) else None
 
 
 async def _user_agrees(session: Session, error: ProviderError) -> bool:
@@ -88,6 +88,6 @@ async def _user_agrees(session: Session, error: ProviderError) -> bool:
         clients.auto_mode_switches.close(pending)
         session.emit(completed)
     if completed.response == "yes_always":
-        session.settings.continue_on_auto_mode = True
+        session.settings.set_options(continue_on_auto_mode=True)
         session.services.store_options(session)
     return completed.response != "no"

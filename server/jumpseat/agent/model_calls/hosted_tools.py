@@ -73,7 +73,7 @@ def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, r
 
 def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
     """Return the options of each requested hosted tool, by our name for it."""
-    requested = session.settings.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
+    requested = session.settings.options.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
     named: list[tuple[str, JsonObject]] = [
         (tool, {}) if isinstance(tool, str) else (tool.name, tool.options()) for tool in requested
     ]

@@ -168,7 +168,7 @@ async def _call_model(
             with (watch := session.services.observers.watch(call)):
                 call.completed = completed = await _stream_answer(session, streamed, watch)
         except anyio.get_cancelled_exc_class():
-            if session.settings.keep_interrupted_answers:
+            if session.settings.options.keep_interrupted_answers:
                 _keep_interrupted(session, prompt, resolved, streamed, turn_id)
             raise
         except ProviderError as error:

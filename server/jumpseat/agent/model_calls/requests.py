@@ -62,7 +62,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
 
 async def system_message(session: Session) -> str:
     """Return the system message for one prompt. Sections that the client fails to transform stay unchanged."""
-    config, cwd = session.settings.system_message, session.settings.cwd
+    config, cwd = session.settings.options.system_message, session.settings.cwd
     instructions = session.services.read_instructions(session.settings)
     texts = session.tools.in_system_message()
     tools, omitted = texts.instructions, texts.omitted_sections
@@ -90,12 +90,12 @@ async def find_model(session: Session) -> ResolvedModel:
         JumpseatError: the session's model cannot be resolved.
     """
     settings, models, ask = session.settings, session.services.models, session.clients.ask_token
-    wanted = settings.for_model()
-    if wanted.model != settings.model:
+    wanted, agent = settings.for_model(), settings.options.agent
+    if wanted.options.model != settings.options.model:
         try:
             return await models.resolve(wanted, ask_token=ask)
         except JumpseatError as error:
-            text = f"The model {wanted.model!r} of the agent {settings.agent!r} is not available: {error}"
+            text = f"The model {wanted.options.model!r} of the agent {agent!r} is not available: {error}"
         if text != session.warned.agent_model:
             session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
         session.warned.agent_model = text
@@ -115,13 +115,13 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
         tools=tools,
         tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
         hosted_tools=hosted,
-        stream=settings.streaming,
+        stream=settings.options.streaming,
         vision=resolved.info.vision is not False and resolved.model.capabilities(resolved.wire_name).images,
-        reasoning_effort=settings.for_model().reasoning_effort,
-        reasoning_summary=settings.reasoning_summary,
+        reasoning_effort=settings.for_model().options.reasoning_effort,
+        reasoning_summary=settings.options.reasoning_summary,
         max_output_tokens=resolved.info.max_output_tokens,
         response_format=format_for_call(settings, prompt),
-        settings={**settings.adapter_settings, **prompt.adapter_settings},
+        settings={**settings.options.adapter_settings, **prompt.adapter_settings},
         headers=prompt.headers,
         session_id=session.id,
         interaction_id=prompt.interaction_id,
@@ -132,5 +132,5 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
 
 
 def _forced_tool(session: Session, prompt: Prompt) -> str | None:
-    choice = prompt.tool_choice or session.settings.tool_choice
+    choice = prompt.tool_choice or session.settings.options.tool_choice
     return choice.tool_name if isinstance(choice, SpecificToolChoice) else None

@@ -50,9 +50,9 @@ async def ask_aside(session: Session, question: str) -> str:
         tools=session.tools.specs() if has_calls else [],
         tool_choice=ToolChoice("none") if has_calls else None,
         vision=resolved.info.vision is not False and resolved.model.capabilities(resolved.wire_name).images,
-        reasoning_effort=settings.for_model().reasoning_effort,
+        reasoning_effort=settings.for_model().options.reasoning_effort,
         max_output_tokens=resolved.info.max_output_tokens,
-        settings=settings.adapter_settings,
+        settings=settings.options.adapter_settings,
         session_id=session.id,
     )
     resolved = with_tool_protocol(resolved) if has_calls else resolved

@@ -62,7 +62,7 @@ def check_format(config: ResponseFormatConfig | None) -> None:
 
 def format_for_call(settings: SessionSettings, prompt: Prompt) -> ResponseFormat | None:
     """Return the format for answers to ``prompt``: its own or else the session's."""
-    return format_of(prompt.response_format or settings.response_format)
+    return format_of(prompt.response_format or settings.options.response_format)
 
 
 def format_of(config: ResponseFormatConfig | None) -> ResponseFormat | None:

@@ -32,7 +32,7 @@ def choice_for_call(settings: SessionSettings, prompt: Prompt, names: Collection
     Raises:
         InvalidRequestError: the choice names a tool that is no longer offered.
     """
-    config = prompt.tool_choice or settings.tool_choice
+    config = prompt.tool_choice or settings.options.tool_choice
     if config is None:
         return None
     if prompt.called and config.mode in ("required", "specific"):

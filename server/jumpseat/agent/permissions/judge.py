@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Final, Literal, cast
 
 import anyio
@@ -61,7 +61,7 @@ class PermissionJudge:
     async def __call__(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
         """Ask the model for its opinion of ``request``. ``model`` takes precedence over the configured model."""
         config = self.config or JudgeConfig()
-        name = model or config.model or self.settings.model
+        name = model or config.model or self.settings.options.model
         question = json.dumps(
             {
                 # The intention is the model's own description of the call.
@@ -74,10 +74,10 @@ class PermissionJudge:
             return AssistedApproval(recommendation="excluded", reason="the call is too long to judge", model=name)
         try:
             with anyio.fail_after(config.timeout_s):
-                settings = replace(self.settings, model=name)
+                settings = self.settings.with_options(model=name)
                 if model is None and config.model is not None:
                     # The operator's model is not looked up among the client's providers.
-                    settings = replace(settings, provider=None, providers=[], provider_models=[])
+                    settings = settings.with_options(provider=None, providers=[], models=[])
                 return _parse_opinion(await self._answer(settings, question), name)
         except TimeoutError:
             return _failed("timeout", name)

@@ -145,11 +145,13 @@ class Autopilot:
         """
         if not self.on or self.is_complete:
             return None
-        if not self._settings.autopilot_continuation:
+        if not self._settings.options.autopilot.continuation_enabled:
             self._reason = "disabled"
             return None
         objective = self._active_objective()
-        most = self._most if objective is not None else min(self._settings.autopilot_continues, self._most)
+        most = (
+            self._most if objective is not None else min(self._settings.options.autopilot.max_continues, self._most)
+        )
         if self._continues >= most:
             self._reason = "limit"
             if objective is not None:

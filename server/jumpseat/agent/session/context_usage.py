@@ -63,7 +63,7 @@ def measure_context(session: Session) -> ContextUsage:
     return ContextUsage(
         system=tokens.of_text(
             system_prompt(
-                settings.system_message,
+                settings.options.system_message,
                 settings.cwd,
                 instructions,
                 tools=session.tools.in_system_message().instructions,
@@ -81,7 +81,7 @@ async def context_limits(session: Session) -> ContextLimits:
     try:
         info = (await session.services.models.resolve(session.settings)).known
     except (ConfigError, ProviderError):
-        return ContextLimits(session.settings.model or "unknown", DEFAULT_CONTEXT_WINDOW, 0)
+        return ContextLimits(session.settings.options.model or "unknown", DEFAULT_CONTEXT_WINDOW, 0)
     return ContextLimits(info.id, info.window, info.window - info.prompt_limit)
 
 

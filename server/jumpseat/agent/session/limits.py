@@ -16,7 +16,7 @@ from jumpseat_protocol.events import SessionLimits
 
 def limits_of(settings: SessionSettings) -> SessionLimits | None:
     """Return the limits in the form of events."""
-    config = settings.session_limits
+    config = settings.options.session_limits
     return SessionLimits(max_ai_credits=config.max_ai_credits) if config else None
 
 
@@ -42,14 +42,14 @@ def check(session: Session) -> None:
     """
     left = _credits_left(session)
     if left is not None and left <= 0:
-        config = session.root.settings.session_limits
+        config = session.root.settings.options.session_limits
         limit = _format_credits(config.max_ai_credits or 0) if config else "0"
         raise ProviderQuotaError(f"the session's limit of {limit} AI credits is used up")
 
 
 def _credits_left(session: Session) -> float | None:
     # Sub-agents share the credits of the session.
-    config = session.root.settings.session_limits
+    config = session.root.settings.options.session_limits
     if config is None or config.max_ai_credits is None:
         return None
     return max(0.0, config.max_ai_credits - session.root.metrics.nano_aiu / NANO)

@@ -86,7 +86,7 @@ class SessionServices:
     retry: RetryPolicy
     allow_unasked: bool
     allow_old_clients: AllowOldClients
-    on_change: Callable[[Session], None]
+    on_change: Callable[[Session], None] = lambda _session: None
     hook_timeout_s: float = HOOK_TIMEOUT_S
     hook_commands: Callable[[Session], HookCommands] = lambda _session: NoHookCommands()
     secrets: Secrets = field(default_factory=Secrets)
@@ -370,9 +370,9 @@ class Session:
         Adapter settings that the new model does not accept are dropped, with a warning.
         """
         settings = self.settings
-        previous, settings.model = settings.model, model
+        previous, effort = settings.options.model, reasoning_effort or settings.options.reasoning_effort
+        settings.set_options(model=model, reasoning_effort=effort)
         self.compactor.last_size = None
-        settings.reasoning_effort = reasoning_effort or settings.reasoning_effort
         self.emit(
             events.SessionModelChange(
                 new_model=model,
@@ -387,11 +387,11 @@ class Session:
     def drop_unsupported_settings(self) -> None:
         """Drop the adapter settings that the model does not accept, and warn the client."""
         settings = self.settings
-        if settings.adapter_settings and (unfit := self.services.models.unsupported_settings(settings)):
-            kept = {key: value for key, value in settings.adapter_settings.items() if key not in unfit}
-            settings.adapter_settings = kept
+        if settings.options.adapter_settings and (unfit := self.services.models.unsupported_settings(settings)):
+            kept = {key: value for key, value in settings.options.adapter_settings.items() if key not in unfit}
+            settings.set_options(adapter_settings=kept)
             dropped = ", ".join(unfit)
-            text = f"{settings.model} does not accept these adapterSettings, which are dropped: {dropped}."
+            text = f"{settings.options.model} does not accept these adapterSettings, which are dropped: {dropped}."
             self.emit(events.SessionWarning(warning_type="portability", message=text))
             self.services.store_options(self)
 
@@ -401,8 +401,8 @@ class Session:
         An agent that is no longer in the settings is deselected.
         """
         agent = self.settings.custom_agent
-        self.settings.agent = None if agent is None else agent.name
-        if self.settings.agent == before:
+        self.settings.set_options(agent=None if agent is None else agent.name)
+        if self.settings.options.agent == before:
             return
         if agent is None:
             self.emit(events.SubagentDeselected())
@@ -553,7 +553,7 @@ class Session:
     @property
     def compaction_policy(self) -> CompactionPolicy:
         """Return when the conversation is compacted automatically."""
-        return self.services.compaction.overridden_by(self.settings.infinite_sessions)
+        return self.services.compaction.overridden_by(self.settings.options.infinite_sessions)
 
     @property
     def agent_mode(self) -> events.AgentMode:
@@ -618,7 +618,7 @@ class Session:
                 activity="tool_call" if calls else "model_call",
                 turn=prompt.turn,
                 elapsed_ms=int((anyio.current_time() - prompt.turn_begun_s) * 1000),
-                model=self.settings.for_model().model,
+                model=self.settings.for_model().options.model,
                 tool_call_ids=[call.id for call in calls] or None,
                 tool_names=[call.name for call in calls] or None,
             )

@@ -102,7 +102,7 @@ def startable_agents(settings: SessionSettings) -> dict[str, str]:
 
 def _wanted(settings: SessionSettings) -> list[BuiltInAgent]:
     """Return the built-in agents that the client includes and does not exclude."""
-    included, excluded = settings.included_builtin_agents, settings.excluded_builtin_agents
+    included, excluded = settings.options.included_builtin_agents, settings.options.excluded_builtin_agents
     every = "*" in included
     return [agent for agent in BUILT_IN if (every or agent.name in included) and agent.name not in excluded]
 

@@ -33,7 +33,7 @@ def revive(
         session.apply(event_id, payload)
     agent.past = None
     agent.session, agent.metrics = session, session.metrics
-    agent.model = session.settings.for_model().model
+    agent.model = session.settings.for_model().options.model
     return session
 
 

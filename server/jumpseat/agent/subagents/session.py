@@ -23,7 +23,7 @@ from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import CustomAgentConfig, SystemMessageConfig
+from jumpseat_protocol.sessions import CustomAgentConfig, DefaultAgentConfig, SystemMessageConfig
 
 _OF_MAIN: Final = (events.ExternalToolRequested, events.ExternalToolCompleted)
 """Questions to clients, which are those of the main agent's session."""
@@ -78,7 +78,7 @@ class SubAgentSession(Session):
         if isinstance(payload, _OF_MAIN):
             return self.root.emit(payload, ephemeral=ephemeral)
         if isinstance(payload, _OF_NOBODY) or (
-            isinstance(payload, _DELTAS) and not self.root.settings.sub_agent_deltas
+            isinstance(payload, _DELTAS) and not self.root.settings.options.include_sub_agent_streaming_events
         ):
             return self._unpublished(payload)
         if hasattr(payload, "parent_tool_call_id"):
@@ -180,13 +180,12 @@ def settings_for(settings: SessionSettings, agent: CustomAgentConfig) -> Session
     """
     if agent.tools is None and settings.custom_agent is not None:
         agent = agent.model_copy(update={"tools": settings.custom_agent.tools})
-    return replace(
-        settings,
+    return settings.with_options(
         agent=agent.name,
-        custom_agents=[agent, *(other for other in settings.custom_agents if other.name != agent.name)],
+        custom_agents=[agent, *(other for other in settings.options.custom_agents if other.name != agent.name)],
         system_message=SystemMessageConfig(),
-        streaming=settings.streaming and settings.sub_agent_deltas,
-        default_excluded_tools=[],
+        streaming=settings.options.streaming and settings.options.include_sub_agent_streaming_events,
+        default_agent=DefaultAgentConfig(),
         tool_choice=None,
         response_format=None,
     )

@@ -97,7 +97,7 @@ class SubAgents(Roster):
         )
         session.is_new = True
         agent.metrics = session.metrics
-        of_model = settings.for_model()
+        of_model = settings.for_model().options
         agent.model = of_model.model
         session.emit(
             events.SubagentStarted(
@@ -133,7 +133,7 @@ class SubAgents(Roster):
         model = of_user.model if of_user is not None and of_user.model is not None else model
         if model is None:
             return
-        wanted = replace(parent.settings, model=model, agent=None)
+        wanted = parent.settings.with_options(model=model, agent=None)
         resolved = await parent.services.models.resolve(wanted, ask_token=parent.clients.ask_token)
         if not resolved.listed:
             # Unlike the model of a session, this one is chosen by a model, or long before the agent starts.

@@ -58,8 +58,8 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
         prompt_id=prompt.id,
         interaction_id=prompt.interaction_id,
         text=prompt.text,
-        model=session.settings.for_model().model,
-        agent=session.settings.agent,
+        model=session.settings.for_model().options.model,
+        agent=session.settings.options.agent,
         parent=prompt.trace,
         opened_in=session.opened_in,
     )

@@ -6,22 +6,15 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 
-from jumpseat.cli.output import (
-    FAILED,
-    USAGE_ERROR,
-    CommandParser,
-    print_error,
-    print_json,
-    print_table,
-    print_text,
-)
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
 from jumpseat.cli.sessions.selection import (
     Filter,
     Listed,
@@ -33,14 +26,12 @@ from jumpseat.cli.sessions.selection import (
     read_transcript,
 )
 from jumpseat.cli.sessions.statistics import Statistics, count_sessions
-from jumpseat.config import home_folder
-from jumpseat.errors import InvalidRequestError, JumpseatError, SessionNotFoundError
+from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.store.session.pruning import find_prunable
 from jumpseat.store.session.sessions import SessionFolder, SessionStore
 from jumpseat_protocol.safe import one_line
 from jumpseat_transcript.exporting import FORMATS, ExportError, export, format_of, write_new_file
 from jumpseat_transcript.summary import usage_table
-from jumpseat_transcript.transcript import Transcript
 from jumpseat_transcript.words import count, display_time, with_tilde
 
 TITLE_CHARS: Final = 60
@@ -48,36 +39,31 @@ MOST_ROWS: Final = 12
 """Folders and tools that ``stats`` lists."""
 
 
-class Show(Protocol):
-    """Prints a transcript for people; ``full`` shortens nothing."""
-
-    def __call__(self, transcript: Transcript, *, full: bool) -> None: ...
+DESCRIPTION: Final = "Look at stored sessions, export and delete them. ID is the beginning of an id, or 'last'."
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str], show: Show) -> int:
-    """Run the command in ``argv``; return the exit code."""
-    args = _parse(argv)
-    home = home_folder({name: value for name, value in environ.items() if value})
-    return anyio.run(_run, args, home, show)
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    return anyio.run(_run, ctx, args)
 
 
-async def _run(args: argparse.Namespace, home: Path, show: Show) -> int:
+async def _run(ctx: CommandContext, args: argparse.Namespace) -> int:
     # The store starts no task here, because nothing writes events.
     async with anyio.create_task_group() as tasks:
-        return _Command(SessionStore(home, tasks), args).run(show)
+        return _Command(SessionStore(ctx.home, tasks), ctx, args).run()
     raise AssertionError("unreachable: the group has no other tasks")
 
 
 class _Command:
-    def __init__(self, store: SessionStore, args: argparse.Namespace) -> None:
+    def __init__(self, store: SessionStore, ctx: CommandContext, args: argparse.Namespace) -> None:
         self._store = store
+        self._ctx = ctx
         self._args = args
 
-    def run(self, show: Show) -> int:
-        """Run the command and return the exit code; errors are printed."""
+    def run(self) -> int:
+        """Run the command and return the exit code."""
         commands: dict[str, Callable[[], int]] = {
             "list": self._list,
-            "show": partial(self._show, show),
+            "show": self._show,
             "export": self._export,
             "delete": self._delete,
             "prune": self._prune,
@@ -85,10 +71,7 @@ class _Command:
         }
         try:
             return commands[self._args.command]()
-        except InvalidRequestError as error:
-            print_error(str(error))
-            return USAGE_ERROR
-        except (JumpseatError, ExportError) as error:
+        except ExportError as error:
             print_error(str(error))
             return FAILED
 
@@ -122,8 +105,8 @@ class _Command:
             print_text(f"\n{count(len(found) - len(shown), 'older session')} not shown: --limit {len(found)}")
         return 0
 
-    def _show(self, show: Show) -> int:
-        show(read_transcript(find_session(self._store, self._args.id)), full=self._args.full)
+    def _show(self) -> int:
+        self._ctx.show_transcript(read_transcript(find_session(self._store, self._args.id)), full=self._args.full)
         return 0
 
     def _export(self) -> int:
@@ -246,12 +229,7 @@ def _print_statistics(sums: Statistics) -> None:
         print_text(f"\n{count(sums.unreadable, 'log')} cannot be read.")
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = CommandParser(
-        prog="jumpseat sessions",
-        allow_abbrev=False,
-        description="Look at stored sessions, export and delete them. ID is the beginning of an id, or 'last'.",
-    )
+def add_arguments(parser: CommandParser) -> None:
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="list | show | export | delete | prune | stats"
     )
@@ -259,7 +237,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     listing = add("list", help="list sessions, the last changed first")
     _add_filters(listing)
     listing.add_argument("--limit", type=_number, default=50, metavar="N", help="list at most N; default: 50")
-    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.add_json()
     showing = add("show", help="show prompts, answers, tool calls, approvals and cost")
     showing.add_argument("id", metavar="ID")
     showing.add_argument("--full", action="store_true", help="show outputs, changes and reasoning in full")
@@ -279,8 +257,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         command.add_argument("--yes", action="store_true", help="do not ask")
     statistics = add("stats", help="count sessions, calls, tokens and cost")
     _add_filters(statistics)
-    statistics.add_argument("--json", action="store_true", help="print JSON")
-    return parser.parse_args(argv)
+    statistics.add_json()
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:

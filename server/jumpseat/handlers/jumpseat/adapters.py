@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumpseat.errors import ConfigError
@@ -17,27 +18,27 @@ from jumpseat_protocol.adapters import (
 )
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.catalogue import Catalogue
+    from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 
 
-def list_adapters(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
+async def list_(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
     """Return all adapters; an invalid one is listed with its ``problem``."""
-    catalogue = _catalogue(ctx, params.cwd)
-    return AdaptersListResult(adapters=[_summary(catalogue, name) for name in catalogue.names()])
+    catalogue, cwd = ctx.models.adapters.catalogue, _folder(params.cwd)
+    await catalogue.refresh(cwd)
+    return AdaptersListResult(adapters=[_summary(catalogue, name, cwd) for name in catalogue.names(cwd)])
 
 
-def _catalogue(ctx: Context, cwd: str | None) -> Catalogue:
-    adapters = ctx.models.adapters
-    return adapters.catalogue if cwd is None else adapters.catalogue_in(existing_folder("cwd", cwd))
+def _folder(cwd: str | None) -> Path | None:
+    return None if cwd is None else existing_folder("cwd", cwd)
 
 
-def _summary(catalogue: Catalogue, name: str) -> AdapterSummary:
+def _summary(catalogue: AdapterCatalogue, name: str, cwd: Path | None) -> AdapterSummary:
     try:
-        known = catalogue.get(name)
-        known.check_callable()
+        adapter = catalogue.get(name, cwd)
+        adapter.check_callable()
     except ConfigError as error:
-        return AdapterSummary(name=name, title=name, origin=catalogue.origin(name), problem=str(error))
-    return AdapterSummary(name=name, title=known.declaration.title, origin=known.origin)
+        return AdapterSummary(name=name, title=name, origin=catalogue.origin(name, cwd), problem=str(error))
+    return AdapterSummary(name=name, title=adapter.declaration.title, origin=adapter.origin)
 
 
 async def get(ctx: Context, params: AdapterGetParams) -> AdapterGetResult:
@@ -48,9 +49,8 @@ async def get(ctx: Context, params: AdapterGetParams) -> AdapterGetResult:
     """
     from jumpseat.adapters.declared.describe import describe
 
-    return AdapterGetResult(
-        adapter=describe(await _catalogue(ctx, params.cwd).get_ready(params.name), params.model)
-    )
+    adapter = await ctx.models.adapters.catalogue.get_ready(params.name, _folder(params.cwd))
+    return AdapterGetResult(adapter=describe(adapter, params.model))
 
 
 async def register(ctx: Context, params: AdapterRegisterParams) -> AdapterGetResult:

@@ -11,7 +11,7 @@ from jumpseat_protocol.changes import ChangesListParams, ChangesListResult, Chan
 from jumpseat_protocol.sessions import SessionParams
 
 
-async def list_changes(ctx: Context, params: ChangesListParams) -> ChangesListResult:
+async def list_(ctx: Context, params: ChangesListParams) -> ChangesListResult:
     """Return the latest prompts that changed files, with the diffs of the files. Commands are not tracked."""
     session = ctx.registry.live(params.session_id)
     known = await anyio.to_thread.run_sync(ctx.registry.storage(session).changes.read)

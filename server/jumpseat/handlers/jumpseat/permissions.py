@@ -13,7 +13,7 @@ from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 
 
-def list_approvals(ctx: Context, params: SessionParams) -> KeptApprovalsResult:
+def list_(ctx: Context, params: SessionParams) -> KeptApprovalsResult:
     """Return the approvals and allow rules that clients have added; without the right ``all``, no stored ones."""
     approvals = ctx.registry.live(params.session_id).permissions.approvals
     return KeptApprovalsResult(

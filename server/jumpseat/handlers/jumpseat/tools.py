@@ -17,7 +17,7 @@ from jumpseat_protocol.declared_tools import (
 )
 
 
-async def list_tools(ctx: Context, params: DeclaredToolsListParams) -> DeclaredToolsListResult:
+async def list_(ctx: Context, params: DeclaredToolsListParams) -> DeclaredToolsListResult:
     """Return all declared tools and groups; an invalid one is listed with its ``problem``."""
     from jumpseat.tools.declared.describe import summarize
 

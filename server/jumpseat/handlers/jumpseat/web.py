@@ -128,7 +128,7 @@ def _describe_live(ctx: Context, session: Session) -> SessionDescription:
         state="working" if session.working else "idle",
         open_questions=len(session.permissions.questions.pending.open()) + len(clients.open_questions()),
         clients=sum(client is not ctx.connection for client in clients),
-        model=session.settings.model,
+        model=session.settings.options.model,
         usage={name: used.wire() for name, used in session.metrics.total().items()},
     )
 

@@ -21,7 +21,7 @@ from jumpseat_protocol.agents import (
 from jumpseat_protocol.sessions import CustomAgentConfig, SessionParams
 
 
-async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
+async def list_(ctx: Context, params: AgentListParams) -> AgentListResult:
     """Return the custom agents: those of clients in the given order, then those in files; built-in ones on request.
 
     Built-in agents work as sub-agents only, and cannot be selected.
@@ -85,14 +85,14 @@ def set_prompt(ctx: Context, params: AgentSetPromptParams) -> None:
     old = _agent_named(session, params.id)
     new = old.model_copy(update={"prompt": params.prompt})
     settings = session.settings
-    settings.custom_agents = [new if agent is old else agent for agent in settings.custom_agents]
+    settings.set_options(custom_agents=[new if agent is old else agent for agent in settings.options.custom_agents])
     settings.found_agents = [new if agent is old else agent for agent in settings.found_agents]
     ctx.registry.store_options(session)
 
 
 async def reload_agents(ctx: Context, session: Session) -> None:
     """Read the agent files of a session again, and say so if the selected agent is gone."""
-    before = session.settings.agent
+    before = session.settings.options.agent
     await _find_agents(ctx, session.settings)
     session.announce_agent(before)
 
@@ -102,7 +102,8 @@ async def _find_agents(ctx: Context, settings: SessionSettings) -> None:
 
 
 def _set_agent(ctx: Context, session: Session, name: str | None) -> None:
-    before, session.settings.agent = session.settings.agent, name
+    before = session.settings.options.agent
+    session.settings.set_options(agent=name)
     session.announce_agent(before)
     ctx.mcp.begin(session)
 

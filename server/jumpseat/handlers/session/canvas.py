@@ -5,7 +5,9 @@ from __future__ import annotations
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.canvases import (
+    CanvasActionResult,
     CanvasInstanceParams,
+    CanvasInvokeParams,
     CanvasListOpenResult,
     CanvasListResult,
     CanvasOpenRequestParams,
@@ -15,7 +17,7 @@ from jumpseat_protocol.events import SessionCanvasOpened
 from jumpseat_protocol.sessions import OpenCanvasInstance, SessionParams
 
 
-def list_canvases(ctx: Context, params: SessionParams) -> CanvasListResult:
+def list_(ctx: Context, params: SessionParams) -> CanvasListResult:
     """Return the canvases of all attached clients."""
     provided = ctx.registry.live(params.session_id).canvases.provided()
     return CanvasListResult(
@@ -39,7 +41,7 @@ def list_open(ctx: Context, params: SessionParams) -> CanvasListOpenResult:
     return CanvasListOpenResult(open_canvases=open_canvases(ctx.registry.live(params.session_id)))
 
 
-async def open_canvas(ctx: Context, params: CanvasOpenRequestParams) -> OpenCanvasInstance:
+async def open_(ctx: Context, params: CanvasOpenRequestParams) -> OpenCanvasInstance:
     """Let the client that provides a canvas open an instance."""
     canvases = ctx.registry.live(params.session_id).canvases
     return _instance(await canvases.open(params.canvas_id, params.instance_id, params.input, params.extension_id))
@@ -66,3 +68,9 @@ def _instance(opened: SessionCanvasOpened) -> OpenCanvasInstance:
         url=opened.url,
         input=opened.input,
     )
+
+
+async def action_invoke(ctx: Context, params: CanvasInvokeParams) -> CanvasActionResult:
+    """Let the client that shows an instance carry out an action."""
+    canvases = ctx.registry.live(params.session_id).canvases
+    return CanvasActionResult(result=await canvases.invoke(params.instance_id, params.action_name, params.input))

@@ -24,7 +24,7 @@ from jumpseat_protocol.events import SessionInfo
 from jumpseat_protocol.server import SuccessResult
 
 
-def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResult:
+def list_(ctx: Context, params: CommandsListParams) -> CommandsListResult:
     """Return the built-in commands, those of attached clients, and the skills that users may invoke."""
     found = running.available_commands(
         ctx.registry.live(params.session_id),

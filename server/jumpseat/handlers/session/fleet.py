@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from jumpseat.handlers.session.send import after_run, check_attachments
+from jumpseat.handlers.session.session import after_run, check_attachments
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.fleet import fleet_prompt
 from jumpseat_protocol.tasks import FleetStartParams, FleetStartResult

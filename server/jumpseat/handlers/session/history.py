@@ -48,7 +48,7 @@ def truncate(ctx: Context, params: TruncateParams) -> TruncateResult:
 async def list_rewind_points(ctx: Context, params: SessionParams) -> RewindPointsResult:
     """Return the prompts to which the session can go back; none while a prompt runs."""
     session = ctx.registry.live(params.session_id)
-    tracked = session.settings.file_tracking
+    tracked = session.settings.options.enable_file_change_tracking
     if session.working:
         return RewindPointsResult(
             file_change_tracking_enabled=tracked, unavailable_reason="session-busy", points=[]
@@ -65,7 +65,7 @@ async def preview_rewind(ctx: Context, params: PreviewRewindParams) -> PreviewRe
         InvalidRequestError: there is no such prompt.
     """
     session = ctx.registry.live(params.session_id)
-    if not session.settings.file_tracking:
+    if not session.settings.options.enable_file_change_tracking:
         return PreviewRewindResult(available=False, reason="file-change-tracking-disabled", file_count=0, files=[])
     if session.working:
         return PreviewRewindResult(available=False, reason="session-busy", file_count=0, files=[])

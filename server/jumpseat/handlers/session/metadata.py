@@ -1,4 +1,4 @@
-"""``session.metadata.*`` and ``session.getMetadata``: state, working directory and context usage of a session."""
+"""``session.metadata.*``: state, working directory and context usage of a session."""
 
 from __future__ import annotations
 
@@ -30,15 +30,10 @@ from jumpseat_protocol.metadata import (
     WorkingDirectoryResult,
 )
 from jumpseat_protocol.server import EmptyResult
-from jumpseat_protocol.sessions import SessionGetMetadataResult, SessionParams
+from jumpseat_protocol.sessions import SessionParams
 
 HEAVIEST_MESSAGES: Final = 10
 """The number of messages that ``getContextHeaviestMessages`` returns by default."""
-
-
-def get_metadata(ctx: Context, params: SessionParams) -> SessionGetMetadataResult:
-    """Return the list entry of a stored session; no ``session`` if the id is unknown."""
-    return SessionGetMetadataResult(session=ctx.registry.metadata(params.session_id))
 
 
 def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
@@ -57,11 +52,11 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
         workspace_path=storage.shown_path,
         working_directory=str(settings.cwd),
         current_mode=settings.mode,
-        client_name=settings.client_name,
-        selected_model=settings.model,
+        client_name=settings.options.client_name,
+        selected_model=settings.options.model,
         summary=(workspace.name or workspace.summary) if workspace else None,
         workspace=workspace.wire() if workspace else None,
-        session_limits=settings.session_limits.wire() if settings.session_limits else None,
+        session_limits=settings.options.session_limits.wire() if settings.options.session_limits else None,
     )
 
 
@@ -136,7 +131,7 @@ def context_info(ctx: Context, params: ContextInfoParams) -> ContextInfoResult:
     usage = measure_context(session)
     return ContextInfoResult(
         context_info={
-            "modelName": params.selected_model or session.settings.model or "",
+            "modelName": params.selected_model or session.settings.options.model or "",
             "systemTokens": usage.system,
             "conversationTokens": usage.all_messages,
             "toolDefinitionsTokens": usage.all_tools,
@@ -176,7 +171,7 @@ async def get_context_attribution(ctx: Context, params: SessionParams) -> Contex
         context_attribution={
             "totalTokens": usage.total,
             "modelId": limits.model,
-            "modelSource": "selected" if session.settings.model else "default",
+            "modelSource": "selected" if session.settings.options.model else "default",
             "promptTokenLimit": limits.prompt,
             "limit": limits.window,
             "bufferTokens": limits.output,

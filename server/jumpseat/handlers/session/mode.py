@@ -12,7 +12,7 @@ def get(ctx: Context, params: SessionParams) -> str:
     return ctx.registry.live(params.session_id).settings.mode
 
 
-def set_mode(ctx: Context, params: ModeSetParams) -> ModeSetResult:
+def set_(ctx: Context, params: ModeSetParams) -> ModeSetResult:
     """Change the mode. A change is emitted as a persisted event."""
     ctx.registry.live(params.session_id).change_mode(params.mode)
     return ModeSetResult()

@@ -36,8 +36,8 @@ REPORT_S: Final = 3.0
 async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult:
     """Return the model of the next call."""
     settings = ctx.registry.live(params.session_id).settings
-    model = settings.model or await ctx.models.default_name(settings)
-    return CurrentModelResult(model_id=model, reasoning_effort=settings.reasoning_effort)
+    model = settings.options.model or await ctx.models.default_name(settings)
+    return CurrentModelResult(model_id=model, reasoning_effort=settings.options.reasoning_effort)
 
 
 def switch_to(ctx: Context, params: ModelSwitchParams) -> ModelSwitchResult | Awaitable[ModelSwitchResult]:
@@ -52,11 +52,11 @@ def switch_to(ctx: Context, params: ModelSwitchParams) -> ModelSwitchResult | Aw
     settings = session.settings
     check_allowed(settings, params.model_id)
     if params.model_capabilities is not None or params.reasoning_summary is not None:
-        settings.model_capabilities = params.model_capabilities or settings.model_capabilities
-        settings.reasoning_summary = params.reasoning_summary or settings.reasoning_summary
+        settings.set_options(model_capabilities=params.model_capabilities or settings.options.model_capabilities)
+        settings.set_options(reasoning_summary=params.reasoning_summary or settings.options.reasoning_summary)
         ctx.registry.store_options(session)
     session.use_model(params.model_id, params.source or "sdk", reasoning_effort=params.reasoning_effort)
-    result = ModelSwitchResult(model_id=params.model_id, reasoning_effort=settings.reasoning_effort)
+    result = ModelSwitchResult(model_id=params.model_id, reasoning_effort=settings.options.reasoning_effort)
     messages = session.conversation.messages()
     return _with_portability(ctx, session, messages, result) if depends_on_the_model(messages) else result
 
@@ -78,7 +78,7 @@ async def set_allowed_models(ctx: Context, params: AllowedModelsParams) -> Allow
         settings.allowed_models = None
     else:
         await allow_models(ctx, session, list(dict.fromkeys(params.allowed_models)))
-    allowed, current = settings.allowed_models, settings.model or await ctx.models.default_name(settings)
+    allowed, current = settings.allowed_models, settings.options.model or await ctx.models.default_name(settings)
     return AllowedModelsResult(allowed_models=allowed, effective_allowed_models=allowed, model_id=current)
 
 
@@ -89,7 +89,7 @@ async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> R
     return ReasoningEffortResult(reasoning_effort=params.reasoning_effort)
 
 
-async def list_models(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
+async def list_(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
     """Return the session's own models, followed by those of the server if it has no default provider."""
     settings = ctx.registry.live(params.session_id).settings
     models = await session_models(ctx, settings, refresh=params.skip_cache)

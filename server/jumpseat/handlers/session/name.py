@@ -14,7 +14,7 @@ def get(ctx: Context, params: SessionParams) -> NameResult:
     return NameResult(name=workspace.name if workspace else None)
 
 
-def set_name(ctx: Context, params: NameSetParams) -> None:
+def set_(ctx: Context, params: NameSetParams) -> None:
     """Name the session on behalf of its user. Emits ``session.title_changed`` even if the name is the same."""
     set_session_name(ctx, ctx.registry.live(params.session_id), params.name, by_user=True)
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
+
+from jumpseat.agent.permissions.approvals import ApprovalRecord
 from jumpseat.agent.permissions.questions import STORED_DECISIONS
 from jumpseat.agent.permissions.rules import KINDS, Rule, Rules
 from jumpseat.agent.session.session import Session
@@ -11,19 +16,28 @@ from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.sessions.changes import folder_of
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.permission_methods import (
+    AddToolApprovalParams,
     AllowAllParams,
     AllowAllResult,
     AllowAllSetResult,
+    LocationApplyResult,
+    LocationParams,
+    LocationResult,
     ModifyRulesParams,
+    PathAllowedResult,
     PathsConfig,
     PendingRequestsResult,
     PermissionModeParams,
     PermissionModeResult,
     PermissionModeSetResult,
+    PermissionPathParams,
+    PermissionPathsResult,
     PermissionsConfigureParams,
     ResetApprovalsParams,
     SetApproveAllParams,
     SetRequiredParams,
+    TrustedResult,
+    UnrestrictedUrlsParams,
 )
 from jumpseat_protocol.permissions import DecidedBy, HandlePendingPermissionRequestParams, WireRule
 from jumpseat_protocol.server import SuccessResult
@@ -186,3 +200,120 @@ def _rule(kind: str, argument: str | None) -> Rule:
         return Rule(kind, argument)
     # Hosts write rules for MCP servers like this: the server is the kind, its tool the argument.
     return Rule("mcp", f"{kind}:{argument}" if argument else kind)
+
+
+def folder_trust_is_trusted(ctx: Context, params: PermissionPathParams) -> TrustedResult:
+    """Return whether the user trusts a folder."""
+    session = ctx.registry.live(params.session_id)
+    return TrustedResult(trusted=ctx.process.trust.is_trusted(session.settings.cwd / params.path))
+
+
+async def folder_trust_add_trusted(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Trust a folder in all sessions, and read the permission rules of this session again."""
+    session = ctx.registry.live(params.session_id)
+    await anyio.to_thread.run_sync(ctx.process.trust.add, session.settings.cwd / params.path)
+    session.permissions.reload_rules()
+    return SuccessResult()
+
+
+def locations_resolve(ctx: Context, params: LocationParams) -> LocationResult:
+    """Return the location that approvals for a folder are stored for: its repository, or the folder itself.
+
+    Raises:
+        InvalidRequestError: the path is invalid.
+    """
+    session = ctx.registry.live(params.session_id)
+    return _location(session.permissions.approvals.location_key_of(_folder(session, params.working_directory)))
+
+
+def locations_apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
+    """Apply the stored approvals of a folder's location to the session.
+
+    Raises:
+        InvalidRequestError: the path is invalid.
+    """
+    session = ctx.registry.live(params.session_id)
+    permissions = session.permissions
+    changed, rules = permissions.approvals.apply_location(_folder(session, params.working_directory))
+    location = _location(permissions.approvals.location_key)
+    return LocationApplyResult(
+        location_key=location.location_key,
+        location_type=location.location_type,
+        changed=changed,
+        applied_rule_count=len(rules),
+        applied_directory_count=0,
+        applied_rules=[WireRule(kind=rule.kind, argument=rule.argument) for rule in rules],
+    )
+
+
+async def locations_add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
+    """Store an approval for a location."""
+    permissions = ctx.registry.live(params.session_id).permissions
+    await permissions.approvals.add_for_location(params.location_key, ApprovalRecord(params.approval))
+    return SuccessResult()
+
+
+def _folder(session: Session, path: str) -> Path:
+    if session.permissions.path_scope.resolve(path) is None:
+        raise InvalidRequestError(f"invalid path {path[:200]!r}")
+    return session.settings.cwd / path
+
+
+def _location(key: str) -> LocationResult:
+    git = Path(key) / ".git"
+    return LocationResult(location_key=key, location_type="repo" if os.path.exists(git) else "dir")
+
+
+def paths_list(ctx: Context, params: SessionParams) -> PermissionPathsResult:
+    """Return the allowed folders, and the primary one."""
+    path_scope = ctx.registry.live(params.session_id).permissions.path_scope
+    return PermissionPathsResult(
+        directories=[str(folder) for folder in path_scope.folders()], primary=str(path_scope.main_folder)
+    )
+
+
+def paths_add(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Allow a folder.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
+    session = ctx.registry.live(params.session_id)
+    added = session.permissions.path_scope.added_folders
+    folder = folder_of(session, params.path)
+    if folder not in added:
+        added.append(folder)
+    return SuccessResult()
+
+
+def paths_update_primary(ctx: Context, params: PermissionPathParams) -> SuccessResult:
+    """Make another folder the primary one. The working directory does not change, and stays allowed.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
+    session = ctx.registry.live(params.session_id)
+    session.permissions.path_scope.primary = folder_of(session, params.path)
+    return SuccessResult()
+
+
+def paths_is_path_within_allowed_directories(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
+    """Return whether a path is in an allowed folder, with symbolic links resolved."""
+    path_scope = ctx.registry.live(params.session_id).permissions.path_scope
+    place = path_scope.resolve(params.path)
+    return PathAllowedResult(allowed=place is not None and path_scope.contains(place))
+
+
+def paths_is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> PathAllowedResult:
+    """Return whether a path is in the primary folder, with symbolic links resolved."""
+    path_scope = ctx.registry.live(params.session_id).permissions.path_scope
+    place, root = path_scope.resolve(params.path), path_scope.resolve(str(path_scope.main_folder))
+    return PathAllowedResult(
+        allowed=place is not None and root is not None and Path(place.real).is_relative_to(root.real)
+    )
+
+
+def urls_set_unrestricted_mode(ctx: Context, params: UnrestrictedUrlsParams) -> SuccessResult:
+    """Allow or no longer allow calls to load from any host."""
+    ctx.registry.live(params.session_id).permissions.path_scope.any_host = params.enabled
+    return SuccessResult()

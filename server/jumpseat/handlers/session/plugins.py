@@ -13,9 +13,18 @@ from jumpseat.handlers.session.agent import reload_agents
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.plugins import (
+    MarketplaceAddResult,
+    MarketplaceBrowseResult,
+    MarketplaceRefreshResult,
+    MarketplaceRemoveResult,
+    MarketplacesListResult,
     PluginsInstallResult,
     PluginsReloadParams,
     PluginsUpdateResult,
+    SessionMarketplaceAddParams,
+    SessionMarketplaceParams,
+    SessionMarketplaceRefreshParams,
+    SessionMarketplaceRemoveParams,
     SessionPlugin,
     SessionPluginNamesParams,
     SessionPluginsInstallParams,
@@ -23,12 +32,13 @@ from jumpseat_protocol.plugins import (
     SessionPluginsUninstallParams,
     SessionPluginsUpdateParams,
 )
+from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 
 LOCAL = "local"
 
 
-async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsResult:
+async def list_(ctx: Context, params: SessionParams) -> SessionPluginsResult:
     """Return the plugins of a session, including those of the process and disabled ones of the user."""
     settings = ctx.registry.live(params.session_id).settings
     found = await anyio.to_thread.run_sync(ctx.process.plugins.read_all, settings)
@@ -114,3 +124,33 @@ def _reload_skills(ctx: Context, session: Session) -> None:
     skills = ctx.process.skills.for_session(session)
     skills.reload()
     session.emit(SessionSkillsLoaded(skills=skills.to_wire()))
+
+
+def marketplaces_list(ctx: Context, params: SessionParams) -> MarketplacesListResult:
+    """Return all marketplaces."""
+    ctx.registry.live(params.session_id)
+    return plugins.marketplaces_list(ctx, EmptyParams())
+
+
+async def marketplaces_add(ctx: Context, params: SessionMarketplaceAddParams) -> MarketplaceAddResult:
+    """Add a marketplace, whose path may be relative to the session's working directory."""
+    cwd = ctx.registry.live(params.session_id).settings.cwd
+    return await plugins.add_from(ctx, params.source, cwd)
+
+
+async def marketplaces_remove(ctx: Context, params: SessionMarketplaceRemoveParams) -> MarketplaceRemoveResult:
+    """Remove a marketplace; see ``plugins.marketplaces.remove``."""
+    ctx.registry.live(params.session_id)
+    return await plugins.marketplaces_remove(ctx, params)
+
+
+async def marketplaces_browse(ctx: Context, params: SessionMarketplaceParams) -> MarketplaceBrowseResult:
+    """Return the plugins that a marketplace offers."""
+    ctx.registry.live(params.session_id)
+    return await plugins.marketplaces_browse(ctx, params)
+
+
+async def marketplaces_refresh(ctx: Context, params: SessionMarketplaceRefreshParams) -> MarketplaceRefreshResult:
+    """Read marketplaces again."""
+    ctx.registry.live(params.session_id)
+    return await plugins.marketplaces_refresh(ctx, params)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.provider import (
@@ -22,16 +20,15 @@ async def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
     """
     session = ctx.registry.live(params.session_id)
     settings = session.settings
-    changed = replace(
-        settings,
-        providers=[*settings.providers, *params.providers],
-        provider_models=[*settings.provider_models, *params.models],
+    changed = settings.with_options(
+        providers=[*settings.options.providers, *params.providers],
+        models=[*settings.options.models, *params.models],
     )
     ctx.models.check(changed)
-    settings.providers, settings.provider_models = changed.providers, changed.provider_models
+    settings.adopt(changed)
     if any(provider.has_bearer_token_provider for provider in params.providers):
         session.clients.set_provides_tokens(ctx.connection)
-    added = await ctx.models.of_session(replace(settings, provider=None, provider_models=params.models))
+    added = await ctx.models.of_session(settings.with_options(provider=None, models=params.models))
     return ProviderAddResult(models=[model_to_wire(info) for info in added])
 
 

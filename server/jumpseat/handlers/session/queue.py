@@ -7,7 +7,7 @@ from typing import Any
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, QueueItem
 from jumpseat.commands import running
 from jumpseat.errors import InvalidRequestError
-from jumpseat.handlers.session.send import check_attachments
+from jumpseat.handlers.session.session import check_attachments
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.queue import (
     AppendSteeringParams,

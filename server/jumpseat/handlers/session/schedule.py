@@ -27,7 +27,7 @@ from jumpseat_protocol.schedule import (
 from jumpseat_protocol.sessions import SessionParams
 
 
-def list_schedules(ctx: Context, params: SessionParams) -> ScheduleListResult:
+def list_(ctx: Context, params: SessionParams) -> ScheduleListResult:
     """Return the active schedules, oldest first."""
     return ScheduleListResult(entries=[_to_wire(entry) for entry in _of(ctx, params.session_id).entries()])
 

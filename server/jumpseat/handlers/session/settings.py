@@ -16,11 +16,11 @@ def snapshot(ctx: Context, params: SessionParams) -> SettingsSnapshotResult:
     workspace = ctx.registry.storage(session).workspace
     owner, _, name = ((workspace.repository if workspace is not None else None) or "").rpartition("/")
     return SettingsSnapshotResult(
-        client_name=session.settings.client_name,
+        client_name=session.settings.options.client_name,
         start_time_ms=int(datetime.fromisoformat(session.started_at).timestamp() * 1000),
         version=__version__,
         model=SettingsModel(
-            model=session.settings.model, default_reasoning_effort=session.settings.reasoning_effort
+            model=session.settings.options.model, default_reasoning_effort=session.settings.options.reasoning_effort
         ),
         repo=SettingsRepository(
             name=name or None,

@@ -38,7 +38,7 @@ class _Notifications:
         await self._connection.drain()
 
 
-def exec_command(ctx: Context, params: ShellExecParams) -> ShellExecResult:
+def exec_(ctx: Context, params: ShellExecParams) -> ShellExecResult:
     """Start a command and answer at once; its output and its end are notifications to this client."""
     session = ctx.registry.live(params.session_id)
     listener = _Notifications(ctx.connection)

@@ -20,7 +20,7 @@ from jumpseat_protocol.skills import (
 from jumpseat_protocol.wire import to_wire
 
 
-def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
+def list_(ctx: Context, params: SessionParams) -> SkillsListResult:
     """Return all skills, including the disabled ones."""
     session = ctx.registry.live(params.session_id)
     skills = ctx.process.skills.for_session(session)

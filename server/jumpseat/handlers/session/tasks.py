@@ -70,7 +70,7 @@ async def start_agent(ctx: Context, params: StartAgentParams) -> StartAgentResul
     return StartAgentResult(agent_id=agent.id)
 
 
-def list_tasks(ctx: Context, params: SessionParams) -> TaskListResult:
+def list_(ctx: Context, params: SessionParams) -> TaskListResult:
     """Return the sub-agents of this process, finished ones too, commands in the background, and clients' tasks."""
     session = ctx.registry.live(params.session_id)
     of_clients = map(_client_task_info, session.client_tasks or ())

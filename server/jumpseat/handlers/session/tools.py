@@ -50,7 +50,7 @@ def list_pending_requests(ctx: Context, params: SessionParams) -> PendingToolReq
     )
 
 
-def set_tools(ctx: Context, params: SetToolsParams) -> EmptyResult:
+def set_(ctx: Context, params: SetToolsParams) -> EmptyResult:
     """Replace the tools of the calling client in a session; the next model request offers the new ones.
 
     Raises:

@@ -29,7 +29,7 @@ def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
         model_metrics=metrics.models_wire(),
         total_model_metrics={name: used.wire() for name, used in metrics.total().items()},
         agent_metrics=_agent_metrics(session) if session.agents is not None else None,
-        current_model=session.settings.model,
+        current_model=session.settings.options.model,
         last_call_input_tokens=metrics.last_input_tokens,
         last_call_output_tokens=metrics.last_output_tokens,
     )

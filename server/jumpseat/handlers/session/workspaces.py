@@ -208,7 +208,7 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
         requested_mode=params.mode, mode="unstaged", changes=[], is_fallback=params.mode != "unstaged"
     )
     if params.mode == "session":
-        if session.settings.file_tracking and not session.working:
+        if session.settings.options.enable_file_change_tracking and not session.working:
             result.mode, result.is_fallback = "session", False
             result.changes = await session_changes(
                 session,
@@ -218,9 +218,11 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
             )
             return result
         result.unavailable_reason = (
-            "session-busy" if session.settings.file_tracking else "file-change-tracking-disabled"
+            "session-busy"
+            if session.settings.options.enable_file_change_tracking
+            else "file-change-tracking-disabled"
         )
-    if not session.settings.host_git:
+    if not session.settings.options.enable_host_git_operations:
         raise InvalidRequestError("git is disabled for this session")
     repository = await Repository.find(session.settings.cwd, ctx.registry.reading_sandbox(session))
     if repository is None:

@@ -33,7 +33,7 @@ class PluginFolders:
         return self._folders(settings, self._of_user())
 
     def _folders(self, settings: SessionSettings, of_user: Iterable[Path]) -> list[Path]:
-        own = [settings.cwd / os.path.expanduser(folder) for folder in settings.plugin_directories]
+        own = [settings.cwd / os.path.expanduser(folder) for folder in settings.options.plugin_directories]
         return list(dict.fromkeys([*own, *self._given, *self.bundled, *of_user]))
 
     def read_all(self, settings: SessionSettings) -> list[Plugin]:

@@ -81,17 +81,17 @@ class AgentLibrary:
     def _may_exist(self, settings: SessionSettings) -> bool:
         """Return whether there may be agents; finding out takes less time than starting work in a thread."""
         return (
-            settings.config_discovery
-            or bool(settings.agent_directories or self._plugins.folders(settings))
+            settings.options.enable_config_discovery
+            or bool(settings.options.agent_directories or self._plugins.folders(settings))
             or any(os.path.lexists(place.path) for place in self.personal())
         )
 
     def find(self, settings: SessionSettings) -> list[CustomAgentConfig]:
         """Return the agents in files that a session may use, in the order of precedence."""
-        named = [Place(Path(folder), None) for folder in settings.agent_directories]
-        project = self.project_places(settings.cwd) if settings.config_discovery else []
-        if settings.config_discovery:
-            for folder in map(Path, settings.additional_directories):
+        named = [Place(Path(folder), None) for folder in settings.options.agent_directories]
+        project = self.project_places(settings.cwd) if settings.options.enable_config_discovery else []
+        if settings.options.enable_config_discovery:
+            for folder in map(Path, settings.options.additional_directories):
                 project += [self._project_place(folder, name, "project") for name in PROJECT_FOLDERS]
         plugins = [
             Place(folder, "plugin", may_bring_servers=plugin.untrusted is None)

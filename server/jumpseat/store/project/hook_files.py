@@ -65,8 +65,8 @@ class HookFiles:
 
     def may_exist(self, settings: SessionSettings) -> bool:
         """Return whether a session may have hook files; looks for folders, and reads nothing."""
-        return bool(settings.hook_directories) or (
-            settings.file_hooks is not False
+        return bool(settings.options.hook_directories) or (
+            settings.options.enable_file_hooks is not False
             and (
                 os.path.isdir(self._folder)
                 or bool(self._plugins.folders(settings))
@@ -94,13 +94,13 @@ class HookFiles:
         """
         named = [
             command
-            for folder in settings.hook_directories
+            for folder in settings.options.hook_directories
             for path in _files(Path(folder))
             for command in _read(path, "client", problems)
         ]
         if named:
             yield HookGroup(named)
-        if settings.file_hooks is False:
+        if settings.options.enable_file_hooks is False:
             return
         of_user = [command for path in _files(self._folder) for command in _read(path, "user", problems)]
         if of_user:
@@ -138,7 +138,11 @@ def hooks_of_plugin(plugin: Plugin, problems: list[str]) -> list[HookCommand]:
 
 def _projects(settings: SessionSettings) -> tuple[Path, ...]:
     """Return the folders whose hook files a session may have: its repository, and its working directory."""
-    wanted = settings.config_discovery if settings.file_hooks is None else settings.file_hooks
+    wanted = (
+        settings.options.enable_config_discovery
+        if settings.options.enable_file_hooks is None
+        else settings.options.enable_file_hooks
+    )
     return tuple(dict.fromkeys((repository_root(settings.cwd), settings.cwd))) if wanted else ()
 
 

@@ -35,14 +35,14 @@ class Instructions:
 def read_instructions(settings: SessionSettings) -> str:
     """Return the instructions for a session as one string; empty if there are none."""
     parts = [source.text for source in instruction_sources(settings)]
-    if settings.organization_instructions:
-        parts.append(settings.organization_instructions)
+    if settings.options.organization_custom_instructions:
+        parts.append(settings.options.organization_custom_instructions)
     return "\n\n".join(parts)
 
 
 def instruction_sources(settings: SessionSettings) -> list[Instructions]:
     """Read the instruction files for a session, in order and without duplicates."""
-    if settings.skip_custom_instructions:
+    if settings.options.skip_custom_instructions:
         return []
     found: dict[Path, Instructions] = {}
     for name, within in _candidates(settings):
@@ -63,7 +63,7 @@ def _candidates(settings: SessionSettings) -> Iterator[tuple[str, Path]]:
     for folder in dict.fromkeys((root, settings.cwd)):
         for name in _NAMES:
             yield f"{folder}{os.sep}{name}", root
-    for folder in settings.instruction_directories:
+    for folder in settings.options.instruction_directories:
         base = settings.cwd / folder
         within = repository_root(base)
         for name in _NAMES:

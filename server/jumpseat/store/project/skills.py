@@ -80,9 +80,9 @@ class SkillLibrary:
 
     def _may_exist(self, settings: SessionSettings) -> bool:
         """Return whether there may be skills; finding out takes less time than starting work in a thread."""
-        return settings.skills and (
-            settings.config_discovery
-            or bool(settings.skill_directories or self.plugins.folders(settings))
+        return settings.options.enable_skills and (
+            settings.options.enable_config_discovery
+            or bool(settings.options.skill_directories or self.plugins.folders(settings))
             or any(map(is_there, self._personal_paths))
         )
 
@@ -92,10 +92,14 @@ class SkillLibrary:
 
     def places(self, settings: SessionSettings) -> list[Place]:
         """Return the skill folders of a session, in the order of precedence."""
-        if not settings.skills:
+        if not settings.options.enable_skills:
             return []
-        named = [Place(_absolute(settings.cwd, folder), "custom") for folder in settings.skill_directories]
-        project = [*project_places(settings.cwd), *_added_places(settings)] if settings.config_discovery else []
+        named = [Place(_absolute(settings.cwd, folder), "custom") for folder in settings.options.skill_directories]
+        project = (
+            [*project_places(settings.cwd), *_added_places(settings)]
+            if settings.options.enable_config_discovery
+            else []
+        )
         found = self.plugins.read_all(settings)
         plugins = [Place(folder, "plugin", plugin=plugin) for plugin in found for folder in plugin.skill_folders]
         plugins += [
@@ -135,10 +139,10 @@ class SessionSkills:
         settings = self.settings
         return (
             settings.cwd,
-            settings.skills,
-            settings.config_discovery,
-            tuple(settings.skill_directories),
-            tuple(settings.additional_directories),
+            settings.options.enable_skills,
+            settings.options.enable_config_discovery,
+            tuple(settings.options.skill_directories),
+            tuple(settings.options.additional_directories),
             tuple(self._library.plugins.folders(settings)),
         )
 
@@ -148,7 +152,7 @@ class SessionSkills:
 
     def is_enabled(self, name: str) -> bool:
         """Return whether a skill is not disabled."""
-        return name not in self.settings.disabled_skills
+        return name not in self.settings.options.disabled_skills
 
     def reload(self) -> Found[Skill]:
         """Read all skills again."""
@@ -170,7 +174,7 @@ def project_places(cwd: Path) -> Iterator[Place]:
 
 def _added_places(settings: SessionSettings) -> Iterator[Place]:
     """Yield the skill folders of the additional folders of a session."""
-    for folder in map(Path, settings.additional_directories):
+    for folder in map(Path, settings.options.additional_directories):
         for name in PROJECT_FOLDERS:
             yield Place(folder / name, "project", project=folder)
 

@@ -39,11 +39,14 @@ class MemoryStore:
 
     def enabled(self, settings: SessionSettings) -> bool:
         """Return whether memories are enabled for a session."""
-        return self._by_default if settings.memory is None else settings.memory
+        memory = settings.options.memory
+        return self._by_default if memory is None else memory.enabled
 
     def repository(self, settings: SessionSettings) -> str | None:
         """Return the repository as ``owner/name``; see :class:`jumpseat.agent.memories.Memories`."""
-        return working_directory_context(settings.cwd, host_git=settings.host_git).repository
+        return working_directory_context(
+            settings.cwd, host_git=settings.options.enable_host_git_operations
+        ).repository
 
     def recall(self, settings: SessionSettings) -> list[Memory]:
         """Return the memories of the repository and of the user, sorted by score."""
@@ -122,7 +125,7 @@ class MemoryStore:
             return self._root / "user.jsonl"
         import hashlib
 
-        context = working_directory_context(settings.cwd, host_git=settings.host_git)
+        context = working_directory_context(settings.cwd, host_git=settings.options.enable_host_git_operations)
         place = context.repository or context.git_root or str(settings.cwd)
         shown = re.sub(r"[^A-Za-z0-9.]+", "-", place).strip("-.")[-60:]
         digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]

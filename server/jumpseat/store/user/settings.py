@@ -31,19 +31,19 @@ DISABLED_SKILLS: Final = "disabledSkills"
 
 
 class Known(NamedTuple):
-    """A setting: its type, its default, and the name of the session setting that it sets."""
+    """A setting: its type, its default, and the session option that it is the default of."""
 
     type: type[bool] | type[str]
     default: bool | str | None
-    attribute: str
+    option: str
 
 
 KNOWN: Final[Mapping[str, Known]] = {
     "model": Known(str, None, "model"),
     "reasoningEffort": Known(str, None, "reasoning_effort"),
     "skipCustomInstructions": Known(bool, False, "skip_custom_instructions"),
-    "allowAllMcpServerInstructions": Known(bool, False, "mcp_instructions"),
-    "enableHostGitOperations": Known(bool, True, "host_git"),
+    "allowAllMcpServerInstructions": Known(bool, False, "allow_all_mcp_server_instructions"),
+    "enableHostGitOperations": Known(bool, True, "enable_host_git_operations"),
 }
 
 
@@ -189,8 +189,7 @@ class UserSettings:
             return
         if problems := list(_problems(stored)):
             log.warning("ignored: %s", in_file(self._file, problems))
-        for name, value in of_right_type(stored).items():
-            setattr(settings, KNOWN[name].attribute, value)
+        settings.set_options(**{KNOWN[name].option: value for name, value in of_right_type(stored).items()})
 
 
 def settings_in(home: Path) -> UserSettings:

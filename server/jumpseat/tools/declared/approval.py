@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumpseat.tools.declared.definition import Handler
-from jumpseat.tools.declared.filling import Filled
+from jumpseat.tools.declared.substitution import Filled
 from jumpseat.tools.declared.view import ToolView
 from jumpseat.tools.shell.permission import shell_permission
 from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission

@@ -32,12 +32,11 @@ from jumpseat.declared.calling import HandlerError
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.approval import request_for
+from jumpseat.tools.declared.cmd_functions import run_function
 from jumpseat.tools.declared.definition import Command, Definition, Handler, read_step
-from jumpseat.tools.declared.entries import Entries
-from jumpseat.tools.declared.filling import Filled, fill, values_of_call
-from jumpseat.tools.declared.functions import run_function
-from jumpseat.tools.declared.handlers import Handlers
+from jumpseat.tools.declared.handler_calls import Handlers
 from jumpseat.tools.declared.schema import lenient, problems_of
+from jumpseat.tools.declared.substitution import Entries, Filled, fill, values_of_call
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.captured_commands import CommandResult, Commands
@@ -345,13 +344,13 @@ class Call:
 
     async def _run_command(self, step: Filled) -> _Done:
         ctx, view = self._ctx, self._view
-        limit_s = step.timeout_s or self._definition.timeout_s
+        limit_s = step.command.timeout_s or self._definition.timeout_s
         try:
             ended = await self._services.commands.run(
                 step.argv,
-                cwd=_inside(self._cwd, step.cwd),
+                cwd=_inside(self._cwd, step.command.cwd),
                 environ={**ctx.environ(), **step.variables},
-                stdin=step.stdin,
+                stdin=step.command.stdin,
                 timeout_s=limit_s,
                 show=ctx.partial,
             )
@@ -361,8 +360,8 @@ class Call:
             )
         except ValueError:
             ended = CommandResult(127, "", "The command contains a NUL character.", 0)
-        if step.flag is not None:
-            view.tools.flags[step.flag] = ended.exit_code == 0
+        if step.command.flag is not None:
+            view.tools.flags[step.command.flag] = ended.exit_code == 0
         ok = ended.exit_code == 0
         data = ended.stdout.splitlines() if ok else [*ended.stderr.splitlines(), *ended.stdout.splitlines()]
         result = {

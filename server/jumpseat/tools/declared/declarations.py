@@ -15,13 +15,12 @@ from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.session.session import Session
 from jumpseat.declared.places import project_folder
 from jumpseat.sandbox.session import Sandboxes
-from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:
     from jumpseat.declared.env import EnvResolver
-    from jumpseat.tools.declared.catalogue import Catalogue
-    from jumpseat.tools.declared.source import DeclaredTools
+    from jumpseat.tools.declared.catalogue import ToolCatalogue
+    from jumpseat.tools.declared.session_tools import DeclaredTools
 
 
 class Declarations:
@@ -56,11 +55,11 @@ class Declarations:
         self._of_command = of_command
 
     @cached_property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> ToolCatalogue:
         """Return the catalogue of all declared tools, and load it if necessary."""
-        from jumpseat.tools.declared.catalogue import Catalogue
+        from jumpseat.tools.declared.catalogue import ToolCatalogue
 
-        return Catalogue(self._configured, self._home, self._is_trusted, self._built_in)
+        return ToolCatalogue(self._configured, self._home, self._is_trusted, self._built_in)
 
     @cached_property
     def resolver(self) -> EnvResolver:
@@ -78,13 +77,13 @@ class Declarations:
         """Return whether a session in ``cwd`` that names the tools ``names`` may have declared tools."""
         if self._configured or self._always or self.is_loaded or not self._built_in.issuperset(names):
             return True
-        at_home = self._home is not None and os.path.isdir(os.path.join(self._home, FOLDER))
-        return at_home or project_folder(cwd, FOLDER, self._home) is not None
+        at_home = self._home is not None and os.path.isdir(os.path.join(self._home, "tools"))
+        return at_home or project_folder(cwd, "tools", self._home) is not None
 
     async def read(self, cwd: Path) -> None:
         """Read the declared tools of sessions in ``cwd``, so that a session has them from its start."""
         if self.may_exist(cwd, ()):
-            await self.catalogue.read(cwd)
+            await self.catalogue.refresh(cwd)
 
     def source(self, session: Session) -> SessionDeclarations:
         """Return the source of one session's declared tools."""
@@ -92,7 +91,7 @@ class Declarations:
 
     def tools_of(self, session: Session) -> DeclaredTools:
         """Return the declared tools of one session, and load everything they need."""
-        from jumpseat.tools.declared.source import DeclaredTools
+        from jumpseat.tools.declared.session_tools import DeclaredTools
         from jumpseat.tools.session_sandbox import session_sandbox
 
         sandbox = session_sandbox(session, self._sandboxes) if self._sandboxes is not None else None

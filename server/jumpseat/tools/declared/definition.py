@@ -28,7 +28,7 @@ from jumpseat.declared.names import unknown_option
 from jumpseat.declared.values import function_in
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import config_error, kind_of
-from jumpseat.tools.declared.conventions import is_of_2024
+from jumpseat.tools.declared.calling_conventions import is_of_2024
 from jumpseat.tools.declared.placeholders import Template, check_placeholders
 from jumpseat.tools.declared.schema import read_signature
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
-from jumpseat.tools.declared.catalogue import Known, Origin
+from jumpseat.declared.catalogue import Origin
+from jumpseat.tools.declared.catalogue import ToolEntry
 from jumpseat.tools.declared.definition import Command, Definition, read_step
 from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredToolSummary, GroupMember
 
 
-def summarize(known: Known) -> DeclaredToolSummary:
+def summarize(known: ToolEntry) -> DeclaredToolSummary:
     """Return the summary of a tool or group for a list."""
     described = known.tool or known.group
     return DeclaredToolSummary(
@@ -22,7 +23,9 @@ def summarize(known: Known) -> DeclaredToolSummary:
     )
 
 
-def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[str] = ()) -> DeclaredToolDescription:
+def describe(
+    known: ToolEntry, others: Iterable[ToolEntry] = (), built_in: Collection[str] = ()
+) -> DeclaredToolDescription:
     """Describe a tool or group; members of a group are looked up in ``others`` and ``built_in``."""
     summary: dict[str, Any] = summarize(known).model_dump()
     if known.group is not None:

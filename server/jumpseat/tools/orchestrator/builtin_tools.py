@@ -20,7 +20,7 @@ class BuiltinTools:
         self._environment = environment
 
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
-        disabled = self._session.settings.ask_user_disabled
+        disabled = self._session.settings.options.ask_user_disabled
         can_ask = not disabled and self._session.clients.user_input_client() is not None
         return self._environment.builtin_tools(can_ask=can_ask)
 

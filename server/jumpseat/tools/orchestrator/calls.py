@@ -119,7 +119,7 @@ class ToolCalls:
     def _fit(self, text: str) -> str:
         # Masked before the text is written to a file; events are masked by the session.
         text = self._session.services.secrets(text)
-        config = self._session.settings.large_output
+        config = self._session.settings.options.large_output
         if not config.enabled:
             return text
         return spill(

@@ -38,7 +38,7 @@ class ChangeRecorder:
 
     async def begin(self, cwd: Path) -> None:
         """Look at the workspace before a command, if the session tracks files."""
-        if not self._session.settings.file_tracking:
+        if not self._session.settings.options.enable_file_change_tracking:
             return
         if self._watch is None:
             from jumpseat.tools.workspace_watch import WorkspaceWatch

@@ -39,7 +39,7 @@ class Deferral:
     def select(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
         """Return the tools that are deferred now; tools named in ``needed`` never are."""
         settings = self._session.settings
-        if not settings.tool_search.enabled:
+        if not settings.options.tool_search.enabled:
             return {}
         foreign = {name: tool for name, tool in tools.items() if tool.source != "builtin"}
         # Most sessions have few tools, and need no closer look.
@@ -58,7 +58,7 @@ class Deferral:
 
         Tools in use count, too: finding one must not bring all the others back.
         """
-        config = self._session.settings.tool_search
+        config = self._session.settings.options.tool_search
         if len(tools) > config.defer_threshold:
             return True
         total = 0

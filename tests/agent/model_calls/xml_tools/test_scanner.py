@@ -237,6 +237,7 @@ def test_calls_before_one_that_is_cut_off_are_valid() -> None:
     assert calls_in(f"```xml\n{text[: text.index(chr(10))]}\n```\n") == [("run", {"command": "a"})]
 
 
+@pytest.mark.thorough
 def test_depth_number_and_size_are_limited_and_parsing_takes_linear_time() -> None:
     inside = '<tools><tool name="free">{}</tool></tools>'
     deep = MAX_DEPTH + 1
@@ -269,6 +270,7 @@ PARTS: Final = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_the_result_does_not_depend_on_where_an_answer_is_split() -> None:
     choose = random.Random(7)
     for _ in range(3000):

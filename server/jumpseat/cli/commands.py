@@ -1,0 +1,128 @@
+"""The commands of ``jumpseat`` for people: their table, and how one is parsed and run.
+
+A command is a module of this package with a ``DESCRIPTION``, ``add_arguments(parser)``, and ``run(ctx, args)``,
+which returns the exit code. Nothing of a command is imported before its name is known.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+
+from jumpseat.cli.output import FAILED, NOT_CONFIGURED, USAGE_ERROR, CommandParser, print_error
+from jumpseat.options import Options, options_of_environ
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from jumpseat_transcript.transcript import Transcript
+
+
+class CommandInfo(NamedTuple):
+    """A command as ``jumpseat --help`` lists it. The terminal's commands and ``acp`` have no module here."""
+
+    help: str
+    module: str | None = None
+    arguments: str = ""
+
+
+COMMANDS: Final[Mapping[str, CommandInfo]] = {
+    "chat": CommandInfo("chat with an agent in this terminal; 'jumpseat' alone does the same"),
+    "run": CommandInfo("run one prompt, for scripts and pipes", arguments="PROMPT"),
+    "web": CommandInfo("open the page for sessions in the browser", "web"),
+    "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'"),
+    "adapters": CommandInfo("list the adapters", "adapters"),
+    "models": CommandInfo("list the models", "models"),
+    "check": CommandInfo("test an adapter", "check", "ADAPTER"),
+    "tools": CommandInfo("list the declared tools", "tools"),
+    "hooks": CommandInfo("list the commands that run at hooks", "hooks"),
+    "mcp": CommandInfo("list MCP servers and log in to them", "mcp"),
+    "plugins": CommandInfo("install, update and remove plugins", "plugins"),
+    "token": CommandInfo("make and revoke connection tokens", "token"),
+    "sessions": CommandInfo("list, show, export and delete stored sessions", "sessions.command"),
+    "status": CommandInfo("print the health of running servers", "status"),
+    "cluster": CommandInfo("list the replicas of a cluster", "cluster", "status"),
+    "store": CommandInfo("copy sessions between files and a cluster", "store", "copy"),
+    "script": CommandInfo("play a script against a server", "script", "FILE"),
+    "schema": CommandInfo("print the protocol as JSON Schema", "schema"),
+}
+
+
+class ShowTranscript(Protocol):
+    """Prints a transcript for people; ``full`` shortens nothing."""
+
+    def __call__(self, transcript: Transcript, *, full: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """The surroundings of a command: its environment, and the parts of the program that it may start.
+
+    ``serve`` runs a server until it ends, and returns the exit code.
+    """
+
+    options: Options
+    serve: Callable[[Options], int]
+    show_transcript: ShowTranscript
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables that are not empty."""
+        return self.options.environ
+
+    @property
+    def home(self) -> Path:
+        """The home folder, which may not exist yet."""
+        from jumpseat.config import home_folder
+
+        return home_folder(self.environ)
+
+
+class CommandModule(Protocol):
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: CommandParser) -> None: ...
+
+    def run(self, ctx: CommandContext, args: argparse.Namespace) -> int: ...
+
+
+def load_command(
+    argv: Sequence[str], environ: Mapping[str, str], serve: Callable[[Options], int], show: ShowTranscript
+) -> Callable[[], int] | None:
+    """Parse the arguments of a command, and return the function that runs it and returns the exit code.
+
+    Return ``None`` if the arguments begin with no command of this package. On an error, print one line to stderr
+    and exit with code 2.
+    """
+    name = argv[0] if argv else ""
+    info = COMMANDS.get(name)
+    if info is None or info.module is None:
+        return None
+    module = cast("CommandModule", import_module(f"jumpseat.cli.{info.module}"))
+    parser = CommandParser(prog=f"jumpseat {name}", allow_abbrev=False, description=module.DESCRIPTION)
+    module.add_arguments(parser)
+    args = parser.parse_options(argv[1:])
+    ctx = CommandContext(options_of_environ(environ), serve, show)
+    return lambda: run_command(module, ctx, args)
+
+
+def run_command(module: CommandModule, ctx: CommandContext, args: argparse.Namespace) -> int:
+    """Run a command; print its error in one line. Return the exit code."""
+    from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
+    from jumpseat_protocol.safe import one_line
+
+    code = FAILED
+    try:
+        return module.run(ctx, args)
+    except* JumpseatError as group:
+        for error in group.exceptions:
+            print_error(one_line(str(error)))
+        if group.subgroup(InvalidRequestError):
+            code = USAGE_ERROR
+        elif group.subgroup(ConfigError):
+            code = NOT_CONFIGURED
+    except* KeyboardInterrupt:
+        print_error("the command was cancelled")
+    return code

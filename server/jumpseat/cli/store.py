@@ -1,0 +1,44 @@
+"""``jumpseat store copy``: copy sessions between files and a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+import anyio
+
+from jumpseat.cli.cluster import load_cluster_settings
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import FAILED, CommandParser, print_text
+
+DESCRIPTION: Final = "Move sessions between files and a cluster."
+
+
+def add_arguments(parser: CommandParser) -> None:
+    commands = parser.add_subparsers(dest="command", required=True, metavar="copy")
+    copy = commands.add_parser(
+        "copy",
+        help="copy sessions from files to the cluster, or back",
+        description="Copy sessions that nobody has open. The originals stay; sessions that exist are left out.",
+        allow_abbrev=False,
+    )
+    copy.add_argument("--to", choices=("cluster", "files"), required=True, help="where the copies go")
+    copy.add_argument("--session", action="append", default=[], metavar="ID", help="only this one; can be repeated")
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    return anyio.run(_copy, ctx, args)
+
+
+async def _copy(ctx: CommandContext, args: argparse.Namespace) -> int:
+    settings = load_cluster_settings(ctx)
+    from jumpseat.cluster.admin import copy_to_cluster, copy_to_files
+
+    copy = copy_to_cluster if args.to == "cluster" else copy_to_files
+    failed = copied = 0
+    async for session_id, outcome, reason in copy(settings, ctx.home, frozenset(args.session)):
+        print_text(f"{session_id}: {outcome}{': ' if reason else ''}{reason}")
+        copied += outcome == "copied"
+        failed += outcome in ("failed", "open")
+    print_text(f"{copied} copied")
+    return FAILED if failed else 0
