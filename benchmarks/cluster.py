@@ -102,7 +102,7 @@ async def append(folder: Path, _out: Path) -> None:
         settings = ClusterSettings(tuple(nats.url.split(",")), "bench", "here", copies=3)
         async with jetstream.connect(settings, "bench") as stream:
             for size in (300, 5000):
-                event = Event(
+                event = Event.of(
                     new_id(), utc_now(), None, SessionWarning(warning_type="bench", message="x" * (size - 200))
                 )
                 await _append(folder / str(size), event, stream, tasks)

@@ -21,13 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup
+from msgspec.structs import replace
 
 from jumpseat.sandbox.mechanisms import Mechanism, candidates
 from jumpseat.sandbox.proxy import UnreachableError

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool
 from jumpseat_protocol.callbacks import QueuedCommandResult
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.wire import Method, WireDataclass, WireModel, wire_dataclass
+from jumpseat_protocol.wire import Method, WireModel, WireStruct
 
 CommandKind: TypeAlias = Literal["builtin", "skill", "client"]
 
@@ -22,16 +22,14 @@ class CommandsListParams(WireModel):
     include_client_commands: StrictBool = True
 
 
-@wire_dataclass
-class CommandChoice(WireDataclass):
+class CommandChoice(WireStruct, kw_only=True):
     """A word that the arguments of a command can be."""
 
     name: str
     description: str
 
 
-@wire_dataclass
-class CommandInput(WireDataclass):
+class CommandInput(WireStruct, kw_only=True):
     """The arguments of a command. With ``completion``, they are the path of a folder."""
 
     hint: str
@@ -41,8 +39,7 @@ class CommandInput(WireDataclass):
     preserve_multiline_input: StrictBool | None = None
 
 
-@wire_dataclass
-class SlashCommandInfo(WireDataclass):
+class SlashCommandInfo(WireStruct, kw_only=True):
     """``name`` and ``aliases`` are without the slash. This server does not set the last two members."""
 
     name: str
@@ -55,8 +52,7 @@ class SlashCommandInfo(WireDataclass):
     schedulable: StrictBool | None = None
 
 
-@wire_dataclass
-class CommandsListResult(WireDataclass):
+class CommandsListResult(WireStruct, kw_only=True):
     commands: list[SlashCommandInfo]
 
 

@@ -9,12 +9,11 @@ from pydantic import AliasChoices, ConfigDict, Field, StrictBool
 from pydantic.alias_generators import to_snake
 
 from jumpseat_protocol.blocks import Block, Message
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import UnknownMember, unknown_members
 from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.sessions import HostedToolConfig, ProviderConfig, ResponseFormatConfig, ToolName
 from jumpseat_protocol.tool_definitions import Tool
-from jumpseat_protocol.wire import Method, WireDataclass, WireModel
+from jumpseat_protocol.wire import Method, WireModel, WireStruct
 
 EVENT: Final = "jumpseat.complete.event"
 """The notification with a piece of a streamed answer."""
@@ -109,8 +108,7 @@ class CompleteResult(WireModel):
 DeltaType: TypeAlias = Literal["text_delta", "reasoning_delta", "tool_call_start", "input_json_delta"]
 
 
-@dataclass(slots=True)
-class CompleteDelta(WireDataclass):
+class CompleteDelta(WireStruct):
     """A piece of the answer: a ``text`` or reasoning, the start of a tool call, or a piece of the call's input."""
 
     delta_type: DeltaType

@@ -1,23 +1,22 @@
 """Session events, which clients receive and the session's log stores, one per line.
 
-Every event is an envelope (:class:`Event`) around one payload. The payloads are a closed union of slotted
-dataclasses; each has its wire name and whether it is persisted. The fields are those of the Copilot SDK's generated
+Every event is an envelope (:class:`Event`) around one payload. The payloads are a closed union of structs;
+each has its wire name and whether it is persisted. The fields are those of the Copilot SDK's generated
 event types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from contextlib import suppress
+from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
-import orjson
-from pydantic import ValidationError
+import msgspec.json
+from msgspec import Raw, Struct, ValidationError, field
 
-from jumpseat_protocol.fieldwise import payload_decoder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
-from jumpseat_protocol.wire import WireDataclass, object_to_wire, wire_dataclass
+from jumpseat_protocol.wire import WireStruct, always, from_wire, model_of_wire, wire_of_model
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
 AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
@@ -25,83 +24,87 @@ PlanAction: TypeAlias = Literal["exit_only", "interactive", "autopilot", "autopi
 Delivery: TypeAlias = Literal["idle", "queued", "steering"]
 
 
-@dataclass(slots=True)
-class Event:
+class Event(WireStruct, eq=False):
     """An event with its envelope.
 
     ``id`` is a UUID; ``timestamp`` is ISO 8601 in UTC with milliseconds; ``parent_id`` is the id of the last
-    persisted event before it. An ``ephemeral`` event is not logged, even if its type is persisted. The
+    persisted event before it. An ``ephemeral`` event is not logged; its type may be one that is persisted. The
     encoded form is computed once, and shared by the log and all connections.
     """
 
     id: str
     timestamp: str
     parent_id: str | None
-    payload: EventPayload
-    agent_id: str | None = None
+    type: str
+    payload: EventPayload = field(name="data")
     ephemeral: bool = False
-    _encoded: bytes | None = field(default=None, repr=False, compare=False)
+    agent_id: str | None = None
+    _encoded: bytes | None = None
 
-    @property
-    def type(self) -> str:
-        return self.payload.type
+    @classmethod
+    def of(
+        cls,
+        event_id: str,
+        timestamp: str,
+        parent_id: str | None,
+        payload: EventPayload,
+        agent_id: str | None = None,
+        ephemeral: bool = False,
+    ) -> Event:
+        """Return the event of a payload, whose type says whether it can be persisted."""
+        is_ephemeral = ephemeral or not payload.persisted
+        return cls(event_id, timestamp, parent_id, payload.type, payload, is_ephemeral, agent_id)
 
     @property
     def persisted(self) -> bool:
-        return self.payload.persisted and not self.ephemeral
+        return not self.ephemeral
 
     def wire(self) -> dict[str, Any]:
         """Return the envelope as JSON values."""
-        record: dict[str, Any] = {
-            "id": self.id,
-            "timestamp": self.timestamp,
-            "parentId": self.parent_id,
-            "type": self.payload.type,
-            "data": object_to_wire(self.payload),
-        }
-        for name in self.payload.sent_as_null:
-            record["data"].setdefault(name, None)
-        if not self.persisted:
-            record["ephemeral"] = True
-        if self.agent_id is not None:
-            record["agentId"] = self.agent_id
-        return record
+        return msgspec.json.decode(self.encode())
 
     def encode(self) -> bytes:
         """Return the envelope as compact JSON."""
         if self._encoded is None:
-            self._encoded = orjson.dumps(self.wire())
+            # Its own default is left out.
+            self._encoded = _ENCODER.encode(self)
         return self._encoded
 
 
-class Payload(WireDataclass):
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=wire_of_model)
+
+
+class Record(WireStruct):
+    """An event as a line of a log, whose data is not decoded yet. ``id`` and ``agent_id`` should be strings."""
+
+    type: str
+    data: Raw = Raw(b"{}")
+    id: Any = None
+    agent_id: Any = None
+
+
+class Payload(WireStruct):
     """The base of all event payloads."""
 
-    __slots__ = ()
     type: ClassVar[str]
     persisted: ClassVar[bool] = True
-    sent_as_null: ClassVar[tuple[str, ...]] = ()
-    """The wire names of fields that are sent as ``null`` if unset, rather than left out."""
 
 
 # --- the session ------------------------------------------------------------------------------------------------
 
 
-@wire_dataclass
-class WorkingDirectoryContext(WireDataclass):
+class WorkingDirectoryContext(WireStruct, kw_only=True):
     cwd: str
     git_root: str | None = None
     branch: str | None = None
     repository: str | None = None
 
 
-@wire_dataclass
-class SessionLimits(WireDataclass):
+class SessionLimits(WireStruct, kw_only=True):
     max_ai_credits: float | None = None
 
 
-@wire_dataclass
-class SandboxState(WireDataclass):
+class SandboxState(WireStruct, kw_only=True):
     """The sandbox of a session. ``mechanism`` is known after the first command of the process: ``none`` if no
     mechanism works on this system.
     """
@@ -110,8 +113,7 @@ class SandboxState(WireDataclass):
     mechanism: str | None = None
 
 
-@wire_dataclass
-class SessionStart(Payload):
+class SessionStart(Payload, kw_only=True):
     type: ClassVar[str] = "session.start"
     session_id: str
     version: int
@@ -127,8 +129,7 @@ class SessionStart(Payload):
     sandbox: SandboxState | None = None
 
 
-@wire_dataclass
-class SessionResume(Payload):
+class SessionResume(Payload, kw_only=True):
     type: ClassVar[str] = "session.resume"
     resume_time: str
     event_count: int
@@ -145,8 +146,7 @@ FAILED: Final = "Execution failed: "
 """The first words of the message of a run that has failed, which clients of the protocol may expect."""
 
 
-@wire_dataclass
-class SessionError(Payload):
+class SessionError(Payload, kw_only=True):
     type: ClassVar[str] = "session.error"
     error_type: str
     message: str
@@ -161,16 +161,14 @@ class SessionError(Payload):
         return self.message.removeprefix(FAILED)
 
 
-@wire_dataclass
-class SessionWarning(Payload):
+class SessionWarning(Payload, kw_only=True):
     type: ClassVar[str] = "session.warning"
     warning_type: str
     message: str
     url: str | None = None
 
 
-@wire_dataclass
-class SessionInfo(Payload):
+class SessionInfo(Payload, kw_only=True):
     type: ClassVar[str] = "session.info"
     info_type: str
     message: str
@@ -178,16 +176,14 @@ class SessionInfo(Payload):
     tip: str | None = None
 
 
-@wire_dataclass
-class SessionIdle(Payload):
+class SessionIdle(Payload, kw_only=True):
     type: ClassVar[str] = "session.idle"
     persisted: ClassVar[bool] = False
     mode: SessionMode
     aborted: bool | None = None
 
 
-@wire_dataclass
-class SessionModelChange(Payload):
+class SessionModelChange(Payload, kw_only=True):
     type: ClassVar[str] = "session.model_change"
     new_model: str
     previous_model: str | None = None
@@ -196,15 +192,13 @@ class SessionModelChange(Payload):
     cause: str | None = None
 
 
-@wire_dataclass
-class SessionModeChanged(Payload):
+class SessionModeChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.mode_changed"
     new_mode: SessionMode
     previous_mode: SessionMode
 
 
-@wire_dataclass
-class SessionTaskComplete(Payload):
+class SessionTaskComplete(Payload, kw_only=True):
     """The model has called ``task_complete``."""
 
     type: ClassVar[str] = "session.task_complete"
@@ -213,8 +207,7 @@ class SessionTaskComplete(Payload):
     objective_id: int | None = None
 
 
-@wire_dataclass
-class SessionAutopilotStopped(Payload):
+class SessionAutopilotStopped(Payload, kw_only=True):
     """A prompt in autopilot mode is not continued. ``request_id`` is the message id of the prompt.
 
     ``reason`` is ``completed``, ``limit`` (on continuations), ``disabled``, ``rejected``, ``aborted`` or ``error``.
@@ -226,23 +219,20 @@ class SessionAutopilotStopped(Payload):
     request_id: str | None = None
 
 
-@wire_dataclass
-class SessionAutopilotObjectiveChanged(Payload):
+class SessionAutopilotObjectiveChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.autopilot_objective_changed"
     operation: Literal["create", "update", "delete"]
     id: int | None = None
     status: Literal["active", "paused", "cap_reached", "completed"] | None = None
 
 
-@wire_dataclass
-class SessionTitleChanged(Payload):
+class SessionTitleChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.title_changed"
     persisted: ClassVar[bool] = False
     title: str
 
 
-@wire_dataclass
-class SessionPermissionsChanged(Payload):
+class SessionPermissionsChanged(Payload, kw_only=True):
     """The new and the previous mode. SDK 1.0.6 requires the fields with ``allow_all``, newer ones use ``mode``."""
 
     type: ClassVar[str] = "session.permissions_changed"
@@ -253,22 +243,19 @@ class SessionPermissionsChanged(Payload):
     assisted_approval_model: str | None = None
 
 
-@wire_dataclass
-class SessionPlanChanged(Payload):
+class SessionPlanChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.plan_changed"
     operation: Literal["create", "update", "delete"]
 
 
-@wire_dataclass
-class SessionTodosChanged(Payload):
+class SessionTodosChanged(Payload, kw_only=True):
     """The model has changed its todos, which ``session.plan.readSqlTodos`` returns."""
 
     type: ClassVar[str] = "session.todos_changed"
     persisted: ClassVar[bool] = False
 
 
-@wire_dataclass
-class SkillInvoked(Payload):
+class SkillInvoked(Payload, kw_only=True):
     """A skill was invoked. ``content`` was sent to the model; ``path`` is the file of the skill."""
 
     type: ClassVar[str] = "skill.invoked"
@@ -283,26 +270,22 @@ class SkillInvoked(Payload):
     allowed_tools: list[str] | None = None
 
 
-@wire_dataclass
-class SubagentSelected(Payload):
+class SubagentSelected(Payload, kw_only=True):
     """A custom agent was selected. ``tools`` of ``null`` means all."""
 
     type: ClassVar[str] = "subagent.selected"
-    sent_as_null: ClassVar[tuple[str, ...]] = ("tools",)
     agent_name: str
     agent_display_name: str
-    tools: list[str] | None = None
+    tools: list[str] | None = always(None)
 
 
-@wire_dataclass
-class SubagentDeselected(Payload):
+class SubagentDeselected(Payload, kw_only=True):
     """The custom agent was deselected."""
 
     type: ClassVar[str] = "subagent.deselected"
 
 
-@wire_dataclass
-class SubagentStarted(Payload):
+class SubagentStarted(Payload, kw_only=True):
     """A sub-agent was started by the tool call ``tool_call_id``; its events have the id of the agent.
 
     ``agent_name`` is its type, ``agent_display_name`` the name that its call gave it. ``parent_id`` is the id of
@@ -321,8 +304,7 @@ class SubagentStarted(Payload):
     parent_id: str | None = None
 
 
-@wire_dataclass
-class SubagentConfigured(Payload):
+class SubagentConfigured(Payload, kw_only=True):
     """``model`` is ``default`` if the provider chooses it; logs of older versions may lack it."""
 
     type: ClassVar[str] = "subagent.configured"
@@ -331,8 +313,7 @@ class SubagentConfigured(Payload):
     multi_turn: bool | None = None
 
 
-@wire_dataclass
-class SubagentCompleted(Payload):
+class SubagentCompleted(Payload, kw_only=True):
     """A sub-agent has answered its first prompt, or was cancelled. ``total_tokens`` are input and output tokens."""
 
     type: ClassVar[str] = "subagent.completed"
@@ -346,8 +327,7 @@ class SubagentCompleted(Payload):
     duration_ms: int | None = None
 
 
-@wire_dataclass
-class SubagentFailed(Payload):
+class SubagentFailed(Payload, kw_only=True):
     """A sub-agent has ended without an answer to its first prompt."""
 
     type: ClassVar[str] = "subagent.failed"
@@ -361,16 +341,14 @@ class SubagentFailed(Payload):
     duration_ms: int | None = None
 
 
-@wire_dataclass
-class BackgroundTasksChanged(Payload):
+class BackgroundTasksChanged(Payload, kw_only=True):
     """The list of ``session.tasks.list`` has changed."""
 
     type: ClassVar[str] = "session.background_tasks_changed"
     persisted: ClassVar[bool] = False
 
 
-@wire_dataclass
-class SystemNotification(Payload):
+class SystemNotification(Payload, kw_only=True):
     """A message to the model about something that happened outside of its turn, in the place of a prompt.
 
     ``kind`` has a ``type``, such as ``agent_idle``, and the fields that belong to it.
@@ -381,8 +359,7 @@ class SystemNotification(Payload):
     kind: dict[str, Any]
 
 
-@wire_dataclass
-class LoadedSkill(WireDataclass):
+class LoadedSkill(WireStruct, kw_only=True):
     """A list entry for a skill. ``command_name`` is its slash command, without the slash, if users may call it."""
 
     name: str
@@ -395,8 +372,7 @@ class LoadedSkill(WireDataclass):
     command_name: str | None = None
 
 
-@wire_dataclass
-class SessionSkillsLoaded(Payload):
+class SessionSkillsLoaded(Payload, kw_only=True):
     """The skills of the session, after a search for skills."""
 
     type: ClassVar[str] = "session.skills_loaded"
@@ -404,15 +380,13 @@ class SessionSkillsLoaded(Payload):
     skills: list[LoadedSkill]
 
 
-@wire_dataclass
-class SessionWorkspaceFileChanged(Payload):
+class SessionWorkspaceFileChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.workspace_file_changed"
     operation: Literal["create", "update"]
     path: str
 
 
-@wire_dataclass
-class SessionContextChanged(Payload):
+class SessionContextChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.context_changed"
     cwd: str
     git_root: str | None = None
@@ -424,14 +398,12 @@ class SessionContextChanged(Payload):
     base_commit: str | None = None
 
 
-@wire_dataclass
-class SessionRemoteSteerableChanged(Payload):
+class SessionRemoteSteerableChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.remote_steerable_changed"
     remote_steerable: bool
 
 
-@wire_dataclass
-class SessionSnapshotRewind(Payload):
+class SessionSnapshotRewind(Payload, kw_only=True):
     """``up_to_event_id`` is the first of the removed events."""
 
     type: ClassVar[str] = "session.snapshot_rewind"
@@ -440,8 +412,7 @@ class SessionSnapshotRewind(Payload):
     up_to_event_id: str
 
 
-@wire_dataclass
-class SessionContextCleared(Payload):
+class SessionContextCleared(Payload, kw_only=True):
     """The conversation was removed from the model's context; ``initial_message`` begins the new one."""
 
     type: ClassVar[str] = "session.context_cleared"
@@ -449,8 +420,7 @@ class SessionContextCleared(Payload):
     messages_cleared: int
 
 
-@wire_dataclass
-class SessionShutdown(Payload):
+class SessionShutdown(Payload, kw_only=True):
     """The end of a session, with its usage. ``session_start_time`` is in Unix milliseconds."""
 
     type: ClassVar[str] = "session.shutdown"
@@ -465,8 +435,7 @@ class SessionShutdown(Payload):
     events_file_size_bytes: int | None = None
 
 
-@wire_dataclass
-class SessionUsageInfo(Payload):
+class SessionUsageInfo(Payload, kw_only=True):
     type: ClassVar[str] = "session.usage_info"
     persisted: ClassVar[bool] = False
     current_tokens: int
@@ -477,8 +446,7 @@ class SessionUsageInfo(Payload):
     tool_definitions_tokens: int | None = None
 
 
-@wire_dataclass
-class SessionCompactionStart(Payload):
+class SessionCompactionStart(Payload, kw_only=True):
     """The compaction of the conversation has begun. Sizes are estimates, in tokens."""
 
     type: ClassVar[str] = "session.compaction_start"
@@ -491,8 +459,7 @@ class SessionCompactionStart(Payload):
     token_limit: int | None = None
 
 
-@wire_dataclass
-class CompactionTokensUsed(WireDataclass):
+class CompactionTokensUsed(WireStruct, kw_only=True):
     """The usage of the call for the summary; ``duration`` is in milliseconds.
 
     SDKs up to 0.2 require ``input``, ``output`` and ``cached_input``, which repeat other fields.
@@ -500,8 +467,8 @@ class CompactionTokensUsed(WireDataclass):
 
     input_tokens: int
     output_tokens: int
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
+    cache_read_tokens: int = always(0)
+    cache_write_tokens: int = always(0)
     model: str | None = None
     duration: int | None = None
     copilot_usage: CopilotUsage | None = None
@@ -531,8 +498,7 @@ COMPACTION_CANCELLED: Final = "it was cancelled"
 """The ``error`` of a cancelled compaction."""
 
 
-@wire_dataclass
-class SessionCompactionComplete(Payload):
+class SessionCompactionComplete(Payload, kw_only=True):
     """After a ``success``, ``summary_content`` replaces the conversation before the latest
     ``session.compaction_start`` in model requests.
     """
@@ -558,14 +524,12 @@ class SessionCompactionComplete(Payload):
     compaction_tokens_used: CompactionTokensUsed | None = None
 
 
-@wire_dataclass
-class PendingMessagesModified(Payload):
+class PendingMessagesModified(Payload, kw_only=True):
     type: ClassVar[str] = "pending_messages.modified"
     persisted: ClassVar[bool] = False
 
 
-@wire_dataclass
-class Abort(Payload):
+class Abort(Payload, kw_only=True):
     type: ClassVar[str] = "abort"
     reason: str
 
@@ -573,8 +537,7 @@ class Abort(Payload):
 # --- messages ---------------------------------------------------------------------------------------------------
 
 
-@wire_dataclass
-class UserMessage(Payload):
+class UserMessage(Payload, kw_only=True):
     """``content`` is the prompt as sent, ``transformed_content`` the text that is sent to the model."""
 
     type: ClassVar[str] = "user.message"
@@ -595,8 +558,7 @@ class UserMessage(Payload):
         return self.source is None or self.interaction_id is not None
 
 
-@wire_dataclass
-class TurnStart(Payload):
+class TurnStart(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.turn_start"
     turn_id: str
     interaction_id: str | None = None
@@ -606,8 +568,7 @@ ToolsStatus: TypeAlias = Literal["success", "failure", "rejected", "cancelled"]
 """The common status of the tool calls of one answer: ``failure`` if any has failed or was denied."""
 
 
-@wire_dataclass
-class TurnEnd(Payload):
+class TurnEnd(Payload, kw_only=True):
     """The end of a turn. All tool calls of the answer have their results; ``tools_status`` is their common status.
 
     ``tools_status`` is an addition of this server, absent if the answer had no calls or the turn was aborted.
@@ -618,30 +579,26 @@ class TurnEnd(Payload):
     tools_status: ToolsStatus | None = None
 
 
-@wire_dataclass
-class ReasoningDelta(Payload):
+class ReasoningDelta(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.reasoning_delta"
     persisted: ClassVar[bool] = False
     reasoning_id: str
     delta_content: str
 
 
-@wire_dataclass
-class Reasoning(Payload):
+class Reasoning(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.reasoning"
     reasoning_id: str
     content: str
 
 
-@wire_dataclass
-class MessageStart(Payload):
+class MessageStart(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.message_start"
     persisted: ClassVar[bool] = False
     message_id: str
 
 
-@wire_dataclass
-class MessageDelta(Payload):
+class MessageDelta(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.message_delta"
     persisted: ClassVar[bool] = False
     message_id: str
@@ -649,8 +606,7 @@ class MessageDelta(Payload):
     parent_tool_call_id: str | None = None
 
 
-@wire_dataclass
-class ToolCallDelta(Payload):
+class ToolCallDelta(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.tool_call_delta"
     persisted: ClassVar[bool] = False
     tool_call_id: str
@@ -658,8 +614,7 @@ class ToolCallDelta(Payload):
     tool_name: str | None = None
 
 
-@wire_dataclass
-class ToolRequest(WireDataclass):
+class ToolRequest(WireStruct, kw_only=True):
     """A tool call in an assistant message.
 
     ``arguments`` is the parsed object. ``arguments_json`` is the model's own text, which is sent back to it; it is
@@ -670,22 +625,20 @@ class ToolRequest(WireDataclass):
     name: str
     arguments: Any = None
     arguments_json: str | None = None
-    type: Literal["function", "custom"] = "function"
+    type: Literal["function", "custom"] = always("function")
     intention_summary: str | None = None
     mcp_server_name: str | None = None
     mcp_tool_name: str | None = None
 
 
-@wire_dataclass
-class CitationSource(WireDataclass):
+class CitationSource(WireStruct, kw_only=True):
     id: str
     provider: Literal["anthropic", "openai", "client"]
     title: str | None = None
     url: str | None = None
 
 
-@wire_dataclass
-class CitationReference(WireDataclass):
+class CitationReference(WireStruct, kw_only=True):
     """``location`` is the position in a document: ``{type: char | page | block, start..., end...}``."""
 
     source_id: str
@@ -693,8 +646,7 @@ class CitationReference(WireDataclass):
     location: dict[str, Any] | None = None
 
 
-@wire_dataclass
-class CitationSpan(WireDataclass):
+class CitationSpan(WireStruct, kw_only=True):
     """The span of the content that the references support, in characters, without the one at the end index."""
 
     start_index: int
@@ -702,14 +654,12 @@ class CitationSpan(WireDataclass):
     references: list[CitationReference]
 
 
-@wire_dataclass
-class Citations(WireDataclass):
+class Citations(WireStruct, kw_only=True):
     sources: list[CitationSource]
     spans: list[CitationSpan]
 
 
-@wire_dataclass
-class AssistantMessage(Payload):
+class AssistantMessage(Payload, kw_only=True):
     """``provider_blocks`` holds content for the provider of the message only, such as signed reasoning.
 
     ``interrupted`` marks what was shown of an answer before it was aborted (``keepInterruptedAnswers``).
@@ -731,8 +681,7 @@ class AssistantMessage(Payload):
     parent_tool_call_id: str | None = None
 
 
-@wire_dataclass
-class AgentInterrupted(Payload):
+class AgentInterrupted(Payload, kw_only=True):
     """A user has interrupted the agent. ``turn`` and ``elapsed_ms`` are those of the interrupted turn.
 
     The names and ids are those of the tool calls that were running. Both numbers are 0 for ``background_agent``:
@@ -750,23 +699,20 @@ class AgentInterrupted(Payload):
     interrupted_agent_count: int | None = None
 
 
-@wire_dataclass
-class AssistantIdle(Payload):
+class AssistantIdle(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.idle"
     persisted: ClassVar[bool] = False
     aborted: bool | None = None
 
 
-@wire_dataclass
-class CopilotUsage(WireDataclass):
+class CopilotUsage(WireStruct, kw_only=True):
     """The credits that a call used of a Copilot plan, in 10^-9. SDKs up to 0.3 require ``token_details``."""
 
     total_nano_aiu: int
     token_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-@wire_dataclass
-class AssistantUsage(Payload):
+class AssistantUsage(Payload, kw_only=True):
     """The usage of one model call; ``duration`` is in milliseconds.
 
     ``cost`` counts premium requests of a Copilot plan. ``cost_usd`` is as the provider reports it, or computed from
@@ -794,8 +740,7 @@ class AssistantUsage(Payload):
     parent_tool_call_id: str | None = None
 
 
-@wire_dataclass
-class ModelCallFailure(Payload):
+class ModelCallFailure(Payload, kw_only=True):
     type: ClassVar[str] = "model.call_failure"
     persisted: ClassVar[bool] = False
     source: Literal["top_level", "subagent", "mcp_sampling"]
@@ -810,14 +755,12 @@ class ModelCallFailure(Payload):
 # --- tools ------------------------------------------------------------------------------------------------------
 
 
-@wire_dataclass
-class ShellToolInfo(WireDataclass):
+class ShellToolInfo(WireStruct, kw_only=True):
     possible_paths: list[str]
     has_write_file_redirection: bool
 
 
-@wire_dataclass
-class ToolExecutionStart(Payload):
+class ToolExecutionStart(Payload, kw_only=True):
     type: ClassVar[str] = "tool.execution_start"
     tool_call_id: str
     tool_name: str
@@ -829,32 +772,28 @@ class ToolExecutionStart(Payload):
     parent_tool_call_id: str | None = None
 
 
-@wire_dataclass
-class ToolExecutionPartialResult(Payload):
+class ToolExecutionPartialResult(Payload, kw_only=True):
     type: ClassVar[str] = "tool.execution_partial_result"
     persisted: ClassVar[bool] = False
     tool_call_id: str
     partial_output: str
 
 
-@wire_dataclass
-class ToolExecutionProgress(Payload):
+class ToolExecutionProgress(Payload, kw_only=True):
     type: ClassVar[str] = "tool.execution_progress"
     persisted: ClassVar[bool] = False
     tool_call_id: str
     progress_message: str
 
 
-@wire_dataclass
-class BinaryResult(WireDataclass):
+class BinaryResult(WireStruct, kw_only=True):
     data: str
     mime_type: str
     description: str | None = None
-    type: Literal["image", "resource"] = "image"
+    type: Literal["image", "resource"] = always("image")
 
 
-@wire_dataclass
-class ToolResult(WireDataclass):
+class ToolResult(WireStruct, kw_only=True):
     """``content`` is for the model, ``detailed_content`` for the user only."""
 
     content: str
@@ -862,14 +801,12 @@ class ToolResult(WireDataclass):
     binary_results_for_llm: list[BinaryResult] | None = None
 
 
-@wire_dataclass
-class ToolError(WireDataclass):
+class ToolError(WireStruct, kw_only=True):
     message: str
     code: str | None = None
 
 
-@wire_dataclass
-class ToolExecutionComplete(Payload):
+class ToolExecutionComplete(Payload, kw_only=True):
     """The only result of a call. A failed call has a ``result``, too, if the model is sent another text.
 
     ``effective_arguments`` are set if a hook or the user changed the arguments. Later model requests show them in
@@ -891,8 +828,7 @@ class ToolExecutionComplete(Payload):
     is_user_requested: bool | None = None
 
 
-@wire_dataclass
-class SessionScheduleCreated(Payload):
+class SessionScheduleCreated(Payload, kw_only=True):
     """A scheduled prompt: at an interval, at a time (ms since the epoch), by cron, or paced by the model."""
 
     type: ClassVar[str] = "session.schedule_created"
@@ -907,16 +843,14 @@ class SessionScheduleCreated(Payload):
     self_paced: bool | None = None
 
 
-@wire_dataclass
-class SessionScheduleCancelled(Payload):
+class SessionScheduleCancelled(Payload, kw_only=True):
     """A scheduled prompt was stopped, or has run for the last time."""
 
     type: ClassVar[str] = "session.schedule_cancelled"
     id: int
 
 
-@wire_dataclass
-class SessionScheduleRearmed(Payload):
+class SessionScheduleRearmed(Payload, kw_only=True):
     """The next run of a prompt that the model paces, in ms since the epoch."""
 
     type: ClassVar[str] = "session.schedule_rearmed"
@@ -924,8 +858,7 @@ class SessionScheduleRearmed(Payload):
     next_run_at: int
 
 
-@wire_dataclass
-class ToolUserRequested(Payload):
+class ToolUserRequested(Payload, kw_only=True):
     """The user runs a command, which the model learns with the next prompt."""
 
     type: ClassVar[str] = "tool.user_requested"
@@ -934,8 +867,7 @@ class ToolUserRequested(Payload):
     arguments: dict[str, Any]
 
 
-@wire_dataclass
-class EphemeralQuery(Payload):
+class EphemeralQuery(Payload, kw_only=True):
     """A question beside the conversation: ``chunk`` is a part of the answer, ``answer`` the whole at the end."""
 
     type: ClassVar[str] = "ui.ephemeral_query"
@@ -946,8 +878,7 @@ class EphemeralQuery(Payload):
     answer: str | None = None
 
 
-@wire_dataclass
-class ToolSearchActivated(Payload):
+class ToolSearchActivated(Payload, kw_only=True):
     """These tools, which were left out of model requests, are included from now on."""
 
     type: ClassVar[str] = "tool_search.activated"
@@ -955,8 +886,7 @@ class ToolSearchActivated(Payload):
     tool_names: list[str]
 
 
-@wire_dataclass
-class PermissionRequested(Payload):
+class PermissionRequested(Payload, kw_only=True):
     type: ClassVar[str] = "permission.requested"
     request_id: str
     permission_request: PermissionRequest
@@ -964,8 +894,7 @@ class PermissionRequested(Payload):
     resolved_by_hook: bool | None = None
 
 
-@wire_dataclass
-class PermissionCompleted(Payload):
+class PermissionCompleted(Payload, kw_only=True):
     """``decided_by`` is set if a client has decided; the SDKs ignore it."""
 
     type: ClassVar[str] = "permission.completed"
@@ -975,8 +904,7 @@ class PermissionCompleted(Payload):
     decided_by: DecidedBy | None = None
 
 
-@wire_dataclass
-class ExternalToolRequested(Payload):
+class ExternalToolRequested(Payload, kw_only=True):
     type: ClassVar[str] = "external_tool.requested"
     request_id: str
     session_id: str
@@ -988,26 +916,22 @@ class ExternalToolRequested(Payload):
     tracestate: str | None = None
 
 
-@wire_dataclass
-class ExternalToolCompleted(Payload):
+class ExternalToolCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "external_tool.completed"
     request_id: str
 
 
-@wire_dataclass
-class HookStart(Payload):
+class HookStart(Payload, kw_only=True):
     type: ClassVar[str] = "hook.start"
     hook_invocation_id: str
     hook_type: str
 
 
-@wire_dataclass
-class HookError(WireDataclass):
+class HookError(WireStruct, kw_only=True):
     message: str
 
 
-@wire_dataclass
-class HookEnd(Payload):
+class HookEnd(Payload, kw_only=True):
     type: ClassVar[str] = "hook.end"
     hook_invocation_id: str
     hook_type: str
@@ -1015,8 +939,7 @@ class HookEnd(Payload):
     error: HookError | None = None
 
 
-@wire_dataclass
-class UserInputRequested(Payload):
+class UserInputRequested(Payload, kw_only=True):
     type: ClassVar[str] = "user_input.requested"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1026,8 +949,7 @@ class UserInputRequested(Payload):
     tool_call_id: str | None = None
 
 
-@wire_dataclass
-class UserInputCompleted(Payload):
+class UserInputCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "user_input.completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1035,8 +957,7 @@ class UserInputCompleted(Payload):
     was_freeform: bool | None = None
 
 
-@wire_dataclass
-class ExitPlanModeRequested(Payload):
+class ExitPlanModeRequested(Payload, kw_only=True):
     """``plan_content`` is the content of the plan file, empty if there is none."""
 
     type: ClassVar[str] = "exit_plan_mode.requested"
@@ -1048,8 +969,7 @@ class ExitPlanModeRequested(Payload):
     recommended_action: PlanAction
 
 
-@wire_dataclass
-class ExitPlanModeCompleted(Payload):
+class ExitPlanModeCompleted(Payload, kw_only=True):
     """``approved`` is unset if the request ended without an answer."""
 
     type: ClassVar[str] = "exit_plan_mode.completed"
@@ -1064,8 +984,7 @@ class ExitPlanModeCompleted(Payload):
 AutoModeSwitchAnswer: TypeAlias = Literal["yes", "yes_always", "no"]
 
 
-@wire_dataclass
-class AutoModeSwitchRequested(Payload):
+class AutoModeSwitchRequested(Payload, kw_only=True):
     """The model is rate limited, and the provider offers to choose another one. ``error_code`` is the provider's.
 
     The seconds are an integer, because SDKs up to 1.0.6 cannot decode fractions.
@@ -1078,16 +997,14 @@ class AutoModeSwitchRequested(Payload):
     retry_after_seconds: int | None = None
 
 
-@wire_dataclass
-class AutoModeSwitchCompleted(Payload):
+class AutoModeSwitchCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "auto_mode_switch.completed"
     persisted: ClassVar[bool] = False
     request_id: str
     response: AutoModeSwitchAnswer
 
 
-@wire_dataclass
-class ElicitationRequested(Payload):
+class ElicitationRequested(Payload, kw_only=True):
     type: ClassVar[str] = "elicitation.requested"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1098,8 +1015,7 @@ class ElicitationRequested(Payload):
     url: str | None = None
 
 
-@wire_dataclass
-class ElicitationCompleted(Payload):
+class ElicitationCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "elicitation.completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1107,15 +1023,13 @@ class ElicitationCompleted(Payload):
     content: dict[str, Any] | None = None
 
 
-@wire_dataclass
-class CanvasActionInfo(WireDataclass):
+class CanvasActionInfo(WireStruct, kw_only=True):
     name: str
     description: str | None = None
     input_schema: dict[str, Any] | None = None
 
 
-@wire_dataclass
-class CanvasInfo(WireDataclass):
+class CanvasInfo(WireStruct, kw_only=True):
     """A canvas that a client provides; ``extension_id`` names the provider."""
 
     extension_id: str
@@ -1127,8 +1041,7 @@ class CanvasInfo(WireDataclass):
     actions: list[CanvasActionInfo] | None = None
 
 
-@wire_dataclass
-class SessionCanvasRegistryChanged(Payload):
+class SessionCanvasRegistryChanged(Payload, kw_only=True):
     """The canvases of all attached clients, after they changed."""
 
     type: ClassVar[str] = "session.canvas.registry_changed"
@@ -1136,8 +1049,7 @@ class SessionCanvasRegistryChanged(Payload):
     canvases: list[CanvasInfo]
 
 
-@wire_dataclass
-class SessionCanvasOpened(Payload):
+class SessionCanvasOpened(Payload, kw_only=True):
     type: ClassVar[str] = "session.canvas.opened"
     persisted: ClassVar[bool] = False
     instance_id: str
@@ -1150,8 +1062,7 @@ class SessionCanvasOpened(Payload):
     input: Any = None
 
 
-@wire_dataclass
-class SessionCanvasRecorded(Payload):
+class SessionCanvasRecorded(Payload, kw_only=True):
     """An open instance, from which a resumed session opens the canvas again."""
 
     type: ClassVar[str] = "session.canvas.recorded"
@@ -1162,8 +1073,7 @@ class SessionCanvasRecorded(Payload):
     input: Any = None
 
 
-@wire_dataclass
-class SessionCanvasClosed(Payload):
+class SessionCanvasClosed(Payload, kw_only=True):
     type: ClassVar[str] = "session.canvas.closed"
     persisted: ClassVar[bool] = False
     instance_id: str
@@ -1171,16 +1081,14 @@ class SessionCanvasClosed(Payload):
     canvas_id: str
 
 
-@wire_dataclass
-class SessionCanvasRemoved(Payload):
+class SessionCanvasRemoved(Payload, kw_only=True):
     type: ClassVar[str] = "session.canvas.removed"
     instance_id: str
     extension_id: str
     canvas_id: str
 
 
-@wire_dataclass
-class SessionCanvasUnavailable(Payload):
+class SessionCanvasUnavailable(Payload, kw_only=True):
     """The provider of an open instance has left. ``session.canvas.opened`` follows if the provider returns."""
 
     type: ClassVar[str] = "session.canvas.unavailable"
@@ -1190,14 +1098,12 @@ class SessionCanvasUnavailable(Payload):
     canvas_id: str
 
 
-@wire_dataclass
-class UiChanges(WireDataclass):
+class UiChanges(WireStruct, kw_only=True):
     elicitation: bool
     canvases: bool | None = None
 
 
-@wire_dataclass
-class CapabilitiesChanged(Payload):
+class CapabilitiesChanged(Payload, kw_only=True):
     """The combined capabilities of the attached clients, after one was attached or detached."""
 
     type: ClassVar[str] = "capabilities.changed"
@@ -1205,8 +1111,7 @@ class CapabilitiesChanged(Payload):
     ui: UiChanges
 
 
-@wire_dataclass
-class CommandQueued(Payload):
+class CommandQueued(Payload, kw_only=True):
     """A queued command is due. A client that has registered interest has to run it."""
 
     type: ClassVar[str] = "command.queued"
@@ -1215,8 +1120,7 @@ class CommandQueued(Payload):
     command: str
 
 
-@wire_dataclass
-class CommandExecute(Payload):
+class CommandExecute(Payload, kw_only=True):
     """A command is due that the receiving client has to run."""
 
     type: ClassVar[str] = "command.execute"
@@ -1227,8 +1131,7 @@ class CommandExecute(Payload):
     args: str
 
 
-@wire_dataclass
-class CommandCompleted(Payload):
+class CommandCompleted(Payload, kw_only=True):
     """A queued command has ended, or no longer needs a client."""
 
     type: ClassVar[str] = "command.completed"
@@ -1236,14 +1139,12 @@ class CommandCompleted(Payload):
     request_id: str
 
 
-@wire_dataclass
-class CommandInfo(WireDataclass):
+class CommandInfo(WireStruct, kw_only=True):
     name: str
     description: str | None = None
 
 
-@wire_dataclass
-class CommandsChanged(Payload):
+class CommandsChanged(Payload, kw_only=True):
     """The commands of all attached clients, after one was attached or detached."""
 
     type: ClassVar[str] = "commands.changed"
@@ -1254,8 +1155,7 @@ class CommandsChanged(Payload):
 # --- MCP --------------------------------------------------------------------------------------------------------
 
 
-@wire_dataclass
-class McpLoadedServer(WireDataclass):
+class McpLoadedServer(WireStruct, kw_only=True):
     name: str
     status: str
     source: str | None = None
@@ -1264,8 +1164,7 @@ class McpLoadedServer(WireDataclass):
     error: str | None = None
 
 
-@wire_dataclass
-class McpServersLoaded(Payload):
+class McpServersLoaded(Payload, kw_only=True):
     """All servers that the session began with have started or failed."""
 
     type: ClassVar[str] = "session.mcp_servers_loaded"
@@ -1273,8 +1172,7 @@ class McpServersLoaded(Payload):
     servers: list[McpLoadedServer]
 
 
-@wire_dataclass
-class McpServerStatusChanged(Payload):
+class McpServerStatusChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.mcp_server_status_changed"
     persisted: ClassVar[bool] = False
     server_name: str
@@ -1282,29 +1180,25 @@ class McpServerStatusChanged(Payload):
     error: str | None = None
 
 
-@wire_dataclass
-class McpToolsListChanged(Payload):
+class McpToolsListChanged(Payload, kw_only=True):
     type: ClassVar[str] = "mcp.tools.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
-@wire_dataclass
-class McpResourcesListChanged(Payload):
+class McpResourcesListChanged(Payload, kw_only=True):
     type: ClassVar[str] = "mcp.resources.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
-@wire_dataclass
-class McpPromptsListChanged(Payload):
+class McpPromptsListChanged(Payload, kw_only=True):
     type: ClassVar[str] = "mcp.prompts.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
-@wire_dataclass
-class McpOauthRequired(Payload):
+class McpOauthRequired(Payload, kw_only=True):
     """A server requires a token, which a client that has registered interest has to provide.
 
     ``resource_metadata`` is the metadata that the server publishes, as JSON text.
@@ -1321,16 +1215,14 @@ class McpOauthRequired(Payload):
     static_client_config: dict[str, Any] | None = None
 
 
-@wire_dataclass
-class McpOauthCompleted(Payload):
+class McpOauthCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "mcp.oauth_completed"
     persisted: ClassVar[bool] = False
     request_id: str
     outcome: Literal["token", "cancelled"]
 
 
-@wire_dataclass
-class McpHeadersRefreshRequired(Payload):
+class McpHeadersRefreshRequired(Payload, kw_only=True):
     """A server requires headers, which a client that has registered interest has to provide."""
 
     type: ClassVar[str] = "mcp.headers_refresh_required"
@@ -1341,16 +1233,14 @@ class McpHeadersRefreshRequired(Payload):
     reason: Literal["startup", "ttl-expired", "auth-failed"]
 
 
-@wire_dataclass
-class McpHeadersRefreshCompleted(Payload):
+class McpHeadersRefreshCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "mcp.headers_refresh_completed"
     persisted: ClassVar[bool] = False
     request_id: str
     outcome: Literal["headers", "none", "timeout"]
 
 
-@wire_dataclass
-class SamplingRequested(Payload):
+class SamplingRequested(Payload, kw_only=True):
     """A server requests a response of a model. ``request`` has the form of MCP's sampling params."""
 
     type: ClassVar[str] = "sampling.requested"
@@ -1361,15 +1251,13 @@ class SamplingRequested(Payload):
     request: dict[str, Any] | None = None
 
 
-@wire_dataclass
-class SamplingCompleted(Payload):
+class SamplingCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "sampling.completed"
     persisted: ClassVar[bool] = False
     request_id: str
 
 
-@dataclass(slots=True, kw_only=True)
-class UnknownPayload:
+class UnknownPayload(Struct, kw_only=True):
     """An event of another version, read from a log. It is passed on unchanged."""
 
     type: str
@@ -1484,12 +1372,24 @@ def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
     values: dict[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     cls = EVENT_TYPES.get(kind)
     if cls is not None:
-        present = values
-        if None in values.values():
+        try:
+            return cast("EventPayload", from_wire(values, cls))
+        except ValidationError:
             # `null` means the same as absent.
             present = {name: value for name, value in values.items() if value is not None}
-        try:
-            return payload_decoder(cls)(present)
-        except ValidationError:
-            pass
+        with suppress(ValidationError):
+            return cast("EventPayload", from_wire(present, cls))
     return UnknownPayload(type=kind, data=values)
+
+
+def decode_data(record: Record) -> EventPayload | UnknownPayload:
+    """Decode the payload of a record; an unknown or invalid one becomes an :class:`UnknownPayload`."""
+    if record.type in EVENT_TYPES:
+        with suppress(ValidationError):
+            return _decoder(record.type).decode(record.data)
+    return decode_payload(record.type, msgspec.json.decode(record.data))
+
+
+@cache
+def _decoder(kind: str) -> msgspec.json.Decoder[EventPayload]:
+    return msgspec.json.Decoder(cast("type[EventPayload]", EVENT_TYPES[kind]), dec_hook=model_of_wire)

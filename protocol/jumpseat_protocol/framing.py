@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024
@@ -52,8 +52,7 @@ def encode_frame(body: bytes) -> bytes:
     return frame_header(len(body)) + body
 
 
-@dataclass(frozen=True, slots=True)
-class FramingError:
+class FramingError(Struct, frozen=True):
     """An invalid header, which the decoder has skipped to search for the next one."""
 
     message: str

@@ -1,8 +1,7 @@
-"""Libraries whose dataclasses and typed dicts cost next to nothing before their first use."""
+"""Libraries whose typed dicts cost next to nothing before their first use."""
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Generator
@@ -11,21 +10,18 @@ from typing import Any, Final
 
 import typing_extensions
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
-
 # Pydantic accepts no other one in Python 3.11.
 _typed_dict: Final[Any] = typing_extensions.TypedDict
 
 
 @contextmanager
 def in_libraries() -> Generator[None]:
-    """Make the dataclasses of libraries lazy that are imported in this context, and their typed dicts plain ones.
+    """Make the typed dicts of libraries that are imported in this context plain classes.
 
     Pydantic describes its schemas by typed dicts. Parsing their hints, which nothing reads, took a twentieth of the
     time to start. Those of our own packages stay typed dicts, because pydantic may validate values of them.
     """
     stand_ins: list[tuple[Any, str, Any]] = [
-        (dataclasses, "dataclass", dataclass),
         (typing, "TypedDict", _PlainDict),
         (typing_extensions, "TypedDict", _PlainDict),
     ]

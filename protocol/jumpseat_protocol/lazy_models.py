@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from pydantic import VERSION, BaseModel, ConfigDict
 from pydantic.fields import ModelPrivateAttr
 
-from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields
+from jumpseat_protocol.lazy_validation import DeclaredFields, declared_fields
 
 NEWEST_TESTED: Final = (2, 14)
 """Later versions of pydantic may build models in another way: they build them when they are defined."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from types import UnionType
 from typing import (
@@ -17,12 +16,13 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
+from msgspec import Struct
+from msgspec.structs import fields
 from pydantic import BaseModel
 
-from jumpseat_protocol.fieldwise import DeclaredFields
+from jumpseat_protocol.lazy_validation import DeclaredFields
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -211,15 +211,14 @@ def _names_and_types(fields: DeclaredFields) -> Iterator[tuple[list[str], Callab
 
 
 def _config(model: type[Any]) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", getattr(model, "model_config", getattr(model, "__pydantic_config__", {})))
+    return cast("Mapping[str, Any]", getattr(model, "model_config", {}))
 
 
 def _fields(model: type[Any]) -> Iterator[tuple[list[str], Callable[[], Any]]]:
     """Iterate over the accepted names of each field, the preferred one first, and a function returning its type."""
-    if is_dataclass(model):
-        hints, rename = get_type_hints(model), _config(model).get("alias_generator") or str
+    if issubclass(model, Struct):
         for field in fields(model):
-            yield [rename(field.name)], partial(hints.get, field.name)
+            yield [field.encode_name], partial(getattr, field, "type")
         return
     by_name = bool(_config(model).get("populate_by_name"))
     for name, field in cast("type[BaseModel]", model).model_fields.items():
@@ -237,8 +236,7 @@ def _node(annotation: Any) -> Node | None:
         return node._replace(is_tagged=True) if node is not None and is_tagged else node
     if isinstance(annotation, type) and not args:
         named = cast("type[Any]", annotation)
-        is_model = issubclass(named, BaseModel) or (is_dataclass(named) and hasattr(named, "__pydantic_config__"))
-        return Node((named,)) if is_model else None
+        return Node((named,)) if issubclass(named, BaseModel | Struct) else None
     if origin in (list, tuple):
         items = _node(args[0]) if args else None
         return None if items is None else Node(items=items)

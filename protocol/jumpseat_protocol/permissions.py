@@ -1,42 +1,42 @@
 """Permission requests, with a type per kind, and the decisions that answer them.
 
-The requests are dataclasses because tools build them; the decisions are checked models because clients send them.
+The requests are structs because tools build them; the decisions are checked models because clients send them.
 """
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from msgspec import field
 from pydantic import Field, StrictBool, model_validator
 from pydantic.alias_generators import to_camel
 
-from jumpseat_protocol.wire import NestedNulls, WireDataclass, WireModel, to_wire, wire_dataclass
+from jumpseat_protocol.wire import NestedNulls, WireModel, WireStruct, always, to_wire
 
 
-@wire_dataclass
-class ShellCommand(WireDataclass):
+class ShellCommand(WireStruct, kw_only=True):
     """A command of a shell line. Approvals store its ``identifier``, such as ``git status``."""
 
     identifier: str
     read_only: bool
 
 
-@wire_dataclass
-class CommandSegment(WireDataclass):
+class CommandSegment(WireStruct, kw_only=True):
     """A command of a compound line with its text, for rules that match arguments."""
 
     identifier: str
     full_command_text: str
 
 
-@wire_dataclass
-class PossibleUrl(WireDataclass):
+class PossibleUrl(WireStruct, kw_only=True):
     url: str
 
 
-@wire_dataclass
-class ShellPermission(WireDataclass):
+class _Permission(WireStruct, tag_field="kind"):
+    """The base of permission requests."""
+
+
+class ShellPermission(_Permission, kw_only=True, tag="shell"):
     """Run a shell command.
 
     ``sandboxed`` is whether the command is confined; it is missing if the sandbox is off. With
@@ -44,6 +44,7 @@ class ShellPermission(WireDataclass):
     command reaches ``sandbox_hosts`` without a further question.
     """
 
+    kind: ClassVar[Literal["shell"]] = "shell"
     full_command_text: str
     intention: str
     commands: list[ShellCommand]
@@ -58,67 +59,62 @@ class ShellPermission(WireDataclass):
     request_sandbox_bypass_reason: str | None = None
     warning: str | None = None
     tool_call_id: str | None = None
-    kind: Literal["shell"] = "shell"
 
 
-@wire_dataclass
-class WritePermission(WireDataclass):
+class WritePermission(_Permission, kw_only=True, tag="write"):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
     ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``.
     """
 
+    kind: ClassVar[Literal["write"]] = "write"
     intention: str
     file_name: str
     diff: str
-    can_offer_session_approval: bool = True
+    can_offer_session_approval: bool = always(True)
     new_file_contents: str | None = None
     resolved_path: str | None = None
     tool_call_id: str | None = None
-    kind: Literal["write"] = "write"
 
 
-@wire_dataclass
-class ReadPermission(WireDataclass):
+class ReadPermission(_Permission, kw_only=True, tag="read"):
     """Read a file or a directory. ``resolved_path`` is set if ``path`` leads elsewhere: by a link, or by ``..``."""
 
+    kind: ClassVar[Literal["read"]] = "read"
     intention: str
     path: str
     resolved_path: str | None = None
     tool_call_id: str | None = None
-    kind: Literal["read"] = "read"
 
 
-@wire_dataclass
-class McpPermission(WireDataclass):
+class McpPermission(_Permission, kw_only=True, tag="mcp"):
     """Call a tool of an MCP server. ``read_only`` is as the server declares it."""
 
+    kind: ClassVar[Literal["mcp"]] = "mcp"
     server_name: str
     tool_name: str
     tool_title: str
     read_only: bool
     args: Any = None
     tool_call_id: str | None = None
-    kind: Literal["mcp"] = "mcp"
 
 
-@wire_dataclass
-class UrlPermission(WireDataclass):
+class UrlPermission(_Permission, kw_only=True, tag="url"):
     """Load a URL. ``redirected_from`` is the URL that redirected to it."""
 
+    kind: ClassVar[Literal["url"]] = "url"
     intention: str
     url: str
     redirected_from: str | None = None
     tool_call_id: str | None = None
-    kind: Literal["url"] = "url"
 
 
-@wire_dataclass
-class MemoryPermission(WireDataclass):
+class MemoryPermission(_Permission, kw_only=True, tag="memory"):
     """Store a memory, or vote on one. ``scope`` is whose memory it is: that of ``repo_nwo``, or the user's."""
 
+    kind: ClassVar[Literal["memory"]] = "memory"
     fact: str
-    action: Literal["store", "vote"] = "store"
+    action: Literal["store", "vote"] = always("store")
     subject: str | None = None
     citations: str | None = None
     reason: str | None = None
@@ -126,29 +122,26 @@ class MemoryPermission(WireDataclass):
     scope: Literal["repository", "user"] | None = None
     repo_nwo: str | None = None
     tool_call_id: str | None = None
-    kind: Literal["memory"] = "memory"
 
 
-@wire_dataclass
-class CustomToolPermission(WireDataclass):
+class CustomToolPermission(_Permission, kw_only=True, tag="custom-tool"):
     """Run a client tool."""
 
+    kind: ClassVar[Literal["custom-tool"]] = "custom-tool"
     tool_name: str
     tool_description: str
     args: Any = None
     tool_call_id: str | None = None
-    kind: Literal["custom-tool"] = "custom-tool"
 
 
-@wire_dataclass
-class HookPermission(WireDataclass):
+class HookPermission(_Permission, kw_only=True, tag="hook"):
     """Run a tool call that a hook has referred to a person."""
 
+    kind: ClassVar[Literal["hook"]] = "hook"
     tool_name: str
     tool_args: Any = None
     hook_message: str | None = None
     tool_call_id: str | None = None
-    kind: Literal["hook"] = "hook"
 
 
 PermissionRequest: TypeAlias = (
@@ -163,8 +156,7 @@ PermissionRequest: TypeAlias = (
 )
 
 
-@wire_dataclass
-class AssistedApproval(WireDataclass):
+class AssistedApproval(WireStruct, kw_only=True):
     """The recommendation of a judging model. ``failure_reason`` is set for ``error``."""
 
     recommendation: Literal["approve", "requireApproval", "excluded", "error"]
@@ -265,8 +257,7 @@ class HandlePendingPermissionRequestParams(WireModel):
     result: PermissionDecision
 
 
-@wire_dataclass
-class DecidedBy(WireDataclass):
+class DecidedBy(WireStruct, kw_only=True):
     """Where a decision came from: the ``client_name`` of the client, and the name of its connection token.
 
     Either is unset if the client or its token has no name.
@@ -276,8 +267,7 @@ class DecidedBy(WireDataclass):
     token: str | None = None
 
 
-@wire_dataclass
-class PermissionResult(WireDataclass):
+class PermissionResult(WireStruct, kw_only=True):
     """The result in ``permission.completed``."""
 
     kind: str

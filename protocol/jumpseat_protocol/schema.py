@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
 from pydantic import TypeAdapter
-from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from jumpseat_protocol import shell
@@ -176,7 +175,9 @@ class _Generator(GenerateJsonSchema):
     def default_schema(self, schema: Any) -> JsonSchema:
         inner = schema["schema"]
         if self.mode == "serialization":
-            return self.generate_inner(inner["schema"] if inner["type"] == "nullable" else inner)
+            # The result of a factory is sent, also if it is `null`.
+            is_left_out = inner["type"] == "nullable" and "default_factory" not in schema
+            return self.generate_inner(inner["schema"] if is_left_out else inner)
         made = self.generate_inner(inner) if inner["type"] == "nullable" else _or_null(self.generate_inner(inner))
         if schema.get("default") is None:
             return made
@@ -244,7 +245,9 @@ def _or_null(made: JsonSchema) -> JsonSchema:
 def _described(made: JsonSchema, cls: type[Any]) -> JsonSchema:
     """Return ``made`` with the docstring of ``cls`` as its description, with wire names in place of field names."""
     names = {name: field.alias or name for name, field in getattr(cls, "model_fields", {}).items()}
-    names |= {name: to_camel(name) for name in getattr(cls, "__dataclass_fields__", ())}
+    names |= dict(
+        zip(getattr(cls, "__struct_fields__", ()), getattr(cls, "__struct_encode_fields__", ()), strict=True)
+    )
     made.pop("description", None)
     made.pop("title", None)
     # The default docstring of a dataclass is its signature.

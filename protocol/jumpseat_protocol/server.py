@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import Method, WireDataclass, WireModel, wire_dataclass
+from jumpseat_protocol.wire import Method, WireModel, WireStruct, always
 
 
 class EmptyParams(WireModel):
@@ -21,9 +21,8 @@ class ConnectParams(WireModel):
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
 
 
-@wire_dataclass
-class ConnectResult(WireDataclass):
-    ok: StrictBool = True
+class ConnectResult(WireStruct, kw_only=True):
+    ok: StrictBool = always(True)
     protocol_version: int
     version: str
 
@@ -32,8 +31,7 @@ class PingParams(WireModel):
     message: str | None = None
 
 
-@wire_dataclass
-class PingResult(WireDataclass):
+class PingResult(WireStruct, kw_only=True):
     """``timestamp`` is ISO 8601 for clients that have sent ``connect``, Unix milliseconds for older ones."""
 
     message: str
@@ -64,9 +62,8 @@ class OkResult(WireModel):
     ok: StrictBool = True
 
 
-@wire_dataclass
-class SuccessResult(WireDataclass):
-    success: StrictBool = True
+class SuccessResult(WireStruct, kw_only=True):
+    success: StrictBool = always(True)
     error: str | None = None
 
 

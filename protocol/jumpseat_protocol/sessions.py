@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from jumpseat_protocol.events import AgentMode, SessionMode
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
-from jumpseat_protocol.wire import Later, Method, Number, WireDataclass, WireModel, wire_dataclass
+from jumpseat_protocol.wire import Later, Method, Number, WireModel, WireStruct, always
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -487,26 +487,23 @@ class SessionResumeParams(SessionOptions):
     take_over: StrictBool = False
 
 
-@wire_dataclass
-class UiCapabilities(WireDataclass):
-    elicitation: StrictBool = False
-    mcp_apps: StrictBool = False
-    canvases: StrictBool = False
+class UiCapabilities(WireStruct, kw_only=True):
+    elicitation: StrictBool = always(False)
+    mcp_apps: StrictBool = always(False)
+    canvases: StrictBool = always(False)
 
 
-@wire_dataclass
-class Capabilities(WireDataclass):
+class Capabilities(WireStruct, kw_only=True):
     ui: UiCapabilities
 
 
-@wire_dataclass
-class SessionOpenedResult(WireDataclass):
+class SessionOpenedResult(WireStruct, kw_only=True):
     """The result of ``session.create`` and ``session.resume``."""
 
     session_id: str
     workspace_path: str
     start_time: str
-    is_remote: StrictBool = False
+    is_remote: StrictBool = always(False)
     mode: SessionMode
     capabilities: Capabilities
     open_canvases: list[OpenCanvasInstance] | None = None
@@ -549,8 +546,7 @@ class SessionSendParams(WireModel):
     tracestate: str | None = None
 
 
-@wire_dataclass
-class SessionSendResult(WireDataclass):
+class SessionSendResult(WireStruct, kw_only=True):
     """``message_id`` is the id that the ``user.message`` event will have."""
 
     message_id: str

@@ -58,7 +58,7 @@ def _is_invoked_as_copilot(program: str) -> bool:
 
 def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     """Return the function to run, after its imports; the arguments of servers are parsed first."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     if argv[:1] in (["chat"], ["run"]) or (not argv and _is_at_a_terminal()):
         from jumpseat_terminal.command import chat

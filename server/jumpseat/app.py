@@ -16,7 +16,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
@@ -24,18 +23,18 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from msgspec.structs import asdict
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.client import Client
-from jumpseat.agent.hook_commands import NoHookCommands
 from jumpseat.agent.permissions.approvals import ApprovalStore
 from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
-from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, NoHookCommands
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
@@ -66,9 +65,8 @@ from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.sessions.access import Access, Gate
-from jumpseat.sessions.activity import Activity, activity_of
 from jumpseat.sessions.context import Context, Server
-from jumpseat.sessions.idle import IdleSessions
+from jumpseat.sessions.idle import Activity, IdleSessions, activity_of
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 from jumpseat.store.plugins.marketplaces import Marketplaces

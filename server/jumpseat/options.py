@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
+
+from jumpseat_protocol.structs import Discreet
 
 LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")
 
 LogFormat: TypeAlias = Literal["text", "json"]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Discreet, Struct, frozen=True):
     """The options of a server process. Without ``tcp``, it serves stdio.
 
     ``environ`` holds the variables that are not empty, ``empty`` the names of the others: empty variables count as
@@ -24,7 +24,8 @@ class Options:
     with a page always do.
     """
 
-    environ: Mapping[str, str] = field(repr=False)
+    hidden = ("environ", "auth_token")
+    environ: Mapping[str, str]
     tcp: TcpOptions | None = None
     empty: frozenset[str] = frozenset()
     log_level: str = "warning"
@@ -32,7 +33,7 @@ class Options:
     log_dir: str | None = None
     metrics_port: int | None = None
     session_idle_s: int | None = None
-    auth_token: str | None = field(default=None, repr=False)
+    auth_token: str | None = None
     auto_login: bool = True
     allow_unasked: bool = False
     allow_old_clients: Literal[False, "client_tools"] = False
@@ -49,8 +50,7 @@ class Options:
         return {**self.environ, **dict.fromkeys(self.empty, "")}
 
 
-@dataclass(frozen=True, slots=True)
-class TcpOptions:
+class TcpOptions(Discreet, Struct, frozen=True):
     """The options of a server that listens.
 
     ``port`` 0 is any free port. ``host`` is the address to listen on, ``None`` loopback over IPv4 and IPv6. Clients
@@ -62,9 +62,10 @@ class TcpOptions:
     ``web_origins`` are further origins of the page. ``page`` is whether its address is printed, or opened too.
     """
 
+    hidden = ("token",)
     port: int = 0
     host: str | None = None
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
     named_tokens: bool = True
     same_user: bool = False
     tls: tuple[str, str] | None = None
@@ -74,8 +75,7 @@ class TcpOptions:
     page: Literal["print", "open"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """Replay of model calls from the recordings in ``folder``; see ``adapters/recording/replayer.py``."""
 
     folder: str

@@ -39,7 +39,7 @@ class Feed:
     translator: Translator = field(default_factory=lambda: Translator("/work"))
 
     def steps(self, payload: events.EventPayload, *, lossy: bool = False) -> list[Any]:
-        return list(self.translator.steps(events.Event("id", "now", None, payload), lossy=lossy))
+        return list(self.translator.steps(events.Event.of("id", "now", None, payload), lossy=lossy))
 
     def text(self, payload: events.EventPayload, *, lossy: bool = False) -> str:
         return "".join(step.body["content"]["text"] for step in self.steps(payload, lossy=lossy))
@@ -49,7 +49,7 @@ def test_an_event_that_the_translation_does_not_know_has_no_steps() -> None:
     class ClockRead(events.Payload):
         type: ClassVar[str] = "session.clock_read"
 
-    event = events.Event("id", "now", None, cast("events.EventPayload", ClockRead()))
+    event = events.Event.of("id", "now", None, cast("events.EventPayload", ClockRead()))
     assert list(Translator("/work").steps(event)) == []
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain, cycle, islice
 from typing import Any, Final, cast
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter

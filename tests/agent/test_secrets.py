@@ -51,8 +51,8 @@ def test_every_event_is_masked_except_for_its_ids_and_returned_unchanged_without
 
     def check(cls: type[events.Payload]) -> None:
         payload = sample(cls, 2)
-        shown = events.Event("", "", None, masked.mask(payload)).wire()["data"]
-        ids = events.Event("", "", None, payload).wire()["data"]
+        shown = events.Event.of("", "", None, masked.mask(payload)).wire()["data"]
+        ids = events.Event.of("", "", None, payload).wire()["data"]
 
         assert {name: value for name, value in shown.items() if name.endswith("Id")} == {
             name: value for name, value in ids.items() if name.endswith("Id")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.cli.arguments import parse
 from jumpseat.options import LOG_LEVELS, Options, Replay, TcpOptions

@@ -78,7 +78,7 @@ class Owner:
                 payload = events.AssistantIdle()
             case _:
                 payload = events.SessionWarning(warning_type="x", message="x")
-        event = Event(f"{kind}-{next(self.world.numbers)}", "", self.records[-1]["id"], payload)
+        event = Event.of(f"{kind}-{next(self.world.numbers)}", "", self.records[-1]["id"], payload)
         if kind == "idle":
             self.ends.append(event.wire())
         elif kind == "stored":
@@ -250,7 +250,7 @@ def test_the_ends_of_runs_are_stored_behind_their_events_and_the_oldest_are_forg
     ends = RunEnds()
     stored = b""
     for number in range(250):
-        record = ends.add(Event(f"end-{number}", "", f"event-{number}", events.SessionIdle(mode="interactive")))
+        record = ends.add(Event.of(f"end-{number}", "", f"event-{number}", events.SessionIdle(mode="interactive")))
         stored = stored + record.data if record.kind == "append" else record.data
     again = RunEnds(stored + b'{"torn')
 

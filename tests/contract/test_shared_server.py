@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.contract.hosts import Host
 from tests.support.fake_copilot import ALICE, BOB, fake_copilot

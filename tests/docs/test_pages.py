@@ -32,7 +32,7 @@ from jumpseat.store.project.project_rules import read_rules
 from jumpseat.store.project.skills import Place, find_skills
 from jumpseat.store.session.database import SessionDatabase
 from jumpseat.tools.builtin import BUILTIN_NAMES
-from jumpseat.tools.shell.permission import shell_permission
+from jumpseat.tools.shell.sandbox_needs import shell_permission
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.commands import run_command

@@ -20,7 +20,7 @@ from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.permissions.patterns import path_matches
 from jumpseat.agent.permissions.rules import host_of, parse_rule
-from jumpseat.agent.session.objective import Objective
+from jumpseat.agent.session.autopilot import Objective
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, StoreError
 from jumpseat.parsing.toml_text import MAX_KEY_PARTS, parse_toml

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
+from msgspec.structs import fields
 from pydantic import BaseModel
 
 VARIANTS = 6
@@ -15,7 +16,7 @@ _JSON: list[Any] = [{"a": [1, None, {"b": 2.5}], "é🙂": ""}, "text", [True, N
 
 
 def sample(cls: type[Any], variant: int = 0, *, optional: bool = True) -> Any:
-    """Return an instance of a dataclass or a model with all fields set; only required ones without ``optional``."""
+    """Return an instance of a struct or a model with all fields set; only required ones without ``optional``."""
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for name, required in _fields(cls).items():
@@ -30,10 +31,7 @@ def _fields(cls: type[Any]) -> dict[str, bool]:
     """Return whether each field is required, by name."""
     if issubclass(cls, BaseModel):
         return {name: field.is_required() for name, field in cls.model_fields.items()}
-    return {
-        field.name: field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        for field in dataclasses.fields(cls)
-    }
+    return {field.name: field.required for field in fields(cls)}
 
 
 def _value(hint: Any, variant: int, *, optional: bool) -> Any:
@@ -49,6 +47,6 @@ def _value(hint: Any, variant: int, *, optional: bool) -> Any:
         return {"x-key": _value(arguments[1], variant, optional=optional)}
     if hint is Any or hint is object:
         return _JSON[variant % len(_JSON)]
-    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, BaseModel)):
+    if isinstance(hint, type) and issubclass(hint, BaseModel | Struct):
         return sample(cast("type[Any]", hint), variant, optional=optional)
     return {str: f"text-{variant} é🙂\n", int: 40 + variant, float: 0.5, bool: variant % 2 == 0}[hint]

@@ -23,7 +23,7 @@ from jumpseat_protocol.sessions import (
     SessionSendParams,
 )
 from jumpseat_protocol.unsupported import REASONS, UNSUPPORTED_REQUESTS
-from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
+from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
 from tests.protocol.samples import VARIANTS, sample
 from tests.support.cases import check_each
 
@@ -38,7 +38,7 @@ MODELS = {
 SENT = {
     method.result.__name__: method.result
     for method in CLIENT_REQUESTS.values()
-    if isinstance(method.result, type) and issubclass(method.result, WireDataclass)
+    if isinstance(method.result, type) and issubclass(method.result, WireStruct)
 }
 SECRET = "sk-very-secret"
 
@@ -75,7 +75,7 @@ def test_every_method_names_its_types() -> None:
         if get_origin(result) is list or isinstance(result, UnionType):
             return all(part is NoneType or is_named(part) for part in get_args(result))
         return result in (None, bool, dict, int, str) or (
-            isinstance(result, type) and issubclass(result, WireModel | WireDataclass)
+            isinstance(result, type) and issubclass(result, WireModel | WireStruct)
         )
 
     assert [name for name, method in CLIENT_REQUESTS.items() if not issubclass(method.params, WireModel)] == []
@@ -84,7 +84,7 @@ def test_every_method_names_its_types() -> None:
 
 @pytest.mark.thorough
 def test_every_type_of_the_table_survives_the_wire() -> None:
-    def check(model: type[WireModel | WireDataclass]) -> None:
+    def check(model: type[WireModel | WireStruct]) -> None:
         for variant in range(VARIANTS):
             for optional in (True, False):
                 value = sample(model, variant, optional=optional)

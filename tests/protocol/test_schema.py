@@ -159,7 +159,7 @@ def test_every_event_matches_the_schema_without_unknown_fields() -> None:
     def check(payload: type[Payload]) -> None:
         for variant in range(VARIANTS):
             for optional in (True, False):
-                event = Event("id", "time", None, sample(payload, variant, optional=optional)).wire()
+                event = Event.of("id", "time", None, sample(payload, variant, optional=optional)).wire()
                 assert STRICT.problems(STRICT.at("events", payload.type), event) == []
 
     check_each(EVENT_TYPES, check)

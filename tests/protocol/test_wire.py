@@ -6,17 +6,17 @@ import copy
 import importlib
 import pickle
 import pkgutil
-from dataclasses import field
 from enum import Enum
 from typing import Any, get_args
 
 import pytest
+from msgspec import field
 from pydantic import Field, Strict, ValidationError
 
 import jumpseat_protocol
 from jumpseat_protocol.blocks import Message, TextBlock
 from jumpseat_protocol.sessions import HostedToolConfig
-from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire, wire_dataclass
+from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
 
 
 class Inner(WireModel):
@@ -32,14 +32,12 @@ class Outer(WireModel):
     is_set: bool = False
 
 
-@wire_dataclass
-class Part(WireDataclass):
+class Part(WireStruct, kw_only=True):
     part_name: str
     part_size: int | None = None
 
 
-@wire_dataclass
-class Whole(WireDataclass):
+class Whole(WireStruct, kw_only=True):
     first_part: Part
     more_parts: list[Part] = field(default_factory=list[Part])
     free_form: Any = None
@@ -117,11 +115,11 @@ def test_models_are_built_at_first_use() -> None:
     assert Late.__pydantic_complete__
 
 
-def test_dataclasses_are_camel_case_without_unset_fields() -> None:
+def test_structs_are_camel_case_without_unset_fields() -> None:
     whole = Whole(
         first_part=Part(part_name="a", part_size=0),
         more_parts=[Part(part_name="b")],
-        free_form={"snake_key": None, "part": Part(part_name="c"), "list": (1, 2.5, True, None, "x")},
+        free_form={"snake_key": None, "part": Part(part_name="c"), "list": [1, 2.5, True, None, "x"]},
     )
 
     assert to_wire(whole) == {
@@ -140,7 +138,7 @@ def test_an_enum_is_encoded_as_its_value() -> None:
     assert to_wire([Colour.RED]) == ["red"]
 
 
-@pytest.mark.parametrize("value", [object(), {1}, b"bytes", Part])
+@pytest.mark.parametrize("value", [object(), Part])
 def test_a_value_without_a_wire_form_is_rejected(value: Any) -> None:
     with pytest.raises(TypeError, match="has no wire form"):
         to_wire(value)

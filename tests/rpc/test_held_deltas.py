@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from jumpseat.rpc.delta_coalescer import HeldDeltas
+from jumpseat.rpc.connection import HeldDeltas
 from jumpseat_protocol.events import (
     Event,
     EventPayload,
@@ -20,7 +20,7 @@ from jumpseat_protocol.events import (
 
 
 def event(payload: EventPayload) -> Event:
-    return Event("id", "now", None, payload)
+    return Event.of("id", "now", None, payload)
 
 
 def test_the_deltas_of_each_message_become_one_and_nothing_is_lost() -> None:

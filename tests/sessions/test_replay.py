@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import random
-from dataclasses import replace
 from typing import Any, Final, cast
 
 import pytest
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from jumpseat.agent.command_texts import STARTED
 from jumpseat.agent.session.session import Session

@@ -25,7 +25,7 @@ on_linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open f
 
 
 def event(text: str, number: int = 1) -> events.Event:
-    return events.Event(f"id-{number}", NOW, None, events.SessionInfo(info_type="x", message=text))
+    return events.Event.of(f"id-{number}", NOW, None, events.SessionInfo(info_type="x", message=text))
 
 
 def open_files(path: Path) -> int:

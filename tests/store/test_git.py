@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import working_directory_context
 from jumpseat_protocol.events import WorkingDirectoryContext
 
 ORIGIN = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://github.com/owner/name.git\n\tfetch = +refs/*\n'

@@ -23,7 +23,7 @@ from jumpseat.store.project.instructions import read_instructions
 from jumpseat.store.project.project_rules import PermissionRules
 from jumpseat.store.project.skills import SkillLibrary, find_skills
 from jumpseat.store.user.trusted_folders import TrustedFolders
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import working_directory_context
 
 pytestmark = pytest.mark.anyio
 

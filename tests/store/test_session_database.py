@@ -12,8 +12,7 @@ import pytest
 
 from jumpseat.errors import StoreError
 from jumpseat.store.session import database as session_database
-from jumpseat.store.session.database import SessionDatabase, TodoRows
-from jumpseat.store.session.sql_text import split_statements
+from jumpseat.store.session.database import SessionDatabase, TodoRows, split_statements
 
 pytestmark = pytest.mark.anyio
 

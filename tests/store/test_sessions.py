@@ -33,7 +33,7 @@ from tests.support.sessions import OneModel, RecordingClient, ignore_command
 pytestmark = pytest.mark.anyio
 
 STARTED = "2026-01-01T00:00:00.000Z"
-PROMPTED = events.Event("id", STARTED, None, events.UserMessage(content="Hi", message_id="id")).encode() + b"\n"
+PROMPTED = events.Event.of("id", STARTED, None, events.UserMessage(content="Hi", message_id="id")).encode() + b"\n"
 STARTED_ONLY = b'{"id":"i","type":"session.start","data":{}}\n'
 
 
@@ -62,7 +62,7 @@ def created(store: SessionStore, session_id: str, **fields: str) -> SessionFolde
     folder = store.folder(session_id)
     context = events.WorkingDirectoryContext(cwd=fields.pop("cwd", "/project"), **fields)
     folder.create(workspace_of(session_id, context, STARTED))
-    folder.log.append(events.Event("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
+    folder.log.append(events.Event.of("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
     folder.log.sync()
     return folder
 
@@ -115,7 +115,7 @@ async def test_a_session_is_listed_after_its_first_summary(store: SessionStore) 
 async def test_the_workspace_holds_the_time_of_the_last_change(store: SessionStore) -> None:
     folder = created(store, "s-1")
     folder.set_summary("First prompt")
-    folder.log.append(events.Event("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
+    folder.log.append(events.Event.of("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
     os.utime(folder.log.path, (4_000_000_000, 4_000_000_000))
     folder.log.sync()
 

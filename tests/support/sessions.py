@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject

@@ -27,12 +27,12 @@ from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.models import ModelsListResult
 from jumpseat_protocol.server import ConnectResult, PingResult, StatusResult
 from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionOpenedResult
-from jumpseat_protocol.wire import WireDataclass, WireModel
+from jumpseat_protocol.wire import WireModel, WireStruct
 
 if TYPE_CHECKING:
     from jumpseat_protocol.complete import AnswerStream, CompleteOptions, CompleteParams, CompleteResult
 
-R = TypeVar("R", bound=WireModel | WireDataclass)
+R = TypeVar("R", bound=WireModel | WireStruct)
 RequestHandler: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 HANDSHAKE_S = 30.0

@@ -9,38 +9,38 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelEvent, ModelRequest, StructuredOutput
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
+from jumpseat_protocol.structs import Discreet
 
 ANY_OPTION: Final = frozenset({"*"})
 """The names of the options of a wire that passes them on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Discreet, Struct, frozen=True):
     """The address and the credentials of calls.
 
     ``base_url`` has no trailing slash. ``headers`` are the user's and win over those of the adapter.
     ``options`` are specific to the adapter, for example ``api_version`` of Azure.
     """
 
+    hidden = ("api_key", "bearer_token", "headers")
     base_url: str
-    api_key: str | None = field(default=None, repr=False)
-    bearer_token: str | None = field(default=None, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    api_key: str | None = None
+    bearer_token: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
     user_agent: str = "jumpseat"
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """Timeouts in seconds; ``None`` means no limit.
 
     ``connect`` covers name resolution, TCP and TLS. ``first_byte`` runs from the start of the call to the status
@@ -54,27 +54,27 @@ class Timeouts:
     total: float | None = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Discreet, Struct, frozen=True):
     """Network settings that differ from those of the environment.
 
     ``proxy`` is a URL. ``insecure`` accepts any certificate. ``ca_file`` holds the only trusted authorities.
     ``client_cert`` and ``client_key`` are PEM files; the key may be in the file of its certificate.
     """
 
-    proxy: str | None = field(default=None, repr=False)
+    hidden = ("proxy",)
+    proxy: str | None = None
     insecure: bool = False
     ca_file: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Discreet, Struct, frozen=True):
     """A request. ``body`` is sent as JSON; with ``socket``, as a message on a WebSocket."""
 
+    hidden = ("headers",)
     url: str
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
     body: JsonObject
     method: str = "POST"
     socket: bool = False
@@ -117,17 +117,17 @@ class Decoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Discreet, Struct, frozen=True):
     """The end of a call.
 
     ``status`` is ``None`` without an answer. ``content`` is the body of an error or of a whole answer, and empty
     after a stream. ``broken`` means that the connection failed or timed out.
     """
 
+    hidden = ("headers", "content")
     status: int | None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    content: bytes = field(default=b"", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    content: bytes = b""
     broken: bool = False
 
     @property
@@ -144,8 +144,7 @@ class NetworkReplacement(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
+class PreparedCall(Discreet, Struct, frozen=True):
     """A call that is ready to be sent, and the decoder of its answer.
 
     ``secrets`` must not appear in any error. ``on_end`` is called once after the call, whatever its outcome.
@@ -153,9 +152,10 @@ class PreparedCall:
     ``decode`` runs each step of a decoder that may block, such as one that calls functions of a user.
     """
 
+    hidden = ("secrets",)
     request: HttpRequest
     decoder: Decoder
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = ()
     on_end: Callable[[Outcome], Awaitable[None]] | None = None
     timeouts: Timeouts | None = None
     network: Network | None = None

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.adapters.adapter import Endpoint, Network, PreparedCall
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.declared.env import EnvResolver
@@ -66,8 +66,7 @@ class Caller(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClientToken:
+class ClientToken(Struct, frozen=True):
     """Asks a client for the bearer token of ``provider``.
 
     Tokens are not kept: the client knows when they expire.
@@ -102,8 +101,7 @@ class ClientToken:
         return token
 
 
-@dataclass(frozen=True, slots=True)
-class CommandKey:
+class CommandKey(Struct, frozen=True):
     """Runs the command of a session that prints the key of ``provider``.
 
     Keys are not kept: a command stands for keys that expire soon.

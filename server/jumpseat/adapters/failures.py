@@ -16,6 +16,7 @@ from datetime import UTC
 from typing import Any, Final, cast
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.adapters.key_forms import forms_of, is_dummy, replace_parts
 from jumpseat.adapters.wire import as_list, as_object, one_line
@@ -31,7 +32,6 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderToolsError,
 )
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MESSAGE_CHARS: Final = 1000
 """The longest message shown, in characters. Only :meth:`Redactor.redact_error` cuts messages, after it has masked
@@ -207,8 +207,7 @@ class Redactor:
         return error
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorDetails:
+class ErrorDetails(Struct, frozen=True):
     """The message and the codes of an error body; ``codes`` has the most precise first."""
 
     message: str

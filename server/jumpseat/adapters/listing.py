@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo, ModelRequest
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter, Endpoint
@@ -31,12 +32,12 @@ _NOT_CHAT: Final = (
 )
 
 
-@dataclass(frozen=True)
-class ListRequest:
+class ListRequest(Discreet, Struct, frozen=True):
     """The request for a list: a GET, or a POST of the JSON ``body``."""
 
+    hidden = ("headers",)
     url: str
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
     body: JsonObject | None = None
 
 
@@ -132,3 +133,14 @@ def is_chat_model(name: str) -> bool:
 def strings(value: Any) -> tuple[str, ...] | None:
     """Return the strings in an array, ``None`` for anything but an array."""
     return tuple(item for item in as_list(value) if isinstance(item, str)) if isinstance(value, list) else None
+
+
+class Offer(Struct, frozen=True):
+    """A model by its name within the adapter (``id``) and at the provider (``wire_name``).
+
+    ``info.id`` is ``adapter/id``.
+    """
+
+    id: str
+    wire_name: str
+    info: ModelInfo

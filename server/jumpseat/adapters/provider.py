@@ -6,11 +6,10 @@ A description is cheap: importing one imports neither the adapter nor its wire f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter
@@ -41,8 +40,7 @@ class EnvironmentVariables(NamedTuple):
     fallback: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProviderInfo:
+class ProviderInfo(Struct, frozen=True, kw_only=True):
     """The built-in facts about a provider.
 
     ``type`` is the name of the provider's module and of its type in configurations; ``aliases`` are other names for

@@ -9,10 +9,11 @@ This module contains no JSON codec and no I/O.
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct, field
+
+from jumpseat_protocol.structs import PartlyCompared
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -21,8 +22,7 @@ NATIVE: Final = "native"
 """Key in the ``provider_data`` of a tool call: the provider-specific call that was translated into it."""
 
 
-@dataclass(slots=True)
-class Citation:
+class Citation(Struct):
     """A source cited for the characters ``start`` to ``end`` (exclusive) of the text block that holds it."""
 
     kind: str
@@ -35,14 +35,12 @@ class Citation:
     provider_data: Any = None
 
 
-@dataclass(slots=True)
-class TextBlock:
+class TextBlock(Struct):
     text: str
     citations: list[Citation] = field(default_factory=list[Citation])
 
 
-@dataclass(slots=True)
-class ReasoningBlock:
+class ReasoningBlock(Struct):
     """The model's reasoning. ``provider_data`` carries signatures and encrypted forms for exact replay."""
 
     text: str
@@ -50,8 +48,7 @@ class ReasoningBlock:
     provider_data: Any = None
 
 
-@dataclass(slots=True)
-class ImageBlock:
+class ImageBlock(Struct):
     """A base64-encoded image. ``label`` is a line of text sent before it, such as its file name."""
 
     data: str
@@ -59,8 +56,7 @@ class ImageBlock:
     label: str | None = None
 
 
-@dataclass(slots=True)
-class DocumentBlock:
+class DocumentBlock(Struct):
     """A base64-encoded document, such as a PDF or a text."""
 
     data: str
@@ -68,8 +64,7 @@ class DocumentBlock:
     title: str | None = None
 
 
-@dataclass(slots=True)
-class ToolUseBlock:
+class ToolUseBlock(Struct):
     """A tool call requested by the model.
 
     ``arguments_json`` is the exact text written by the model; it is echoed to the model byte for byte.
@@ -86,8 +81,7 @@ class ToolUseBlock:
     problem: str | None = None
 
 
-@dataclass(slots=True)
-class ToolResultBlock:
+class ToolResultBlock(Struct):
     """The result of one :class:`ToolUseBlock`. ``images`` are sent to models with vision only."""
 
     tool_use_id: str
@@ -97,8 +91,7 @@ class ToolResultBlock:
     images: list[ImageBlock] = field(default_factory=list[ImageBlock])
 
 
-@dataclass(slots=True)
-class HostedToolUseBlock:
+class HostedToolUseBlock(Struct):
     """A call of a tool that the provider runs itself, such as web search or code execution."""
 
     id: str
@@ -108,8 +101,7 @@ class HostedToolUseBlock:
     provider_data: Any = None
 
 
-@dataclass(slots=True)
-class SearchResult:
+class SearchResult(Struct):
     """A page found by a provider's web search. ``page_age`` is a date or an age, in the provider's words."""
 
     title: str | None = None
@@ -118,8 +110,7 @@ class SearchResult:
     snippet: str | None = None
 
 
-@dataclass(slots=True)
-class HostedToolResultBlock:
+class HostedToolResultBlock(Struct):
     """The result of a provider-hosted tool. ``text`` is a readable form for other providers.
 
     ``results`` are the pages that a web search has found; ``None`` for other tools. ``error_code`` is the
@@ -140,22 +131,30 @@ AssistantBlock: TypeAlias = TextBlock | ReasoningBlock | ToolUseBlock | HostedTo
 Block: TypeAlias = UserBlock | AssistantBlock | ToolResultBlock
 
 
-@dataclass(slots=True)
-class UserMessage:
+class _Message(PartlyCompared, Struct, kw_only=True):
+    """The parts of all messages that are computed from their content, once; they are not compared.
+
+    ``tokens`` is the estimate of ``conversation/tokens.py``, which every request asks for; ``universal`` is whether
+    any model can receive the message unchanged, kept by ``conversation/portability.py`` for the same reason.
+    """
+
+    uncompared = ("tokens", "universal")
+    tokens: int | None = None
+    universal: bool | None = None
+
+    def __post_init__(self) -> None:
+        # A changed copy of a message has other estimates.
+        self.tokens = self.universal = None
+
+
+class UserMessage(_Message):
     blocks: list[UserBlock]
     role: Literal["user"] = "user"
-    tokens: int | None = field(default=None, init=False, repr=False, compare=False)
-    """The estimate of its tokens, kept by ``conversation/tokens.py``: every request asks for it again."""
-    universal: bool | None = field(default=None, init=False, repr=False, compare=False)
-    """Whether any model can receive it unchanged, kept by ``conversation/portability.py`` for the same reason."""
 
 
-@dataclass(slots=True)
-class AssistantMessage:
+class AssistantMessage(_Message):
     blocks: list[AssistantBlock]
     role: Literal["assistant"] = "assistant"
-    tokens: int | None = field(default=None, init=False, repr=False, compare=False)
-    universal: bool | None = field(default=None, init=False, repr=False, compare=False)
 
     def text(self) -> str:
         """Return all text of the message, joined without separators."""
@@ -170,14 +169,11 @@ class AssistantMessage:
         return [block for block in self.blocks if isinstance(block, ToolUseBlock)]
 
 
-@dataclass(slots=True)
-class ToolMessage:
+class ToolMessage(_Message):
     """The results of one assistant message, in the order of its calls."""
 
     results: list[ToolResultBlock]
     role: Literal["tool"] = "tool"
-    tokens: int | None = field(default=None, init=False, repr=False, compare=False)
-    universal: bool | None = field(default=None, init=False, repr=False, compare=False)
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage

@@ -1,12 +1,14 @@
-"""The session's view of a client: it receives events and answers the kinds of questions it registered for."""
+"""The session's view of a client: it receives events, answers questions, and lends the buffers of an editor."""
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from msgspec import Struct, field
+
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -25,8 +27,62 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
+
+
+class EditorFiles(Protocol):
+    """Files as the editor shows them, including unsaved changes."""
+
+    async def read(self, path: Path) -> str | None:
+        """Return the text of a file; ``None`` if the editor does not serve it, so that the file on disk counts."""
+        ...
+
+    async def write(self, path: Path, text: str) -> bool:
+        """Write a file through the editor; return ``False`` if the editor cannot write files at all.
+
+        Raises:
+            ClientCallError: the editor refused or failed to write the file.
+        """
+        ...
+
+
+class EditorTerminal(Protocol):
+    """A command in a terminal of the editor.
+
+    All methods raise :class:`~jumpseat.errors.ClientCallError` if the editor fails or is disconnected.
+    """
+
+    async def output(self) -> tuple[str, bool]:
+        """Return the retained output, and whether its beginning was dropped."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait for the command and return its exit code; 128 + N after signal N, as shells report it."""
+        ...
+
+    async def kill(self) -> None:
+        """Kill the command."""
+        ...
+
+    async def release(self) -> None:
+        """Release the terminal; its output stays visible in the editor."""
+        ...
+
+
+class EditorTerminals(Protocol):
+    """The terminals of the editor."""
+
+    async def run(self, call_id: str, command: Sequence[str], cwd: Path, environ: dict[str, str]) -> EditorTerminal:
+        """Run a program with arguments in a terminal shown with the tool call ``call_id``.
+
+        ``environ`` is added to the editor's own environment. A terminal that opens after its caller was cancelled
+        is released.
+
+        Raises:
+            ClientCallError: the editor did not open a terminal.
+        """
+        ...
+
 
 NO_ARGUMENTS: Final = ToolSchema.of({"type": "object", "properties": {}})
 
@@ -106,8 +162,7 @@ class Client(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ProvidedTool:
+class ProvidedTool(Struct, frozen=True):
     """A tool that runs in a client, as the client has declared it."""
 
     spec: ToolSpec
@@ -128,8 +183,7 @@ class ProvidedTool:
         )
 
 
-@dataclass(slots=True)
-class Attachment:
+class Attachment(Struct):
     """The capabilities, tools and commands of one client in one session."""
 
     client: Client

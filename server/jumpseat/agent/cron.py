@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -20,8 +20,7 @@ MAX_DAYS: Final = 366 * 8 + 2
 """Days to look ahead: 29 February may be eight years away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     """A parsed expression; ``any_day`` and ``any_weekday`` tell which of the two days are not restricted."""
 
     minutes: tuple[int, ...]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError
 from jumpseat_protocol.events import Event, ShellToolInfo, ToolsStatus
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 if TYPE_CHECKING:
     from jumpseat.agent.client import ProvidedTool
@@ -135,8 +136,7 @@ AskToken: TypeAlias = Callable[[str], Awaitable[str]]
 """Returns the bearer token for a provider by its name; ``default`` names the session's ``provider``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(Discreet, Struct, frozen=True):
     """A model ready to be called. ``wire_name`` is the provider's name for it.
 
     ``info`` holds the facts stated by the user or the provider, and governs requests. ``filled`` is ``info`` with
@@ -145,6 +145,7 @@ class ResolvedModel:
     or ``None`` where it has no such name. ``explain`` explains a failed call to the user.
     """
 
+    hidden = ("explain",)
     model: Model
     wire_name: str
     info: ModelInfo
@@ -152,7 +153,7 @@ class ResolvedModel:
     listed: bool = True
     filled: ModelInfo | None = None
     find_auto: Callable[[], Awaitable[str | None]] | None = None
-    explain: Callable[[ProviderError], str] | None = field(default=None, compare=False, repr=False)
+    explain: Callable[[ProviderError], str] | None = None
 
     def explain_failure(self, error: ProviderError) -> None:
         """Add an explanation to the error of a failed call."""
@@ -299,8 +300,7 @@ class ProcessListener(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """The result of a command of the user. ``exit_code`` is ``None`` if it was cancelled or could not start."""
 
     call_id: str
@@ -338,8 +338,7 @@ class UserCommands(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ToolsResult:
+class ToolsResult(Struct, frozen=True):
     """The common result of the tool calls of one answer. ``ends_turn`` means that the model is not called again."""
 
     status: ToolsStatus
@@ -353,8 +352,7 @@ class BuiltinToolInfo(NamedTuple):
     runs_commands: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ToolTexts:
+class ToolTexts(Struct, frozen=True):
     """The tools' part of the system message: their instructions, and the sections without a text of their own."""
 
     instructions: str

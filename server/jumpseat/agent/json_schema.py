@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEM_CHARACTERS: Final = 200
@@ -48,8 +48,7 @@ class NotASchemaError(UnusableSchemaError):
         return ".".join([root, *map(str, self.path)])
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A violation of a schema: its location in the value, and a message."""
 
     path: tuple[str | int, ...]

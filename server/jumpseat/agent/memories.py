@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MemoryScope: TypeAlias = Literal["repository", "user"]
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """A remembered fact. ``citations`` name its sources; ``score`` is its votes in favour minus those against."""
 
     fact: str

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import field
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 import orjson
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
 from jumpseat.agent.encoded_history import Write, WrittenMessages, WrittenValue, encode, write_anew
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 ReasoningEffort: TypeAlias = str
 """``low``, ``medium``, ``high``, ``xhigh``, ``max``, or another level of the provider."""
@@ -27,8 +27,7 @@ StopReason: TypeAlias = Literal[
 ``pause_turn``: the provider is running hosted tools and has to be called again to continue."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOrigin:
+class ToolOrigin(Struct, frozen=True):
     """The MCP server that provides a tool, and that server's name for the tool."""
 
     server: str
@@ -93,8 +92,7 @@ def _encode(schema: JsonObject) -> bytes:
     return bytes(memoryview(encode(schema)))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool offered to a model. ``schema`` describes its arguments, an object; ``origin`` is not sent.
 
     ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode.
@@ -112,8 +110,7 @@ class ToolSpec:
         return self.schema.read()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChoice:
+class ToolChoice(Struct, frozen=True):
     """The constraint on tool calls in the answer; ``name`` is set in mode ``specific``."""
 
     mode: Literal["auto", "required", "none", "specific"] = "auto"
@@ -121,8 +118,7 @@ class ToolChoice:
     parallel: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostedTool:
+class HostedTool(Struct, frozen=True):
     """A tool that the provider runs itself, or that its models were trained on.
 
     ``name`` is ours; ``options`` are the provider's. Calls of the second kind are translated to calls of our own
@@ -137,8 +133,7 @@ class HostedTool:
 StructuredOutput: TypeAlias = Literal["always", "without_tools", "never"]
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """The features of a model beyond text and tool calls.
 
     ``hosted_tools`` are names of :class:`HostedTool`. ``structured_output`` is when a request can carry a response
@@ -155,8 +150,7 @@ class Capabilities:
     drops_tools: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFormat:
+class ResponseFormat(Struct, frozen=True):
     """Structured output: the answer must satisfy ``schema``."""
 
     name: str
@@ -165,16 +159,14 @@ class ResponseFormat:
     strict: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SubAgentRef:
+class SubAgentRef(Struct, frozen=True):
     """The sub-agent that sends a request; ``parent`` is the id of the sub-agent that started it, if any."""
 
     id: str
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Discreet, Struct, frozen=True):
     """A provider-neutral model request.
 
     ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
@@ -185,6 +177,7 @@ class ModelRequest:
     the request is plain JSON.
     """
 
+    hidden = ("written",)
     model: str
     system: str
     messages: list[Message]
@@ -204,7 +197,7 @@ class ModelRequest:
     agent: SubAgentRef | None = None
     unasked: bool = False
     announce_blocks: bool = False
-    written: WrittenMessages | None = field(default=None, repr=False, compare=False)
+    written: WrittenMessages | None = None
 
     def write(self, form: Hashable, messages: Sequence[Message], write: Write) -> list[Any]:
         """Write messages of this request as elements of one array; see :class:`WrittenMessages`."""
@@ -233,8 +226,7 @@ https://docs.github.com/en/copilot/concepts/billing/usage-based-billing-for-indi
 NANO: Final = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """The tokens used by one model call; zero where the provider reports nothing.
 
     ``input_tokens`` is the whole prompt, including parts read from or written to a cache; ``output_tokens``
@@ -255,8 +247,7 @@ ToolProtocol: TypeAlias = Literal["native", "xml"]
 """The way in which tools are offered and called: through the provider's API, or as XML in the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """The prices of a model in US dollars per million tokens; ``None`` means unknown, or not offered."""
 
     input: float
@@ -287,8 +278,7 @@ DEFAULT_CONTEXT_WINDOW: Final = 128_000
 """The context window assumed for an unknown model, in tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(Struct, frozen=True):
     """The known facts about a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``tools`` is whether the provider accepts tools for it; ``tool_protocol``
@@ -326,18 +316,15 @@ class ModelInfo:
         return self.window - min(self.max_output_tokens or 0, self.window // 2)
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+class ToolCallDelta(Struct, frozen=True):
     """A piece of a call's arguments. ``name`` is set from the first piece on; ``arguments`` may be empty."""
 
     id: str
@@ -345,8 +332,7 @@ class ToolCallDelta:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class BlockCompleted:
+class BlockCompleted(Struct, frozen=True):
     """A finished block of the answer, equal to the one in ``Completed``. Blocks are announced in their order.
 
     Only requests with ``announce_blocks`` get these events, and the last blocks may be in ``Completed`` only.
@@ -355,8 +341,7 @@ class BlockCompleted:
     block: AssistantBlock
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """The whole, normalised answer: the last event of every successful stream."""
 
     message: AssistantMessage

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from types import TracebackType
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Decider: TypeAlias = Literal[
     "tool", "hook", "rule", "approval", "mode", "sandbox", "judge", "operator", "client", "nobody", "turn"
@@ -30,16 +30,14 @@ confined. ``operator``: the server allows calls that nobody can be asked about. 
 CallPurpose: TypeAlias = Literal["turn", "summary", "judge", "sampling", "completion", "side_question"]
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class TraceContext:
+class TraceContext(Struct, kw_only=True, eq=False):
     """The trace that a client's request belongs to, as in W3C Trace Context."""
 
     traceparent: str
     tracestate: str | None = None
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class PromptRun:
+class PromptRun(Struct, kw_only=True, eq=False):
     """One prompt, from its start to its end.
 
     ``error_type`` is that of the ``session.error`` which ended it; ``reason`` is set where the cause is neither a
@@ -60,8 +58,7 @@ class PromptRun:
     ms: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class ModelCall:
+class ModelCall(Struct, kw_only=True, eq=False):
     """One attempt to call a model.
 
     ``first_ms`` is the time to the first event of a streamed answer. ``completed`` is the answer, and ``error`` the
@@ -81,8 +78,7 @@ class ModelCall:
     ms: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class ToolCall:
+class ToolCall(Struct, kw_only=True, eq=False):
     """One call of a tool. ``kind`` is that of the permission it needs, ``decision`` the last one about it.
 
     ``description`` is that of the tool, ``None`` if there is no such tool; ``server`` is the tool's MCP server.
@@ -105,8 +101,7 @@ class ToolCall:
     ms: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Question:
+class Question(Struct, kw_only=True, eq=False):
     """One question to clients: for permission, or to run a tool of theirs.
 
     ``result`` is empty if the question was withdrawn.
@@ -142,8 +137,7 @@ class Observer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Observers:
+class Observers(Struct, frozen=True):
     """The observers of the process. Without any, a watched record costs nothing but itself."""
 
     observers: Sequence[Observer] = ()
@@ -160,13 +154,12 @@ class Observers:
         return None
 
 
-@dataclass(slots=True)
-class Watch(Generic[R]):
+class Watch(Struct, Generic[R]):
     """The measurement of one record, as a context manager."""
 
     record: R
     observers: Sequence[Observer]
-    _started: float = field(default=0.0, init=False)
+    _started: float = 0.0
 
     def __enter__(self) -> R:
         for observer in self.observers:

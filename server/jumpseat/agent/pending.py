@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Generic, TypeVar
 
 import anyio
+from msgspec import Struct, field
 
 from jumpseat.agent.ids import new_id
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import DecidedBy
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
 
-@dataclass(slots=True)
-class Pending(Generic[Q, A]):
+class Pending(Struct, Generic[Q, A]):
     """An open question. ``question`` is kept for clients that join later; ``by`` is who has answered, if known."""
 
     id: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import Struct, field
+
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(Struct, frozen=True):
     """A plugin in a folder.
 
     ``skill_folders``, ``command_folders`` and ``agent_folders`` contain its skills, commands and agents. Its MCP

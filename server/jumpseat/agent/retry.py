@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import field
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.errors import ProviderError, ProviderTransportError
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 MAX_JITTER_S: Final = 1.0
 """The most that jitter adds to a wait requested by a provider, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Discreet, Struct, frozen=True):
     """Exponential back-off, doubling from ``first_wait_s`` up to ``longest_wait_s``.
 
     A provider that requests a longer wait than ``longest_asked_wait_s`` is not retried, so that the user learns of
@@ -23,13 +23,14 @@ class RetryPolicy:
     from retrying together. It only ever lengthens a wait requested by a provider.
     """
 
+    hidden = ("chance",)
     attempts: int = 5
     attempts_refused: int = 3
     first_wait_s: float = 0.5
     longest_wait_s: float = 8.0
     longest_asked_wait_s: float = 60.0
     jitter: float = 0.5
-    chance: Callable[[], float] = field(default=random.random, repr=False)
+    chance: Callable[[], float] = random.random
 
     def wait_s(self, error: ProviderError, attempt: int) -> float | None:
         """Return the seconds to wait after attempt number ``attempt`` (from 1) failed; ``None`` to give up."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from jumpseat.agent.model import Capabilities, Model, ModelEvent, ModelRequest
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Self
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CustomAgentConfig, KeptOptions
+from jumpseat_protocol.structs import Discreet
 from jumpseat_protocol.tools import SubagentSettings
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(slots=True)
-class SessionSettings:
+class SessionSettings(Discreet, Struct):
     """All settings of one session: the options of its clients, and the server's own.
 
     ``options``: the options of clients, those that were never set with their defaults. They are replaced, never
@@ -31,10 +32,11 @@ class SessionSettings:
     its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
     """
 
+    hidden = ("options", "login")
     cwd: Path
-    options: KeptOptions = field(default_factory=KeptOptions.model_construct, repr=False)
+    options: KeptOptions = field(default_factory=KeptOptions.model_construct)
     mode: SessionMode = "interactive"
-    login: Login | None = field(default=None, repr=False)
+    login: Login | None = None
     allowed_models: list[str] | None = None
     found_agents: Sequence[CustomAgentConfig] = ()
     sub_agent_settings: SubagentSettings | None = None
@@ -66,8 +68,8 @@ class SessionSettings:
 
     def adopt(self, changed: SessionSettings) -> None:
         """Copy all of ``changed`` into the settings that the parts of a live session share."""
-        for each in fields(SessionSettings):
-            setattr(self, each.name, getattr(changed, each.name))
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(changed, name))
 
     @property
     def custom_agent(self) -> CustomAgentConfig | None:

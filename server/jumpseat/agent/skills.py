@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.plugins import Plugin
 from jumpseat_protocol.events import LoadedSkill
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "personal-agents", "plugin", "custom"]
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """A skill. ``path`` is its file; paths in the instructions are relative to ``folder``.
 
     ``project`` is the folder of the project, or ``plugin`` the plugin, that contains the skill. A skill that is not

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from jumpseat.adapters.models.diagnosis import UNREACHABLE, WORKS, Diagnosis, Facts, diagnose, list_problems
 from jumpseat.adapters.models.explanations import ADAPTER_PROXY, is_malformed, proxies_in
@@ -28,7 +29,6 @@ from jumpseat.cli.models import models_of_copilot, not_configured, with_models
 from jumpseat.cli.output import CommandParser, print_json, print_text
 from jumpseat.config import Config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderProtocolError, ProviderRequestError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.dry_run import DryRun
@@ -64,8 +64,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-@dataclass(slots=True)
-class _Check:
+class _Check(Struct):
     """The findings of a check, which may have ended early."""
 
     facts: Facts

@@ -12,9 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
+from msgspec import Struct
+
 from jumpseat.cli.output import FAILED, NOT_CONFIGURED, USAGE_ERROR, CommandParser, print_error
 from jumpseat.options import Options, options_of_environ
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat_transcript.transcript import Transcript
@@ -56,8 +57,7 @@ class ShowTranscript(Protocol):
     def __call__(self, transcript: Transcript, *, full: bool) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CommandContext:
+class CommandContext(Struct, frozen=True):
     """The surroundings of a command: its environment, and the parts of the program that it may start.
 
     ``serve`` runs a server until it ends, and returns the exit code.

@@ -6,9 +6,10 @@ import argparse
 import http.client
 import json
 import webbrowser
-from dataclasses import replace
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from jumpseat.cli.commands import CommandContext
 from jumpseat.cli.output import CommandParser, port_number, print_text

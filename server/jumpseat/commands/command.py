@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from msgspec import Struct
+
 from jumpseat.agent.session.session import Session
 from jumpseat.commands.results import CommandResult, Option
 from jumpseat.sessions.context import Parts
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call of a command. ``args`` is the text after its name."""
 
     session: Session
@@ -19,8 +19,7 @@ class Call:
     server: Parts
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(Struct, frozen=True):
     """A built-in command.
 
     ``hint`` describes the text after the name, ``options`` are words that this text can be, and ``folder`` is

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.session.session import Session
 from jumpseat.commands.running import available_commands
 from jumpseat.sessions.context import Parts
 from jumpseat_protocol.commands import SlashCommandInfo
 from jumpseat_protocol.completions import CompletionItem
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TRIGGERS: Final = ("/", "@")
 MOST: Final = 50
@@ -24,8 +25,7 @@ _LONGEST: Final = 1024
 Subject: TypeAlias = Literal["command", "argument", "file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """The word before the cursor: ``typed`` is what the user has typed of it, from ``start`` to ``end``.
 
     Positions are in UTF-16 code units. ``command`` is the name of the command whose argument it is.

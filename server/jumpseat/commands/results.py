@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A text to show, which may be Markdown."""
 
     text: str
     markdown: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """A change that was made; ``message`` says which one, if that is worth saying."""
 
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPrompt:
+class AgentPrompt(Struct, frozen=True):
     """A command that is carried out by sending ``text`` as a prompt, in the agent mode ``mode``."""
 
     text: str
@@ -37,16 +35,14 @@ class AgentPrompt:
         return Prompt(self.text, agent_mode=self.mode, display_text=self.shown)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A word that a command takes."""
 
     name: str
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A choice among the words that ``command`` takes, for a client to offer."""
 
     command: str

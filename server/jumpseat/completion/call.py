@@ -20,8 +20,8 @@ from jumpseat.agent.model import (
     ToolCallDelta,
 )
 from jumpseat.agent.model_calls.arguments import repair_calls
+from jumpseat.agent.model_calls.requests import uses_xml, with_tool_protocol, without_native_tools
 from jumpseat.agent.model_calls.structured import with_response_format
-from jumpseat.agent.model_calls.tool_protocol import uses_xml, with_tool_protocol, without_native_tools
 from jumpseat.agent.observation import ModelCall, Watch
 from jumpseat.completion.conversion import WireBlocks
 from jumpseat.completion.request import build_request

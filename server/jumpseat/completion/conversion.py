@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 
 from jumpseat.adapters.wire import search_rows
 from jumpseat.agent import blocks as domain
+from jumpseat.agent.conversation.attachments import IMAGE_TYPES, user_block
 from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.conversation.media import IMAGE_TYPES, user_block
-from jumpseat.agent.model_calls.hosted_tools import ALIASES
+from jumpseat.agent.model_calls.requests import ALIASES
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import blocks as wire
 

@@ -11,7 +11,7 @@ from jumpseat.agent.blocks import JsonObject, Message
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import HostedTool, ModelRequest, ToolChoice, ToolSchema, ToolSpec
-from jumpseat.agent.model_calls.hosted_tools import ALIASES
+from jumpseat.agent.model_calls.requests import ALIASES
 from jumpseat.agent.model_calls.structured import check_format, format_of
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.completion.conversion import to_conversation

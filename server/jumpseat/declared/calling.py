@@ -20,8 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
-
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +57,7 @@ class HandlerError(Exception):
         self.timed_out = timed_out
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """A function with its arguments. ``given`` are the names of the values that it gets."""
 
     function: Callable[..., Any]
@@ -68,8 +66,7 @@ class Bound:
     given: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """The values that a function takes: those by position, and by keyword."""
 
     function: Callable[..., Any]

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.declared.files import (
     Stamp,
@@ -37,7 +38,6 @@ from jumpseat.declared.files import (
 )
 from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +49,7 @@ READ_WITHIN_S: Final = 5.0
 """Time limit for reading all changed files together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A declaration as found, or the ``problem`` that prevents reading it.
 
     ``raw`` is not validated: in Python code, where ``attribute`` names it, it may be anything. ``where`` names the

@@ -24,12 +24,12 @@ import stat
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from jumpseat.declared.calling import HandlerError, bind, call, without_message
@@ -37,7 +37,7 @@ from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import config_error
 from jumpseat.system.process_groups import kill_group
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 COMMAND_TIMEOUT_S: Final = 20.0
 
@@ -72,8 +72,7 @@ class EnvEntry(BaseModel):
     timeout_s: float = Field(default=COMMAND_TIMEOUT_S, gt=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """The reason why an entry has no value. If ``optional``, anything that refers to it may be left out."""
 
     reason: str
@@ -88,18 +87,18 @@ class MissingValueError(ConfigError):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True)
-class EnvValues:
+class EnvValues(Discreet, Struct, frozen=True):
     """The resolved values of one adapter or tool for one request.
 
     ``secret`` holds the values that come from outside the declaration or have a secret name. ``owner`` names the
     adapter or tool in errors.
     """
 
+    hidden = ("values", "secret")
     owner: str
-    values: Mapping[str, Any] = field(repr=False)
+    values: Mapping[str, Any]
     missing: Mapping[str, Missing] = field(default_factory=dict[str, Missing])
-    secret: frozenset[str] = field(default=frozenset(), repr=False)
+    secret: frozenset[str] = frozenset()
 
     def table(self) -> dict[str, Any]:
         """Return the values for functions: the use of a missing required one is an error that names it."""

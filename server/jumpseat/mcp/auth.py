@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
 import httpx2
 import orjson
+from msgspec import Struct
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 AuthReason: TypeAlias = Literal["initial", "refresh", "reauth", "upscope"]
 HeadersReason: TypeAlias = Literal["startup", "ttl-expired", "auth-failed"]
@@ -34,18 +34,18 @@ class NeedsLoginError(Exception):
     """The server requires a token, and none is available."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthQuestion:
+class AuthQuestion(Discreet, Struct, frozen=True):
     """A request for a token.
 
     ``challenge`` are the parameters of ``WWW-Authenticate``, ``metadata`` is the server's protected resource
     metadata (RFC 9728) as compact JSON, and ``refused`` is the token that the server refused, if there was one.
     """
 
+    hidden = ("refused",)
     reason: AuthReason
     challenge: dict[str, str]
     metadata: str | None
-    refused: str | None = field(default=None, repr=False)
+    refused: str | None = None
 
 
 AskToken: TypeAlias = Callable[[AuthQuestion], Awaitable[str | None]]

@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from jumpseat.agent.agent_files import AgentFile
@@ -22,7 +23,6 @@ from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError
 from jumpseat.parsing.validation import in_file, validation_problems
 from jumpseat.system.regular_files import read_whole, repository_root
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 from jumpseat_protocol.members import members_of, nearest
 from jumpseat_protocol.sessions import AgentSource, GitHubMcpToolConfig
@@ -36,8 +36,7 @@ _KEY: Final = re.compile(r"[\w.\[\]-]+: ")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEntry:
+class ServerEntry(Struct, frozen=True):
     """A server and its source.
 
     ``config`` is ``None`` if ``problem`` says why the server cannot be used. ``literal`` values come from a client:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import mcp.types as types
+from msgspec import Struct
 
 from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import ProviderAuthError, ProviderError
@@ -37,7 +38,6 @@ from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio
 from jumpseat.mcp.tool_list import list_tools, needs_task
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.system.log_fields import fields
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
@@ -69,8 +69,7 @@ SHORTEST_SECRET: Final = 6
 R = TypeVar("R", bound=types.Result)
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionContext:
+class ConnectionContext(Struct, frozen=True):
     """Services that the host gives a connection.
 
     ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``

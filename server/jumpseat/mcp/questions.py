@@ -8,6 +8,7 @@ from typing import Any, Final
 import anyio
 import mcp.types as types
 import orjson
+from msgspec import Struct
 from pydantic import ValidationError
 
 from jumpseat.agent.pending import PendingRequests
@@ -16,7 +17,6 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.results import as_json
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,7 @@ REJECTED: Final = -1
 """Error code of the specification for a request that the user has rejected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Struct, frozen=True):
     """A sampling request of ``server``; ``request`` holds its parameters in the form of MCP."""
 
     server: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -16,7 +17,6 @@ from jumpseat.mcp.tools import McpTool
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from jumpseat.mcp.tokens import LoginTokens
 
 
-@dataclass(frozen=True, slots=True)
-class HostServices:
+class HostServices(Struct, frozen=True):
     """Services of the process that the hosts of all sessions share.
 
     ``environ`` holds the variables that servers may use, ``reserved`` the tool names that no server may take,
@@ -47,8 +46,7 @@ class HostServices:
         return self.environ if self.descendants is None else self.descendants.marked(self.environ, session_id)
 
 
-@dataclass(slots=True)
-class ServerState:
+class ServerState(Struct):
     """The state of a server in this session; ``connection`` is the latest one, if the server was ever started."""
 
     entry: ServerEntry

@@ -6,17 +6,16 @@ from typing import Final
 
 import mcp.types as types
 import orjson
+from msgspec import Struct
 
 from jumpseat.mcp.client import McpClient
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_TOOLS: Final = 500
 MAX_PAGES: Final = 100
 MAX_LIST_BYTES: Final = 2 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ToolList:
+class ToolList(Struct, frozen=True):
     """The tools of a server, with the first of those that share a name.
 
     ``complete`` is false if the server has more tools than the limits of this module allow.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
@@ -14,7 +13,6 @@ from jumpseat.agent.observation import headers_of
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import McpPermission
 
 if TYPE_CHECKING:
@@ -33,21 +31,19 @@ PROGRESS_INTERVAL_S: Final = 0.1
 """Shortest time between two progress events of a call."""
 
 
-@dataclass(frozen=True, slots=True)
 class McpTool:
     """A tool of a server; ``tool`` is the server's definition, ``name`` the name that the model knows."""
 
-    name: str
-    session: Session
-    connection: Connection
-    tool: types.Tool
-    spec: ToolSpec = field(init=False)
+    __slots__ = ("connection", "name", "session", "spec", "tool")
 
-    def __post_init__(self) -> None:
-        description = (self.tool.description or self.tool.title or "")[:MAX_DESCRIPTION]
-        origin = ToolOrigin(self.connection.name, self.tool.name)
-        schema = ToolSchema.of(complete_schema(self.tool.input_schema))
-        object.__setattr__(self, "spec", ToolSpec(self.name, description, schema, origin))
+    def __init__(self, name: str, session: Session, connection: Connection, tool: types.Tool) -> None:
+        self.name = name
+        self.session = session
+        self.connection = connection
+        self.tool = tool
+        description = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
+        origin = ToolOrigin(connection.name, tool.name)
+        self.spec = ToolSpec(name, description, ToolSchema.of(complete_schema(tool.input_schema)), origin)
 
     @property
     def source(self) -> SourceName:

@@ -19,10 +19,10 @@ from typing import Final, Protocol
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.network.peer_user import Owner, endpoint, owner_of_peer
 from jumpseat.system.accept_loop import accept
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +57,7 @@ class Newcomer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of pending connections, of all connections, and of the time until the first valid request."""
 
     pending: int = MOST_PENDING

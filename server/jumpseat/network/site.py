@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 STATIC: Final = Path(__file__).parent / "static"
 """The folder that the build fills."""
@@ -42,8 +42,7 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer to a GET request."""
 
     status: int

@@ -15,10 +15,10 @@ from typing import Any, Final
 import anyio
 import h11
 import orjson
+from msgspec import Struct
 
 from jumpseat.observability.prometheus import CONTENT_TYPE, PrometheusMetrics
 from jumpseat.system.accept_loop import accept
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,7 @@ MOST_REQUESTS: Final = 16
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """The state of the server. ``problems`` are the reasons why it is not ready; ``status`` describes it."""
 
     problems: Callable[[], Sequence[str]]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import field
 from typing import Final, Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.agent.observation import ModelCall, PromptRun, Question, Record, ToolCall, TraceContext
 from jumpseat.errors import JumpseatError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Attributes: TypeAlias = Mapping[str, str | bool]
 
@@ -28,8 +28,7 @@ MOST_VALUES: Final = 200
 Clients name models, and models name tools: without a limit, they could fill the memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instrument:
+class Instrument(Struct, frozen=True):
     """A histogram or a counter. ``name`` is that of OpenTelemetry, ``attributes`` the names of its attributes."""
 
     name: str
@@ -124,16 +123,14 @@ class Sink(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """The calls of one prompt so far."""
 
     model_calls: int = 0
     tool_calls: int = 0
 
 
-@dataclass(slots=True)
-class _Values:
+class _Values(Struct):
     """The values that attributes have had."""
 
     by_name: dict[str, set[str]] = field(default_factory=lambda: dict[str, set[str]]())

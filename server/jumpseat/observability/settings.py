@@ -6,8 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from msgspec import Struct
+
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -20,8 +21,7 @@ NOT_INSTALLED: Final = (
 Protocol = Literal["http/json", "http/protobuf"]
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetrySettings:
+class TelemetrySettings(Struct, frozen=True):
     """Where traces and metrics go: to the file ``path``, or over OTLP to a collector.
 
     ``variable`` is the one that asks for telemetry; ``required`` is whether it concerns this server alone. With

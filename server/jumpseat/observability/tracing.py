@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import Token
-from dataclasses import field
 from typing import Final, TypeAlias
 
+from msgspec import Struct, field
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -20,7 +20,6 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from jumpseat.agent.observation import ModelCall, PromptRun, Question, Record, ToolCall, TraceContext, headers_of
 from jumpseat.errors import JumpseatError
 from jumpseat.observability import content
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.version import __version__
 
 AGENT_ID: Final = "jumpseat.default"
@@ -30,8 +29,7 @@ Attribute: TypeAlias = str | int | float | bool | Sequence[str]
 _RUN: Final = "jumpseat-prompt"
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """The sums of one prompt, for its span."""
 
     turns: int = 0
@@ -41,8 +39,7 @@ class _Run:
     output: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Active:
+class _Active(Struct, frozen=True):
     span: Span
     token: Token[Context]
     run: _Run | None = None

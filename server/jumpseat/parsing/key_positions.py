@@ -10,13 +10,13 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, cast
 
+from msgspec import Struct, field
+
 from jumpseat.parsing.toml_text import parse_toml
 from jumpseat.system.regular_files import read_whole
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import Path as KeyPath
 from jumpseat_protocol.members import dotted
 
@@ -107,8 +107,7 @@ class _UnexpectedError(Exception):
     """The text is not what the scan expects."""
 
 
-@dataclass
-class _Scan:
+class _Scan(Struct):
     """A scan of a document: the positions of its keys and elements, by their paths."""
 
     text: str

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import anyio
 import orjson
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.errors import ClientCallError, ProviderError, ResponseFormatError, TurnFailedError
 from jumpseat.parsing.json_text import read_json
 from jumpseat.rpc.slim_import import import_json_rpc
+from jumpseat.rpc.transport import log as wire_log
+from jumpseat.rpc.transport import log_message
 from jumpseat.rpc.wire_errors import error_of
-from jumpseat.rpc.wire_log import log as wire_log
-from jumpseat.rpc.wire_log import log_message
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol.envelope import (
     INTERNAL_ERROR,
@@ -40,7 +41,6 @@ from jumpseat_protocol.envelope import (
     ErrorObject,
     RequestId,
 )
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.wire import Encoded
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ MAX_OPEN_REQUESTS: Final = 4096
 logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """The differences between the protocols over JSON-RPC.
 
     ``cancel`` is the notification that cancels a request, with the request's id in its field ``cancel_id``.

@@ -18,10 +18,9 @@ from keyword import iskeyword
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import anyio
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
-from jumpseat.rpc.fixed_answers import fixed_answer, fixed_answer_params
 from jumpseat.rpc.unknown_members import IgnoredMembers, warn_later
 from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
 from jumpseat.sessions.context import Context
@@ -29,7 +28,38 @@ from jumpseat_protocol.members import unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS, FOLDERS, PROTOCOL_VERSION, namespace_of
 from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
-from jumpseat_protocol.wire import WireDataclass, WireModel, object_to_wire
+from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
+
+
+@cache
+def fixed_answer_params(method: str) -> type[WireModel]:
+    """Return the type of a method's params: the session, if it is about one, and its required strings."""
+    answer = NEUTRAL_ANSWERS.get(method)
+    required = (*(("sessionId",) if method.startswith("session.") else ()), *(answer.needs if answer else ()))
+    fields: dict[str, Any] = dict.fromkeys(required, (str, ...))
+    return create_model("FixedAnswerParams", __base__=WireModel, **fields)
+
+
+def fixed_answer(ctx: Context, method: str, params: Mapping[str, Any]) -> Any:
+    """Return the fixed answer to ``method``.
+
+    Raises:
+        SessionNotFoundError: the method is about a session that is not live.
+        InvalidRequestError: the answer is a refusal, with a message that clients know.
+        UnsupportedError: the answer does not apply to these params.
+    """
+    # Some methods of the server name a session, too.
+    if method.startswith(("session.", "sessions.")) and isinstance(session_id := params.get("sessionId"), str):
+        ctx.registry.live(session_id)
+    if method in REFUSALS:
+        raise InvalidRequestError(REFUSALS[method])
+    answer = NEUTRAL_ANSWERS[method]
+    if any(params.get(name) != value for name, value in answer.only.items()):
+        raise UnsupportedError(method)
+    if answer.echoes:
+        return {name: params.get(name) for name in answer.echoes}
+    return answer.result
+
 
 Handler: TypeAlias = Callable[[Context, Any], Any]
 M = TypeVar("M", bound=WireModel)
@@ -261,6 +291,6 @@ async def _encode_later(result: Awaitable[Any]) -> Any:
 def _encode(result: Any) -> Any:
     if isinstance(result, list):
         return [_encode(item) for item in cast("list[Any]", result)]
-    if isinstance(result, WireDataclass):
-        return object_to_wire(result)
+    if isinstance(result, WireStruct):
+        return to_wire(result)
     return result.wire() if isinstance(result, WireModel) else result

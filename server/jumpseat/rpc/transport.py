@@ -1,4 +1,4 @@
-"""The bytes of one connection, over stdio pipes or a TCP socket.
+"""The bytes of one connection, over stdio pipes or a TCP socket, and its messages in the log.
 
 Messages are written once per turn of the event loop, all together. asyncio's transport buffers the bytes that the
 peer has not read. Three limits on this buffer protect others from a peer that stops reading: above ``BUSY_BYTES``
@@ -11,17 +11,21 @@ import asyncio
 import io
 import logging
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import anyio
 import anyio.to_thread
+import orjson
+from msgspec import Struct
 
 from jumpseat.errors import JumpseatError
+from jumpseat.parsing.json_text import read_json
+from jumpseat.system.log_fields import fields
 from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, frame_header
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +42,7 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> Iterable[bytes | FramingError]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(Struct, frozen=True):
     """The separation of messages: by headers, or by line ends. ``header`` takes the number of bytes of a body.
 
     ``last`` is sent before this side closes the connection.
@@ -279,3 +282,45 @@ class _FileWriter(asyncio.WriteTransport):
 
     def abort(self) -> None:
         """Do nothing: the descriptor is closed with the process."""
+
+
+log = logging.getLogger("jumpseat.wire")
+
+MASK: Final = "[redacted]"
+
+LONGEST_CHARS: Final = 4000
+"""The length from which a message is cut."""
+
+_CREDENTIAL: Final = re.compile(r"token|key|secret|passw|authorization|credential|cookie|signature", re.IGNORECASE)
+# All members of these hold values that may be credentials, whatever their names are.
+_CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environment"})
+
+
+def log_message(label: Callable[[], str], direction: str, body: bytes) -> None:
+    """Log one message; ``direction`` is ``received`` or ``sent``."""
+    if log.isEnabledFor(logging.DEBUG):
+        log.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body)))
+
+
+def _masked(body: bytes) -> str:
+    try:
+        value = read_json(body)
+    except orjson.JSONDecodeError:
+        return "(not JSON)"
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    # The params of these methods are secrets, under names that tell nothing.
+    is_secret = str(members.get("method")).startswith("secrets.")
+    text = orjson.dumps({**members, "params": MASK} if is_secret else _mask(value), default=str).decode()
+    return text if len(text) <= LONGEST_CHARS else text[:LONGEST_CHARS] + "..."
+
+
+def _mask(value: Any, name: str = "", *, all_members: bool = False) -> Any:
+    if isinstance(value, dict):
+        inside = all_members or name in _CREDENTIALS
+        members = cast("dict[str, Any]", value)
+        return {key: _mask(item, key, all_members=inside) for key, item in members.items()}
+    if isinstance(value, list):
+        return [_mask(item, name, all_members=all_members) for item in cast("list[Any]", value)]
+    if isinstance(value, str) and value and (all_members or _CREDENTIAL.search(name)):
+        return MASK
+    return value

@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.view import Namespace, View
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LISTENER: Final = Path(__file__).with_name("namespace_listener.py")
 
@@ -26,8 +27,7 @@ OPEN_S: Final = 10.0
 """Time limit for opening a namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenNamespace:
+class OpenNamespace(Struct, frozen=True):
     """An open namespace. ``listener`` accepts the connections to ``port`` of its loopback address."""
 
     namespace: Namespace

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import anyio
 from anyio.abc import ByteStream
+from msgspec import Struct
 
-from jumpseat.sandbox.hosts import normalize
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat.sandbox.settings import normalize
 
 if TYPE_CHECKING:
     import h11
@@ -59,8 +59,7 @@ class Connect(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A host that a program wants to reach, and the URL to show to a person who decides about it."""
 
     host: str

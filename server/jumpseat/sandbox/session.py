@@ -6,19 +6,19 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
 from jumpseat.sandbox.surroundings import Surroundings, git_folders
 from jumpseat.sandbox.view import Namespace, View
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.sandbox.mechanisms import Mechanism
@@ -49,8 +49,7 @@ class SandboxUnavailableError(OSError):
         super().__init__(UNAVAILABLE)
 
 
-@dataclass(slots=True)
-class Confined:
+class Confined(Struct):
     """A command line and its environment, confined by ``mechanism``, or unconfined if that is ``None``.
 
     ``enter`` is the beginning of the command line, without the command itself. The paths in ``view`` are those

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 import anyio.to_thread
 from anyio.abc import ByteStream, SocketListener, TaskGroup
+from msgspec import Struct, field
 
-from jumpseat.sandbox.hosts import any_matches, normalize
-from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.sandbox.settings import SandboxSettings, any_matches, normalize
 from jumpseat.sandbox.view import Namespace
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.sandbox.mechanisms import Mechanism
@@ -39,8 +37,7 @@ LOCAL: Final = "localhost,127.0.0.1,::1"
 _PROXY_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
 
-@dataclass(slots=True, eq=False)
-class Reach:
+class Reach(Struct, eq=False):
     """The hosts that one command may reach, and the connections that were refused while it ran.
 
     ``approved`` is false for a command that runs unasked because it is confined. ``hosts`` are those that an

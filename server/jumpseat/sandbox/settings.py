@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from jumpseat_protocol.sandbox import SandboxConfig, SandboxNetwork
 
 Mode: TypeAlias = Literal["auto", "require", "off"]
@@ -15,8 +17,7 @@ Network: TypeAlias = Literal["approved", "none", "all"]
 """The hosts that commands reach: those that somebody approved, none, or all."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
+class SandboxSettings(Struct, frozen=True):
     """The settings of a sandbox; paths may begin with ``~`` and are relative to the working directory.
 
     ``mcp`` is the mode of MCP servers. ``write`` are further folders that commands may change, ``read_only`` files
@@ -87,3 +88,24 @@ class SandboxSettings:
             return replace(changed, network="all")
         hosts = tuple(chosen.allowed_hosts) or ("*",)
         return replace(changed, network="approved", hosts=hosts, blocked_hosts=tuple(chosen.blocked_hosts))
+
+
+def any_matches(patterns: Iterable[str], host: str, *, subdomains: bool = False) -> bool:
+    """Return whether a pattern covers ``host``, a normalized name or address.
+
+    With ``subdomains``, as for hosts that are blocked, a name covers its subdomains, too.
+    """
+    return any(_matches(normalize(pattern), host, subdomains) for pattern in patterns)
+
+
+def normalize(host: str) -> str:
+    """Return a host, or a pattern of hosts, in lower case, without brackets and without a final dot."""
+    return host.strip().strip("[]").rstrip(".").lower()
+
+
+def _matches(pattern: str, host: str, subdomains: bool) -> bool:
+    if pattern == "*" or pattern == host:
+        return True
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:])
+    return subdomains and bool(pattern) and host.endswith(f".{pattern}")

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.sandbox.configuration_files import Snapshot
-from jumpseat.sandbox.git_files import work_tree_folder
+from jumpseat.sandbox.configuration_files import Snapshot, work_tree_folder
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,

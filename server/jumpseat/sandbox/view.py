@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 Access: TypeAlias = Literal["write", "read", "hide"]
 
@@ -16,15 +16,13 @@ TEMP_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - those of 
 _TEMP_NAMES: Final = frozenset(map(str, TEMP_FOLDERS))
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(Struct, frozen=True):
     """A network namespace that several commands share. ``enter`` is the prefix of a command line in it."""
 
     enter: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """What a confined process may do. All paths are real paths of existing files and folders.
 
     A path that is not listed can be read, but not written. If one listed path contains another, the inner one

@@ -8,10 +8,9 @@ events from before the connection.
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from typing import Any, Final, TypeAlias, cast
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct, field
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -49,8 +48,7 @@ _SETTLED_BY: Final = {
 _SETTLING_EVENTS: Final = frozenset(_SETTLED_BY.values())
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct):
     """The observed state of a session.
 
     ``complete``: observed from its first event on. ``quiet``: the client has sent nothing since ``session.idle``.

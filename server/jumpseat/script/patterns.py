@@ -25,11 +25,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Captures: TypeAlias = dict[str, Any]
 """The values captured so far, by name."""
@@ -54,8 +55,7 @@ class ScriptError(ConfigError):
     """A script is invalid or cannot be played."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A place where a value differs from a pattern. ``path`` is like ``a.b[0]``, empty for the value itself."""
 
     path: str

@@ -8,9 +8,10 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.wire import as_object
 from jumpseat.script.model_server import ModelServer
@@ -32,7 +33,6 @@ from jumpseat.script.steps import (
     step_name,
 )
 from jumpseat.script.target import EXIT_S, Target, WireMessage, running_server
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 OUR_SERVER: Final = (sys.executable, "-m", "jumpseat", "--headless", "--stdio", "--no-auto-login")
 _SHOWN_MESSAGES: Final = 12
@@ -42,8 +42,7 @@ class MismatchError(Exception):
     """A step failed; the message has several lines."""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """The outcome of a script. ``failures`` are messages for people, empty if the script passed."""
 
     name: str
@@ -58,8 +57,7 @@ class Outcome:
         return not self.failures
 
 
-@dataclass(frozen=True, slots=True)
-class PlayOptions:
+class PlayOptions(Struct, frozen=True):
     """Options for playing scripts.
 
     ``command`` replaces the script's own server. ``keep`` is the folder for the server's files, instead of a

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
+from msgspec import Struct
 
 from jumpseat.adapters.wire import as_object
 from jumpseat.script.checks import Checks
@@ -20,7 +21,6 @@ from jumpseat.script.schema_checks import SchemaChecks
 from jumpseat.script.steps import Framing
 from jumpseat.system.process_groups import kill_group
 from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Direction: TypeAlias = Literal["->", "<-"]
 
@@ -32,8 +32,7 @@ _KEPT_STDERR_BYTES: Final = 16 * 1024
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV")
 
 
-@dataclass(frozen=True, slots=True)
-class WireMessage:
+class WireMessage(Struct, frozen=True):
     """A message of the conversation: ``->`` from the client, ``<-`` from the server."""
 
     direction: Direction

@@ -24,16 +24,16 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.wire import as_object
 from jumpseat.script.differences import Line, message_kind
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.target import Target, WireMessage, running_server
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -83,8 +83,7 @@ def write(path: Path, lines: list[Line]) -> None:
     path.write_text("".join(f"{line}\n" for line in encode_lines(lines)), encoding="utf-8")
 
 
-@dataclass
-class Playback:
+class Playback(Struct):
     """A played conversation. ``problems`` are violations of the rules of every conversation."""
 
     lines: list[Line] = field(default_factory=list[Line])
@@ -200,8 +199,7 @@ class _Client:
         ]
 
 
-@dataclass
-class _Placeholders:
+class _Placeholders(Struct):
     """Placeholders for values that differ between runs."""
 
     folder: Path

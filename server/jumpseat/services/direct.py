@@ -16,8 +16,7 @@ import anyio
 import httpx2
 
 from jumpseat.adapters.transport.network import Proxies, tls_context
-from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
-from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
+from jumpseat.agent.conversation.attachments import HEAD_BYTES, MAX_IMAGE_BYTES, image_type
 from jumpseat.parsing.decompression import DecompressionError, decompress
 from jumpseat.services.addresses import HostPolicy
 from jumpseat.tools.web import Page, WebError

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING, Final
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from jumpseat.store.user.connection_tokens import ConnectionToken, ConnectionTokenFile
     from jumpseat.store.user.page_access import PageAccess
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """The rights of a connection.
 
     ``name`` is the name of the connection's token, ``None`` for one without a name; sessions are stored with the

@@ -10,7 +10,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context, Parts
 from jumpseat.sessions.options import refresh_found_agents
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import working_directory_context
 from jumpseat_protocol.events import SessionModelChange, SessionSkillsLoaded, SessionTitleChanged, SessionWarning
 
 LONGEST_NAME: Final = 100

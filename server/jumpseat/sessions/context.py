@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import Struct
+
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
@@ -20,7 +22,6 @@ from jumpseat.store.user.settings import UserSettings
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
@@ -189,8 +190,7 @@ class Parts(Protocol):
     def mcp(self) -> McpHosts: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """The parts of the server for work that no connection has asked for, such as queued commands."""
 
     registry: SessionRegistry
@@ -199,8 +199,7 @@ class Server:
     mcp: McpHosts
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The parts of the server that a handler may use, one instance per connection."""
 
     connection: Caller

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
+from msgspec import Struct, field
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
@@ -17,7 +17,6 @@ from jumpseat.store.session.file_changes import Cause, Changes, FileChange, File
 from jumpseat.tools.files import unified_diff
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.changes import ChangedFile, ChangedFileState
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PROMPT_CHARS: Final = 100
 """Length of the beginning of a prompt that its changes are shown with."""
@@ -25,8 +24,7 @@ UNDO: Final = "undo"
 """The source of the message that tells the model about an undo."""
 
 
-@dataclass(slots=True)
-class Undone:
+class Undone(Struct):
     """The outcome of an undo: the paths of the files that are as before ``prompt``, and of those ``left`` alone."""
 
     prompt: str

@@ -1,10 +1,12 @@
-"""Close the sessions that no client has used for a while. Their files stay: a client resumes them from the disk."""
+"""The activity of live sessions in numbers, and the closing of sessions that no client has used for a while."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.registry import SessionRegistry
@@ -46,3 +48,26 @@ def _is_idle(session: Session) -> bool:
     if len(session.schedules):
         return False
     return not len(session.clients) and (not session.working or session.waits_for_absent_client())
+
+
+class Activity(Struct, frozen=True):
+    """The number of live sessions, of those that run a prompt, of waiting prompts, and of open questions."""
+
+    sessions: int = 0
+    running: int = 0
+    waiting: int = 0
+    questions: int = 0
+
+
+def activity_of(sessions: Iterable[Session]) -> Activity:
+    """Count what ``sessions`` do."""
+    found = list(sessions)
+    return Activity(
+        len(found),
+        running=sum(session.working for session in found),
+        waiting=sum(len(items) for session in found for items in session.queue.waiting()),
+        questions=sum(
+            len(session.clients.external_calls.open()) + len(session.permissions.questions.pending.open())
+            for session in found
+        ),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session

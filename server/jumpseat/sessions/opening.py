@@ -37,7 +37,7 @@ from jumpseat.sessions.session_fs import (
     take_over,
 )
 from jumpseat.store.session.options import read_options
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import working_directory_context
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from msgspec.structs import replace
+
+from jumpseat.agent.model_calls.requests import check_choice
 from jumpseat.agent.model_calls.structured import check_format
-from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context, Parts

@@ -10,18 +10,18 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import replace
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias
 
 import anyio.to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.errors import StoreError
 from jumpseat.store.session import log_lines
 from jumpseat.store.session.log_lines import Line
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PAGE_BYTES: Final = 1024 * 1024
 """Size of a page, unless one event is larger."""
@@ -33,8 +33,7 @@ IDLE_S: Final = 300.0
 Direction: TypeAlias = Literal["forward", "backward"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """An unfinished read: the bytes of the log from ``start`` to ``end`` are left.
 
     ``last`` is the place of the last line of the log when the read began, with its digest: every line has an id of
@@ -49,8 +48,7 @@ class _Read:
     expires: float
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Events in their order; ``cursor`` continues, and is empty at the end."""
 
     records: list[dict[str, Any]]

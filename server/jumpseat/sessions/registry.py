@@ -11,17 +11,17 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.model import ToolSpec
-from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.model_calls.requests import check_choice
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session, SessionServices
@@ -43,8 +43,7 @@ from jumpseat.store.session.ownership import GiveUpRequest
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
 from jumpseat.store.session.storage import SessionStorage
 from jumpseat.store.session.workspace import workspace_of
-from jumpseat.system.git import Confine
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import Confine, working_directory_context
 from jumpseat.system.log_fields import fields
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
@@ -23,7 +24,6 @@ from jumpseat.system.log_fields import fields
 from jumpseat.tools.files import is_binary
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.history import RewindFilePreview, RewindPoint, RewindResult, SkippedFile
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,7 @@ MODES: Final = ("conversation", WITH_FILES)
 ChangeType: TypeAlias = Literal["created", "modified", "deleted"]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptInLog:
+class PromptInLog(Struct, frozen=True):
     """A prompt in the log of a session; ``timestamp`` is ISO 8601."""
 
     event_id: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 import anyio.to_thread
+from msgspec.structs import replace
 
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.file_changes import current_content, diff_of

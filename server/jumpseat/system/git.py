@@ -1,4 +1,4 @@
-"""Run ``git`` to read repositories, never to change them.
+"""Read git repositories, never to change them: with the ``git`` command, or from git's own files.
 
 A repository may come with settings that make git run programs. Those that looking at it could start are switched
 off, and nothing waits for a person or for the network.
@@ -6,6 +6,8 @@ off, and nothing waits for a person or for the network.
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +16,9 @@ from typing import Final, TypeAlias
 
 import anyio
 from anyio.abc import ByteReceiveStream
+
+from jumpseat.system.regular_files import is_there, read_regular, upward
+from jumpseat_protocol.events import WorkingDirectoryContext
 
 MAX_OUTPUT_BYTES: Final = 32 * 1024 * 1024
 
@@ -82,3 +87,70 @@ async def _collect(stream: ByteReceiveStream, into: bytearray) -> None:
         into += chunk
         if len(into) >= MAX_OUTPUT_BYTES:
             return
+
+
+LARGEST_BYTES: Final = 256 * 1024
+"""Size to which a file of git is cut."""
+
+_REMOTE: Final = re.compile(r"[/:]([^/:]+)/([^/]+?)(?:\.git)?/?$")
+
+
+def git_root(folder: Path) -> Path | None:
+    """Return the root of the repository or worktree that holds ``folder``; ``None`` if there is none."""
+    for root in (folder, *folder.parents):
+        try:
+            if (root / ".git").is_file() or (root / ".git" / "HEAD").is_file():
+                return root
+        except OSError:
+            continue
+    return None
+
+
+def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDirectoryContext:
+    """Return ``cwd`` with its repository root, branch and ``owner/name``, as far as they are known.
+
+    Without ``host_git``, only ``cwd`` is set.
+    """
+    context = WorkingDirectoryContext(cwd=str(cwd))
+    if not host_git:
+        return context
+    # Most working directories have none, and each session looks for one.
+    for folder in (Path(above) for above in upward(cwd) if is_there(f"{above}{os.sep}.git")):
+        dot_git = folder / ".git"
+        try:
+            if dot_git.is_file():  # a worktree or a submodule: the file names the real folder
+                dot_git = (folder / _read(dot_git).removeprefix("gitdir:").strip()).resolve()
+            if not (dot_git / "HEAD").is_file():
+                continue
+            context.git_root = str(folder)
+            head = _read(dot_git / "HEAD").strip()
+            if head.startswith("ref: refs/heads/"):
+                context.branch = head.removeprefix("ref: refs/heads/")
+            context.repository = _repository(dot_git)
+        except (OSError, ValueError):
+            pass
+        return context
+    return context
+
+
+def _read(path: Path) -> str:
+    return read_regular(path, LARGEST_BYTES).decode()
+
+
+def _repository(dot_git: Path) -> str | None:
+    config = dot_git / "config"
+    common = dot_git / "commondir"
+    if common.is_file():
+        config = dot_git / _read(common).strip() / "config"
+    # Imported with the first repository of a process.
+    import configparser
+
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        # Git ignores indentation, the parser does not.
+        parser.read_string("\n".join(line.strip() for line in _read(config).splitlines()))
+        url = parser.get('remote "origin"', "url", fallback=None)
+    except (OSError, ValueError, configparser.Error):
+        return None
+    found = _REMOTE.search(url or "")
+    return f"{found.group(1)}/{found.group(2)}" if found else None

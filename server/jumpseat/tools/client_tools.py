@@ -7,12 +7,13 @@ time limit unless the operator sets one, because handlers may wait for people.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, cast
 
 import anyio
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
@@ -25,7 +26,6 @@ from jumpseat.tools.filters import SourceName
 from jumpseat.tools.schema_check import argument_problems, missing_defaults
 from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CustomToolPermission
 from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject
 from jumpseat_protocol.wire import to_wire
@@ -56,8 +56,7 @@ class ClientTools:
         """Do nothing: an open call is withdrawn with the turn that made it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSideTool:
+class ClientSideTool(Struct, frozen=True):
     """A tool of a client."""
 
     session: Session

@@ -7,13 +7,12 @@ first page is converted.
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from html.parser import HTMLParser
 from time import monotonic
 from typing import Final
 from urllib.parse import urljoin
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 CHUNK_CHARACTERS: Final = 1 << 16
 """Characters that are parsed between two checks of the time."""
@@ -57,28 +56,25 @@ def html_to_markdown(html: str, base_url: str) -> str:
     return parser.finish()
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """A paragraph, heading, row or item; no empty line separates two ``tight`` blocks."""
 
     text: str
     tight: bool
 
 
-@dataclass(slots=True)
-class _Link:
+class _Link(Struct):
     """An open link, and the index in the line where its text begins."""
 
     url: str
     start: int
 
 
-@dataclass(slots=True)
-class _List:
+class _List(Struct):
     """An open list; ``number`` is that of its next item, ``None`` if items are not numbered."""
 
     number: int | None
-    items: int = field(default=0)
+    items: int = 0
 
 
 class _Parser(HTMLParser):

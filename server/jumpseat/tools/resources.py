@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from msgspec import Struct
+
 from jumpseat.agent.memories import Memories
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skills
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CustomAgentConfig
 
 
@@ -25,8 +26,7 @@ class Database(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """``database`` returns the database of a session, ``None`` if its storage has none.
 
     ``find_agents`` reads the custom agents in files. ``read_plan`` returns the plan of a session,

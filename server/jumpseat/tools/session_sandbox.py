@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.session import Session

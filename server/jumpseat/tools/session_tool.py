@@ -15,12 +15,10 @@ from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import A, Described, Ordering, Prepared, ToolContext, ToolOutcome
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest
 
 
-@dataclass(frozen=True)
-class SessionTool(Described[A]):
+class SessionTool(Described[A], frozen=True, kw_only=True):
     """A built-in tool that works on its session.
 
     ``run``, ``intention`` and ``permission`` are as in :class:`jumpseat.tools.tool.BuiltinTool`, with the session

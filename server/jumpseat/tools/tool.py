@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import (
@@ -31,6 +30,7 @@ from typing import (
 )
 
 import anyio.to_thread
+from msgspec import Struct, field
 from pydantic import ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
@@ -47,7 +47,6 @@ from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.lazy_models import LazyModel
 from jumpseat_protocol.permissions import PermissionRequest
 
@@ -57,8 +56,7 @@ TOOL_SEARCH: Final = "tool_search_tool"
 ToolStatus: TypeAlias = Literal["success", "failure", "rejected", "denied", "timeout"]
 
 
-@dataclass(slots=True)
-class ToolOutcome:
+class ToolOutcome(Struct):
     """The outcome of one call.
 
     ``text`` goes to the model. ``error`` is the message of the completion event where it differs from the text.
@@ -105,8 +103,7 @@ but neighbouring ones run side by side. ``independent`` calls run at once and wa
 """
 
 
-@dataclass(slots=True)
-class SequentialCalls:
+class SequentialCalls(Struct):
     """The state that the queued calls of one answer hand on.
 
     ``following`` is the name of the next call's tool, ``last`` the previous call's result. ``unfinished`` is work
@@ -141,8 +138,7 @@ async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict
     return Verdict("denied", "There is nobody to ask.")
 
 
-@dataclass(slots=True)
-class ToolContext:
+class ToolContext(Struct):
     """Everything that a running call may use.
 
     ``cwd`` is the session's working directory, ``environ`` makes the environment for child processes. ``files``
@@ -191,8 +187,7 @@ class Refused(Protocol):
     def __call__(self, outcome: ToolOutcome, *, cancelled: bool) -> Awaitable[ToolOutcome]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A call with valid arguments: the permission that it needs (``None``: none) and the function that runs it.
 
     ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person has
@@ -321,8 +316,7 @@ A = TypeVar("A", bound=ToolArgs)
 LAST: Final = 1000
 
 
-@dataclass(frozen=True)
-class Described(Generic[A]):
+class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     """The half of a built-in tool that models see.
 
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
@@ -333,8 +327,8 @@ class Described(Generic[A]):
     name: str
     description: str
     args: type[A]
-    position: int = field(default=LAST, kw_only=True)
-    read_only: bool = field(default=False, kw_only=True)
+    position: int = LAST
+    read_only: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -365,8 +359,7 @@ class Described(Generic[A]):
             return None
 
 
-@dataclass(frozen=True)
-class BuiltinTool(Described[A]):
+class BuiltinTool(Described[A], frozen=True, kw_only=True):
     """A built-in tool.
 
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the

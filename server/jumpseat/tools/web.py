@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A fetched page. ``url`` is its address after redirects, ``media_type`` is in lower case.
 
     ``text`` is decoded; an image has ``picture`` instead. ``redirected_to`` is an address on another site, which
@@ -25,8 +24,7 @@ class Page:
     redirected_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A result of a search; ``text`` is the excerpt of the page that answers the query."""
 
     title: str

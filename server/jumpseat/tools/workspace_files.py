@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import anyio.to_thread
+from msgspec import Struct
 
-from jumpseat.agent.editor import EditorFiles
+from jumpseat.agent.client import EditorFiles
 from jumpseat.errors import ClientCallError
 from jumpseat.system.regular_files import read_whole
 from jumpseat.tools.nofollow import create_file, delete_file, open_place, replace_file
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdit:
+class FileEdit(Struct, frozen=True):
     """A change of a file that a tool has made: its content before (``None``: new) and after (``None``: deleted).
 
     With ``kept`` unset, the contents are not known, and only ``existed`` and ``exists`` say what has happened.

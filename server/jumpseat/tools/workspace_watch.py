@@ -19,11 +19,11 @@ from typing import IO, Final, NamedTuple
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.system.regular_files import read_whole
 from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.workspace_files import FileEdit
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,7 @@ class Signature(NamedTuple):
     mode: int
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """A file at the last scan; ``place`` is where its content is in the pack, ``None`` if that is not kept."""
 
     signature: Signature

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.adapters.models.known_models import KnownModels, fact_files
 from jumpseat.agent.model import ModelInfo, Price

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.models.model_lists import KEEP_S, PAUSE_S, FindListEndpoint, ListEndpoint, ModelLists

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.models.wire_caller import WireCaller

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import random
-from dataclasses import replace
 
 import orjson
 import pytest
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from jumpseat.adapters.wire import parse_arguments
 from jumpseat.agent.blocks import (
@@ -111,7 +111,7 @@ def replayed(*payloads: events.EventPayload) -> Conversation:
     """Return the conversation built from the same events after encoding and decoding them."""
     conversation = Conversation()
     for payload in payloads:
-        record = orjson.loads(events.Event(ID, NOW, None, payload).encode())
+        record = orjson.loads(events.Event.of(ID, NOW, None, payload).encode())
         conversation.apply(events.decode_payload(record["type"], record["data"]))
     return conversation
 

@@ -7,8 +7,8 @@ import base64
 import pytest
 
 from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock, ToolMessage, UserBlock
+from jumpseat.agent.conversation.attachments import user_block
 from jumpseat.agent.conversation.conversation import Conversation
-from jumpseat.agent.conversation.media import user_block
 from jumpseat_protocol import events
 
 

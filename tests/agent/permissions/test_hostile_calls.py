@@ -17,7 +17,7 @@ from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
 from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB
-from jumpseat.tools.shell.permission import shell_permission
+from jumpseat.tools.shell.sandbox_needs import shell_permission
 from jumpseat_protocol.permissions import (
     PermissionRequest,
     ReadPermission,

@@ -15,7 +15,7 @@ from jumpseat.agent.interfaces import ModelSource, ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.permissions.judge import PermissionJudge
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.tools.shell.permission import shell_permission
+from jumpseat.tools.shell.sandbox_needs import shell_permission
 
 pytestmark = pytest.mark.anyio
 

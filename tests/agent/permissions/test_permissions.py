@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from jumpseat.agent.permissions.permissions import ApprovalLimits, Permissions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -428,7 +428,7 @@ async def test_streaming_waits_for_a_slow_client() -> None:
 async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_is_sent_anyway() -> None:
     model = Recorder(*([completed("one")] for _ in range(3)))
     known = ModelInfo("m", vision=False, tools=False, reasoning=False, context_window=50_000, max_output_tokens=3)
-    settings = replace(STREAMING, reasoning_effort="high")
+    settings = STREAMING.with_options(reasoning_effort="high")
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, settings=settings, tools=[ADD], known=known)
         await made.ask("?")

@@ -16,13 +16,13 @@ import random
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
@@ -74,8 +74,10 @@ async def wait(_ctx: ToolContext, _args: NoArgs) -> ToolOutcome:
     raise AssertionError
 
 
-CRASH: Final = BuiltinTool("crash", "Crash", NoArgs, crash, lambda _args: "Crash")
-WAIT: Final = BuiltinTool("wait", "Wait", NoArgs, wait, lambda _args: "Wait")
+CRASH: Final = BuiltinTool(
+    name="crash", description="Crash", args=NoArgs, run=crash, intention=lambda _args: "Crash"
+)
+WAIT: Final = BuiltinTool(name="wait", description="Wait", args=NoArgs, run=wait, intention=lambda _args: "Wait")
 
 
 def leave(_args: Any) -> None:

@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.tools.builtin.view import TOOL as VIEW
-from jumpseat.tools.orchestrator.deferral import guidance, search
+from jumpseat.tools.orchestrator.offered_tools import guidance, search
 from jumpseat.tools.tool import TOOL_SEARCH
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool, SpecificToolChoice, ToolSearchConfig

@@ -39,7 +39,12 @@ class CountArgs(ToolArgs):
 
 def builtin(name: str, run: Run, *, permission: PermissionRequest | None = None) -> BuiltinTool[CountArgs]:
     return BuiltinTool(
-        name, "Count", CountArgs, run, lambda args: f"Count {args.unit}", lambda _ctx, _args: permission
+        name=name,
+        description="Count",
+        args=CountArgs,
+        run=run,
+        intention=lambda args: f"Count {args.unit}",
+        permission=lambda _ctx, _args: permission,
     )
 
 

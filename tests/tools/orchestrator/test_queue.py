@@ -63,7 +63,9 @@ class NoArgs(ToolArgs):
 
 
 def reading(name: str, run: Callable[[ToolContext, NoArgs], Awaitable[ToolOutcome]]) -> BuiltinTool[NoArgs]:
-    return BuiltinTool(name, "Read", NoArgs, run, lambda _args: "Read", read_only=True)
+    return BuiltinTool(
+        name=name, description="Read", args=NoArgs, run=run, intention=lambda _args: "Read", read_only=True
+    )
 
 
 async def test_neighbouring_calls_that_only_read_run_side_by_side(tasks: TaskGroup, tmp_path: Path) -> None:

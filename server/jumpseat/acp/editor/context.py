@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.editor.editor_buffers import LentFiles, LentTerminals
 from jumpseat.acp.editor.view import SessionView
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass
-class AcpContext:
+class AcpContext(Struct):
     """The context of a connection. ``server`` is the context of handlers shared with the Copilot protocol."""
 
     server: Context

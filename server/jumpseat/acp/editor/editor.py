@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from jumpseat.acp.translation.params import ClientCapabilities
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.wire import WireModel
 
 R = TypeVar("R", bound=WireModel)
@@ -33,8 +32,7 @@ class EditorConnection(Protocol):
         ...
 
 
-@dataclass
-class Editor:
+class Editor(Struct):
     """The peer of a connection. ``initialize`` sets ``capabilities`` and ``client_name`` (``name/version``)."""
 
     connection: EditorConnection

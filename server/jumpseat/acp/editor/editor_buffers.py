@@ -28,7 +28,7 @@ R = TypeVar("R", bound=WireModel)
 
 
 class LentFiles:
-    """Files as the editor has them, unsaved changes included. See :class:`jumpseat.agent.editor.EditorFiles`."""
+    """Files as the editor has them, unsaved changes included. See :class:`jumpseat.agent.client.EditorFiles`."""
 
     def __init__(self, editor: Editor, session_id: str) -> None:
         self._editor = editor
@@ -53,7 +53,7 @@ class LentFiles:
 
 
 class LentTerminals:
-    """The editor's terminals, for one session. See :class:`jumpseat.agent.editor.EditorTerminals`.
+    """The editor's terminals, for one session. See :class:`jumpseat.agent.client.EditorTerminals`.
 
     ``show`` takes the ids of a tool call and of the terminal that shows its output.
     """
@@ -120,7 +120,7 @@ class _Creation:
 
 
 class LentTerminal:
-    """A terminal that the editor created. See :class:`jumpseat.agent.editor.EditorTerminal`."""
+    """A terminal that the editor created. See :class:`jumpseat.agent.client.EditorTerminal`."""
 
     def __init__(self, editor: Editor, session_id: str, terminal_id: str) -> None:
         self.id = terminal_id

@@ -248,7 +248,7 @@ class SessionView:
 
     def ask_again(self, question: events.PermissionRequested) -> None:
         """Ask a question that was open before this editor connected."""
-        self.deliver(events.Event("", "", None, question), lossy=False)
+        self.deliver(events.Event.of("", "", None, question), lossy=False)
 
     def withdraw_all(self) -> None:
         """Withdraw all open questions; a later view of the session asks them again."""

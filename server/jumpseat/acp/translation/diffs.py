@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import field
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct, field
 
 Reader: TypeAlias = Callable[[str], str | None]
 """Returns the current text of a file by its path, or ``None`` where it is unknown."""
@@ -20,8 +19,7 @@ Reader: TypeAlias = Callable[[str], str | None]
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-@dataclass(slots=True)
-class _Hunk:
+class _Hunk(Struct):
     """A hunk: its first line on both sides, the numbers of lines still to read, and the lines read."""
 
     name: str
@@ -56,8 +54,7 @@ class _Hunk:
         return _content(self.name, None if self.created else "".join(self.old), "".join(self.new))
 
 
-@dataclass(frozen=True, slots=True)
-class Diffs:
+class Diffs(Struct, frozen=True):
     """A change for editors: the pairs of texts, and the location of each hunk."""
 
     contents: list[dict[str, Any]]

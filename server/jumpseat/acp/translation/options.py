@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from msgspec import Struct
+
 from jumpseat.agent.model import ModelInfo
 from jumpseat_protocol.events import SessionMode
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _MODES: Final = "https://agentclientprotocol.com/protocol/session-modes#"
 MODES: Final[tuple[tuple[str, SessionMode, str, str], ...]] = (
@@ -26,8 +27,7 @@ EFFORTS: Final = ("low", "medium", "high")
 """The levels offered where those of the model are unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """The state that the options show. ``model`` is the model of the next turn, ``None`` where it is unknown."""
 
     mode: SessionMode

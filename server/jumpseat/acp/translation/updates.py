@@ -8,15 +8,15 @@ tool and its file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.acp.translation import tool_calls
 from jumpseat.acp.translation.content import blocks_of, text_block
 from jumpseat.acp.translation.diffs import Reader
 from jumpseat.store.session.sessions import shorten
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest
 from jumpseat_protocol.visible import exact_line
 
@@ -26,15 +26,13 @@ INTERRUPTED: Final = "\n\n*(interrupted)*"
 """What a loaded session shows where a prompt was aborted; in Markdown, as answers are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Send a ``session/update``."""
 
     body: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Show a notice to the user, if the editor supports notices; else send the update ``otherwise``, if any."""
 
     severity: str
@@ -42,30 +40,25 @@ class Notice:
     otherwise: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(Struct, frozen=True):
     """Send a ``session/update`` about a compaction, if the editor supports them."""
 
     body: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class OptionsChanged:
+class OptionsChanged(Struct, frozen=True):
     """Send the mode and the options again: one of them has changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandsChanged:
+class CommandsChanged(Struct, frozen=True):
     """Send the slash commands again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanChanged:
+class PlanChanged(Struct, frozen=True):
     """Send the plan again."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskPermission:
+class AskPermission(Struct, frozen=True):
     """Ask whether a tool call may run. ``call`` is its ACP form."""
 
     request_id: str
@@ -73,8 +66,7 @@ class AskPermission:
     call: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AskForm:
+class AskForm(Struct, frozen=True):
     """Show a form."""
 
     request_id: str
@@ -82,8 +74,7 @@ class AskForm:
     schema: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AskToOpen:
+class AskToOpen(Struct, frozen=True):
     """Ask the user to open a URL."""
 
     request_id: str
@@ -91,8 +82,7 @@ class AskToOpen:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Withdraw:
+class Withdraw(Struct, frozen=True):
     """Withdraw a question, if it is still shown: it is settled."""
 
     request_id: str
@@ -112,8 +102,7 @@ Step: TypeAlias = (
 )
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """A running tool call. ``in_terminal``: the editor shows its output in a terminal of its own."""
 
     tool: str
@@ -122,8 +111,7 @@ class Call:
     in_terminal: bool = False
 
 
-@dataclass(slots=True)
-class Usage:
+class Usage(Struct):
     """The tokens that the current prompt has used, and the cost of the session in US dollars."""
 
     input: int = 0
@@ -162,8 +150,7 @@ class Usage:
         }
 
 
-@dataclass(slots=True)
-class Translator:
+class Translator(Struct):
     """``cwd`` resolves relative paths; ``read`` returns a file's current text; ``titled``: a title was sent."""
 
     cwd: str

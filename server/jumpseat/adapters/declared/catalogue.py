@@ -14,7 +14,6 @@ does not inherit its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
@@ -22,6 +21,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
 
 from jumpseat.adapters.adapter import Adapter, ForeignAdapter
 from jumpseat.adapters.declared.checks import check_fields
@@ -36,7 +36,6 @@ from jumpseat.declared.files import Stamp, stamp_of
 from jumpseat.declared.values import entry_value, function_in
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import in_declaration, kind_of
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, nearest
 
 EXTENDS: Final = "extends"
@@ -52,8 +51,7 @@ Layers: TypeAlias = tuple[Callable[[str], Found | None], ...]
 """Functions that find a declaration by name, in order of precedence."""
 
 
-@dataclass(slots=True)
-class _Merged:
+class _Merged(Struct):
     """The adapters merged so far, by name, from files with these ``stamps`` and from those that are ``registered``.
 
     ``ready`` holds those whose models a function has listed, with the time until which they are kept.

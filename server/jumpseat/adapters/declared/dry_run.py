@@ -8,10 +8,11 @@ the declaration, such as keys, are replaced by their names in angle brackets; ``
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, Final
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Outcome, PreparedCall
 from jumpseat.adapters.declared.declaration import BASE_URL, Declaration
@@ -44,7 +45,6 @@ from jumpseat.agent.blocks import (
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ResponseFormat, ToolSchema, ToolSpec
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import AdapterError, ConfigError, InvalidRequestError, JumpseatError, ProviderError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
 _WEATHER: Final = ToolSpec(
@@ -57,8 +57,7 @@ _SCHEMA: Final = {"type": "object", "properties": {"word": {"type": "string"}}, 
 _REFUSED: Final = b'{"error": {"message": "an invented error, to try on_exit", "code": "invented"}}'
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A problem of a function of the adapter. ``source`` is its place in the code, if that is known."""
 
     function: str
@@ -66,8 +65,7 @@ class Problem:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(Struct, frozen=True):
     """The result: the problems, the reason why answers were not decoded, and a warning, if there are any."""
 
     problems: tuple[Problem, ...] = ()

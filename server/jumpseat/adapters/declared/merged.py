@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.declared.checks import check_references
@@ -22,7 +24,7 @@ from jumpseat.adapters.declared.schema import (
     model_problem,
 )
 from jumpseat.adapters.declared.view import AdapterView, Table
-from jumpseat.adapters.offer import Offer
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
@@ -30,7 +32,6 @@ from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.values import entry_value
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import in_declaration
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TOOL_PROTOCOL: Final = "tool_protocol"
 """The key in ``opts`` for how models call tools."""
@@ -39,8 +40,7 @@ WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional":
 """An entry of ``env`` that never has a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedAdapter:
+class MergedAdapter(Struct, frozen=True):
     """An adapter merged with everything that it extends.
 
     ``wire`` is ``None`` if handlers do everything; ``kind`` is the built-in provider type that it is based on.

@@ -14,10 +14,11 @@ After the response, ``on_exit`` and ``teardown`` are run.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest, Network, Outcome, PreparedCall
 from jumpseat.adapters.capabilities import capabilities
@@ -47,7 +48,6 @@ from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_scalar
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 from jumpseat.parsing.validation import kind_of
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.request_function import RequestFunction
@@ -59,8 +59,7 @@ HANDLER_DECODERS: Final = (HandlerDecoder, InlineDecoder, MetaDecoder)
 """The decoders that call functions of the adapter."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredCaller:
+class DeclaredCaller(Struct, frozen=True):
     """Prepares calls to the models of one declared adapter. ``wire`` is ``None`` if handlers do everything.
 
     ``session_values`` are the session's own values of ``env``; ``endpoint`` holds its headers, options and user

@@ -23,6 +23,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 import orjson
+from msgspec import Struct
 
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.transport.messages import CLOSE_S, Headers, Request, Response, Route, WholeBody
@@ -30,7 +31,6 @@ from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.calling import Bound, Mask, bind, failure
 from jumpseat.errors import AdapterError, ProviderError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _ORDERS: Final = {
     0: (),
@@ -42,8 +42,7 @@ _ORDERS: Final = {
 _END: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFunction:
+class RequestFunction(Struct, frozen=True):
     """A function that replaces the network for one call. ``mask`` removes secrets from what is logged."""
 
     function: Callable[..., Any]

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.adapters.declared.declaration import DeclaredSample
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TEXT: Final = "Ready."
 TOOL: Final = "get_weather"
@@ -29,8 +29,7 @@ Frame = tuple[str | None, str]
 """The name of a server-sent event, or ``None``, and its data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """An answer: its frames, or its body if it is whole.
 
     ``text`` and ``calls``, the names of called tools, are what it contains; ``None`` if that is unknown.

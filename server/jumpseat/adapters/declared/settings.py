@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
 from jumpseat.adapters.declared.declaration import Declaration, merge, read_declaration

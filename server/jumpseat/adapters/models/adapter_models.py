@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.models.given_provider import GIVEN
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.base_urls import base_url_problem
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterModels:
+class AdapterModels(Struct, frozen=True):
     """Creates models of adapters.
 
     Keys are read from ``environ`` when a model is created, and stored nowhere else.

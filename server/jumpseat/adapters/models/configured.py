@@ -18,8 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct
+
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.given_provider import GIVEN, provider_of_environ
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price
@@ -27,7 +29,6 @@ from jumpseat.config import AdapterConfig, Config, ModelConfig
 from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import in_file
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import nearest
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """The models that an adapter offers.
 
     ``kind`` is the built-in provider type that it uses, or else its own name. ``list_models`` is its setting for
@@ -52,8 +52,7 @@ class Offered:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterSelection:
+class AdapterSelection(Struct, frozen=True):
     """The adapter selected for a session and its model, ``None`` for the adapter's default.
 
     With ``of_project``, the adapter is declared by the session's project.
@@ -65,8 +64,7 @@ class AdapterSelection:
     of_project: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ModelsNeeded:
+class ModelsNeeded(Struct, frozen=True):
     """The adapter whose models must be fetched before an adapter can be selected."""
 
     adapter: str

@@ -10,17 +10,17 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.adapters.providers.copilot import PROVIDER
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import ClientCallError, InvalidRequestError, ProviderAuthError
 from jumpseat_protocol.callbacks import GitHubTokenResult
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 if TYPE_CHECKING:
     from jumpseat.options import Options
@@ -45,15 +45,15 @@ Reason: TypeAlias = Literal["initial", "refresh"]
 AskGitHubToken: TypeAlias = Callable[[Reason], Awaitable[GitHubTokenResult]]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenLogin:
+class TokenLogin(Discreet, Struct, frozen=True):
     """An identity with a fixed token; ``secret`` is ``None`` for a user of whom only the name is known."""
 
-    secret: str | None = field(repr=False)
+    hidden = ("secret", "facts")
+    secret: str | None
     auth_type: str = "token"
     host: str = GITHUB
     name: str | None = None
-    facts: JsonObject | None = field(default=None, repr=False)
+    facts: JsonObject | None = None
     variable: str | None = None
 
     async def token(self) -> str:

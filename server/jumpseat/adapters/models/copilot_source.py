@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.agent.interfaces import ResolvedModel

@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from msgspec import Struct, field
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import ConfigError, ProviderError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.transport.http import HttpTransport
@@ -41,8 +40,7 @@ MAX_LISTS: Final = 64
 Token = Callable[[], Awaitable[str]]
 
 
-@dataclass(slots=True)
-class CopilotWires:
+class CopilotWires(Struct):
     """A cache of model lists by address and key."""
 
     transport: Callable[[], HttpTransport]

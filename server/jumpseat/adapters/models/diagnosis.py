@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.errors import (
     AdapterError,
     ConfigError,
@@ -26,7 +28,6 @@ from jumpseat.errors import (
     ReplayError,
     UnwritableBodyError,
 )
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 WORKS: Final = 0
 NOT_CONFIGURED: Final = 3
@@ -56,8 +57,7 @@ _UNKNOWN_HOST: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The known facts about a call.
 
     ``key_env`` is the environment variable of the key; ``has_key`` is true if a key was sent. ``malformed_key`` is
@@ -78,8 +78,7 @@ class Facts:
     in_session: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The exit code of ``jumpseat check`` and the explanation."""
 
     exit_code: int

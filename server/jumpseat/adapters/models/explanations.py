@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from jumpseat.adapters.models.diagnosis import Diagnosis, Facts, diagnose
 from jumpseat.adapters.models.known_adapters import known_adapter, place_of
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 if TYPE_CHECKING:
     from jumpseat.adapters.models.configured import ConfiguredAdapters
@@ -22,12 +23,12 @@ PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http
 ADAPTER_PROXY: Final = "the adapter's --proxy"
 
 
-@dataclass(frozen=True, slots=True)
-class Explanations:
+class Explanations(Discreet, Struct, frozen=True):
     """Explains failed calls to the models of configured adapters, of session providers, and of the Copilot API."""
 
+    hidden = ("environ",)
     adapters: ConfiguredAdapters
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
 
     def of_adapter(self, name: str, model: str, error: ProviderError) -> str:
         """Explain a failed call of ``model`` through the adapter ``name``."""

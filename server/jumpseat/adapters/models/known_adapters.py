@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.config import AdapterConfig, Config, ModelConfig
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.merged import MergedAdapter
@@ -25,8 +26,7 @@ COPILOT: Final = "copilot"
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownAdapter:
+class KnownAdapter(Struct, frozen=True):
     """An adapter as shown by ``jumpseat adapters``.
 
     ``origin`` is where it is configured; ``usable`` is true if models can be named as ``name/model``. ``key_env``

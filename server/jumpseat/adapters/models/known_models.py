@@ -33,10 +33,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from jumpseat.adapters import providers
 from jumpseat.adapters.providers import PROVIDERS

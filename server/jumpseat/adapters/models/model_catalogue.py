@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import AdapterModels, find_offer
 from jumpseat.adapters.models.configured import Offered, no_model_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.config import AdapterConfig, AliasConfig
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass
-class ModelCatalogue:
+class ModelCatalogue(Struct, dict=True):
     """The list of all models.
 
     ``aliases`` are those of the configuration. A request for the list waits at most ``timeout_s`` for providers;

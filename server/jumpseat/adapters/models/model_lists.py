@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from jumpseat.adapters.adapter import Endpoint, Network
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError, ProviderTransportError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.listing import ListRequest
@@ -42,8 +41,7 @@ AT_ONCE: Final = 8
 """The maximum number of concurrent requests for model details to one provider."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListEndpoint:
+class ListEndpoint(Struct, frozen=True):
     """The endpoint that lists models: in the format of the wire ``adapter``, reached through ``network``."""
 
     adapter: str
@@ -55,8 +53,7 @@ FindListEndpoint: TypeAlias = Callable[[], Awaitable[ListEndpoint]]
 """Returns the endpoint when it is needed; may look up secrets."""
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     """The list of one provider and the state of fetching it."""
 
     models: dict[str, ModelInfo] | None = None
@@ -66,8 +63,7 @@ class _Entry:
     failure: JumpseatError | None = None
 
 
-@dataclass(slots=True)
-class ModelLists:
+class ModelLists(Struct):
     """All model lists of the process, by the configured name of the provider.
 
     Requests continue in ``tasks`` after the last waiter has left; without it, they are cancelled then.

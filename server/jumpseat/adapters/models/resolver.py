@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters, ModelsNeeded, plain_offer
 from jumpseat.adapters.models.connections import Connections

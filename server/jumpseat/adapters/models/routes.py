@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.config import AdapterConfig
 from jumpseat.errors import InvalidRequestError
 from jumpseat.parsing.base_urls import WEB_ADDRESS
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderRoute:
+class ProviderRoute(Struct, frozen=True):
     """The base URL of a provider; ``None`` if the provider is not used."""
 
     name: str

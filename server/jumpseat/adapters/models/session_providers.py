@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import ClientToken
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import find_offer
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
@@ -20,7 +22,6 @@ from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.base_urls import WEB_ADDRESS
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 
@@ -42,8 +43,7 @@ ChooseWire: TypeAlias = Callable[[str, Endpoint, Callable[[], Awaitable[str]] | 
 """Returns the adapter for a model at an endpoint. The last argument provides the key, if the endpoint has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionProviders:
+class SessionProviders(Struct, frozen=True):
     """Validates a session's own providers and creates their models.
 
     ``choosers`` decide the wires of providers that have several, by the type of the provider.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Network, PreparedCall
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class WireCaller:
+class WireCaller(Struct, frozen=True):
     """Calls models by an adapter without a declaration.
 
     ``token`` is called before each call for a bearer token that replaces the endpoint's key and token; without it,

@@ -6,8 +6,9 @@ https://docs.ollama.com/api-reference/show-model-details
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.listing import ModelDetails, ModelListing, ModelPage, entries, model_name, strings
 from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo

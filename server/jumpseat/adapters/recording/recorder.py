@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ import anyio
 import anyio.to_thread
 import httpcore2
 import orjson
+from msgspec.structs import replace
 
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, mask_headers, mask_url

@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
+from msgspec import Struct, field
 
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 VERSION: Final = 1
 SUFFIX: Final = ".jsonl"
@@ -25,8 +24,7 @@ EndReason: TypeAlias = Literal["end", "cut", "timeout", "closed", "failed"]
 """The reason for the end of a call: complete, broken connection, time-out, closed by this process, or a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """The end of a call; ``error`` is the class name of the exception, if one was raised."""
 
     reason: EndReason
@@ -34,8 +32,7 @@ class Ending:
     message: str = ""
 
 
-@dataclass(slots=True)
-class Recording:
+class Recording(Struct):
     """A recorded call.
 
     ``pieces`` are the chunks of the body, each with the seconds since the previous one. ``status`` is ``None`` if

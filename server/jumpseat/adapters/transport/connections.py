@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 import anyio
@@ -127,7 +128,7 @@ class _Body:
 
 
 class _Backend(httpcore2.AsyncNetworkBackend):
-    """Connects, and closes a connection whose TLS handshake is cancelled, which httpcore2 leaves open."""
+    """Connects with streams that :class:`_Stream` describes."""
 
     def __init__(self) -> None:
         self._backend = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
@@ -144,12 +145,35 @@ class _Backend(httpcore2.AsyncNetworkBackend):
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
+    """The bytes of a connection: small writes are joined, and a cancelled TLS handshake closes the connection.
+
+    httpcore2 would leave that connection open.
+    """
+
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
-        self.read = stream.read
-        self.write = stream.write
+        self._unsent = b""
+        self._write_timeout: float | None = None
         self.aclose = stream.aclose
         self.get_extra_info = stream.get_extra_info
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        # The head of a request waits for its body: the provider wakes up once for both.
+        self._unsent += buffer
+        self._write_timeout = timeout
+        if len(self._unsent) >= _WRITTEN_AT_ONCE:
+            await self._flush()
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        # As in httpcore2: a provider may have refused the request and hung up before it took all of it.
+        if self._unsent:
+            with suppress(httpcore2.WriteError):
+                await self._flush()
+        return await self._stream.read(max_bytes, timeout)
+
+    async def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, b""
+        await self._stream.write(unsent, self._write_timeout)
 
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

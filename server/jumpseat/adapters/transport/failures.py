@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
 import httpcore2
+from msgspec import Struct
 
 from jumpseat.adapters.transport.url import place_of
 from jumpseat.adapters.wire import one_line
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
 from jumpseat.parsing.decompression import DecompressionError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _PLACE_IN_SSL: Final = re.compile(r" ?\(_ssl\.c:\d+\)")
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCall:
+class FailedCall(Struct, frozen=True):
     """A call that an exception ended. ``text`` is that of the exception, without secrets.
 
     ``connect_s`` and ``idle_s`` are the call's time limits. ``answered`` is set once the head of the response has

@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
 from jumpseat.adapters.caller import Caller
@@ -27,9 +27,8 @@ from jumpseat.adapters.transport.url import Url, parse_url
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.encoded_history import encode_in_parts, plain
-from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest, SubAgentRef
-from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.secrets import MaskedEvents, Secrets
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
 from jumpseat.parsing.decompression import ACCEPT_ENCODING

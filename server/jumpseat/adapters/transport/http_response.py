@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from time import monotonic
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Outcome, Timeouts
 from jumpseat.adapters.failures import Redactor, failure_of_response

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.transport.url import Url
 from jumpseat.agent.model import SubAgentRef
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 Limits: TypeAlias = dict[str, float | None]
 """The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpcore2's form."""
@@ -46,8 +47,7 @@ class Headers(Mapping[str, str]):
         return len(self._values)
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Discreet, Struct):
     """A request on its way to a provider. ``fields`` are its headers as they are written, ``parts`` its body.
 
     ``limits`` are kept by reference, so that they can be changed while the response is read. ``session_id`` and
@@ -56,15 +56,16 @@ class Request:
     secrets, for a recorder.
     """
 
+    hidden = ("fields", "parts", "redactor")
     method: str
     url: Url
-    fields: list[tuple[bytes, bytes]] = field(repr=False)
-    parts: Sequence[bytes] = field(repr=False)
+    fields: list[tuple[bytes, bytes]]
+    parts: Sequence[bytes]
     limits: Limits
     session_id: str | None = None
     agent: SubAgentRef | None = None
     socket: bool = False
-    redactor: Callable[[], Redactor] | None = field(default=None, repr=False)
+    redactor: Callable[[], Redactor] | None = None
 
     @property
     def headers(self) -> Headers:
@@ -90,8 +91,7 @@ class Body(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     """The head of a response, with its body still to be read.
 
     ``finish`` closes the socket of a complete response that came over a WebSocket.
@@ -119,8 +119,7 @@ class Route(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class WholeBody:
+class WholeBody(Struct):
     """A body that is there already."""
 
     content: bytes

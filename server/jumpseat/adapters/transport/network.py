@@ -10,13 +10,13 @@ import os
 import ssl
 import sys
 
+from msgspec import Struct
+
 from jumpseat.adapters.adapter import Network
 from jumpseat.adapters.transport.url import DEFAULT_PORTS, Address
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Proxies:
+class Proxies(Struct, frozen=True):
     """The proxies to use, by URL scheme, and the hosts to connect to directly.
 
     ``by_scheme`` maps ``http``, ``https`` and ``all`` to proxy URLs. ``bypass`` is the value of ``NO_PROXY``, a

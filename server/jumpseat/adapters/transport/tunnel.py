@@ -12,17 +12,16 @@ import binascii
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import field
 from functools import partial
 from typing import Final
 
 import anyio
+from msgspec import Struct, field
 
 from jumpseat.adapters.transport.messages import Headers, Request, Response
 from jumpseat.agent.client import Client
 from jumpseat.errors import ClientCallError, ProviderTransportError
 from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.llm_inference import HttpResponseChunkParams, HttpResponseStartParams
 
 CANCEL_TIMEOUT_S: Final = 1.0
@@ -36,8 +35,7 @@ BODY_HEADERS: Final = frozenset({"content-length", "content-type"})
 DROPPED_RESPONSE_HEADERS: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
-@dataclass(slots=True)
-class _PendingRequest:
+class _PendingRequest(Struct):
     """A request and the part of its response received so far. With ``socket``, every chunk is a message."""
 
     socket: bool = False

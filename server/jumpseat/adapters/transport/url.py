@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -35,8 +35,7 @@ class Address(Protocol):
     def port(self) -> int | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(Struct, frozen=True):
     """A URL, ready to be sent: in ASCII, with scheme and host in lower case.
 
     ``host`` has no brackets around an IPv6 address. ``port`` is ``None`` for that of the scheme. ``target`` is the

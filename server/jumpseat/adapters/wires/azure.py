@@ -8,9 +8,10 @@ the unversioned route. The other options are those of the wire.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.wires.chat import ChatAdapter, PathAdapter

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import (
@@ -40,7 +41,6 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 DONE: Final = "[DONE]"
 
@@ -95,8 +95,7 @@ def usage_from_wire(answer: JsonObject) -> Usage | None:
     )
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call in progress. Its deltas begin when its name is known."""
 
     id: str
@@ -111,8 +110,7 @@ class _Call:
         return "".join(self.pieces)
 
 
-@dataclass(slots=True)
-class _Detail:
+class _Detail(Struct):
     """A piece of structured reasoning in progress; ``joined`` has the strings that arrive in pieces."""
 
     fields: JsonObject

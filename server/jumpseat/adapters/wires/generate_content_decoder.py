@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import field
 from typing import Any, Final, cast
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -42,7 +43,6 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderFilterError, ProviderProtocolError, ProviderRequestError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILTERS: Final = frozenset(
     {
@@ -94,8 +94,7 @@ def usage_of(*, prompt: int, tool_use: int, output: int, thoughts: int, cached: 
     )
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """A run of text or of thoughts. ``start`` is its offset, in characters, in the whole text of the answer."""
 
     thought: bool

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Final, cast
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -42,7 +43,6 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderFilterError, ProviderProtocolError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 STATUSES: Final[Mapping[str, StopReason]] = {
     "incomplete": "max_tokens",
@@ -72,8 +72,7 @@ def usage_from_wire(usage: Any) -> Usage | None:
     )
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """A step in progress. ``wire`` is its raw form, ``pieces`` are the deltas returned so far."""
 
     wire: JsonObject

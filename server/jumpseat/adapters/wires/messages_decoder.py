@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -42,7 +43,6 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 EDITOR: Final = "str_replace_based_edit_tool"
 """The name that the native editor tool must have."""
@@ -58,8 +58,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 }
 
 
-@dataclass(slots=True)
-class _Part:
+class _Part(Struct):
     """A content block in progress. ``wire`` is its raw form, ``json`` the text of its input."""
 
     wire: JsonObject

@@ -14,8 +14,9 @@ option              default       meaning
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.wire import as_list, as_object, as_text

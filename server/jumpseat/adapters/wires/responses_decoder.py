@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -38,7 +39,6 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PART_BREAK: Final = "\n\n"
 """The separator between the parts of a reasoning summary, which are paragraphs with headings."""
@@ -80,16 +80,14 @@ def replayable(item: JsonObject) -> JsonObject:
     return {key: value for key, value in item.items() if value is not None and key != "status"}
 
 
-@dataclass(slots=True)
-class _Part:
+class _Part(Struct):
     """A content part of a message in progress."""
 
     pieces: list[str] = field(default_factory=list[str])
     annotations: list[JsonObject] = field(default_factory=list[JsonObject])
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(Struct):
     """An output item in progress. ``wire`` is its raw form, as far as it is known.
 
     ``pieces`` are the deltas returned so far: the text of reasoning, the arguments of a call.

@@ -7,8 +7,9 @@ other models get one. Both know JSON mode without schemas, so the schema of the 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.wires.chat import ChatAdapter, tool_choice_to_wire

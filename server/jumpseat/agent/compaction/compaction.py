@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import anyio
 import anyio.lowlevel
+from msgspec.structs import replace
 
 from jumpseat.agent.compaction.summary import TOO_LONG, SummaryTask, make_summary
 from jumpseat.agent.conversation import tokens

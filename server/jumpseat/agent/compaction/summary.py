@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, ToolMessage, ToolUseBlock, UserMessage
 from jumpseat.agent.conversation import tokens
@@ -17,7 +19,6 @@ from jumpseat.agent.session import limits
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ProviderContextError, ProviderError
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TOO_LONG: Final = "context_limit_retry"
 """The trigger of a compaction after the provider refused a request as too long."""
@@ -70,8 +71,7 @@ What has to be done next; for interrupted work, exactly where it stands.
 <checkpoint_title>Two to six words for this summary</checkpoint_title>"""
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryTask:
+class SummaryTask(Struct, frozen=True):
     """A summary to make: its trigger on the wire, the model, and the request whose conversation is summarized.
 
     ``limit`` is the model's context window in tokens, ``instructions`` are the user's for the summary, and ``used``

@@ -8,14 +8,96 @@ must send the same content again.
 from __future__ import annotations
 
 import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import anyio.to_thread
 
-from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
+from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock
 from jumpseat.system.regular_files import read_regular, read_whole
+
+HEAD_BYTES: Final = 12
+
+IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""The image types that all models with vision accept."""
+
+OTHER_NAMES: Final[Mapping[str, str]] = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+}
+
+_TEXT_TYPES: Final = frozenset(
+    {
+        "application/ecmascript",
+        "application/javascript",
+        "application/json",
+        "application/sql",
+        "application/toml",
+        "application/typescript",
+        "application/x-sh",
+        "application/x-yaml",
+        "application/xml",
+        "application/yaml",
+    }
+)
+_HEAD_CHARS: Final = HEAD_BYTES * 4 // 3
+
+
+IMAGE_TOKENS: Final = 1000
+"""The estimated size of an image or a file, in tokens."""
+
+
+def image_type(head: bytes) -> str | None:
+    """Return the type of an image that models accept, given its first :data:`HEAD_BYTES`; ``None`` for others."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def sendable_image_type(data: str, mime_type: str) -> str | None:
+    """Return the type under which base64-encoded ``data`` is sent as an image; ``None`` if it cannot be."""
+    try:
+        head = base64.b64decode(data[:_HEAD_CHARS])
+    except (binascii.Error, ValueError):
+        head = b""
+    declared = normalized_type(mime_type)
+    return image_type(head) or (declared if declared in IMAGE_TYPES and data else None)
+
+
+def normalized_type(mime_type: str) -> str:
+    """Normalize a media type: no parameters, lower case, its registered name."""
+    plain = mime_type.partition(";")[0].strip().lower()
+    return OTHER_NAMES.get(plain, plain)
+
+
+def user_block(data: str, mime_type: str, name: str | None) -> TextBlock | ImageBlock | DocumentBlock:
+    """Return the block for base64-encoded ``data``: an image, a document, or a note for an unsupported image."""
+    if (shown := sendable_image_type(data, mime_type)) is not None:
+        return ImageBlock(data, shown, label=name)
+    declared = normalized_type(mime_type)
+    if declared in _TEXT_TYPES or declared.endswith(("+json", "+xml")):
+        # This includes SVG, which models read as text.
+        return DocumentBlock(data, "text/plain", title=name)
+    if declared.startswith("image/"):
+        return TextBlock(image_placeholder(declared, name))
+    return DocumentBlock(data, declared, title=name)
+
+
+def image_placeholder(mime_type: str, name: str | None) -> str:
+    """Return the text that replaces an unsupported image."""
+    return f"[{name or 'image'}: an image of type {mime_type}, which cannot be shown to you]"
+
 
 MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
 """Larger images are treated like other files."""
@@ -65,3 +147,72 @@ def _image(item: dict[str, Any], cwd: Path) -> dict[str, str] | None:
         # Missing, unreadable, too large or an invalid path: the model gets the path, as of any file.
         return None
     return {"data": base64.b64encode(data).decode("ascii"), "mimeType": mime_type}
+
+
+_MENTION: Final = re.compile(r"@\{([^{}\s]{1,100})\}")
+
+
+def mentions(text: str) -> list[str]:
+    """Return the mentioned names in order."""
+    return _MENTION.findall(text) if "@{" in text else []
+
+
+def expand_mentions(text: str, expansion: Callable[[str], str | None]) -> str:
+    """Replace each mention by the result of ``expansion`` for its name, unless that is ``None``."""
+    return _MENTION.sub(lambda match: expansion(match[1]) or match[0], text) if "@{" in text else text
+
+
+def reference(item: dict[str, Any]) -> str | None:
+    """Return the line for an attachment of a ``github_*`` type; ``None`` for all others.
+
+    Recorded conversations fix the form of ``github_reference``; the other types follow it. An unknown type is
+    represented by its URL.
+    """
+    kind = str(item.get("type"))
+    if not kind.startswith("github_"):
+        return None
+    url = f"({item.get('url')})"
+    match kind:
+        case "github_reference":
+            what = f"#{item.get('number')} - {item.get('title')}"
+            return f"{what} [{item.get('referenceType')}] [{item.get('state')}] {url}"
+        case "github_commit":
+            return f"{_repository(item)}@{str(item.get('oid'))[:12]} - {item.get('message')} [commit] {url}"
+        case "github_release":
+            return f"{_repository(item)} {item.get('tagName')} - {item.get('name')} [release] {url}"
+        case "github_actions_job":
+            result = f" [{item['conclusion']}]" if item.get("conclusion") else ""
+            what = f"{item.get('workflowName')} / {item.get('jobName')} #{item.get('jobId')}"
+            return f"{_repository(item)} - {what} [job]{result} {url}"
+        case "github_repository":
+            ref = f"@{item['ref']}" if item.get("ref") else ""
+            about = f" - {item['description']}" if item.get("description") else ""
+            return f"{_repository(item)}{ref}{about} [repository] {url}"
+        case "github_file":
+            return f"{_place(item)} [file] {url}"
+        case "github_snippet":
+            lines = _object(item.get("lineRange"))
+            return f"{_place(item)} lines {lines.get('start')}-{lines.get('end')} [snippet] {url}"
+        case "github_file_diff":
+            sides = [_place(_object(side)) for side in (item.get("base"), item.get("head")) if side]
+            return f"{' -> '.join(sides)} [diff] {url}"
+        case "github_tree_comparison":
+            base, head = _object(item.get("base")), _object(item.get("head"))
+            ends = f"{base.get('revision')}...{head.get('revision')}"
+            return f"{_repository(base)} {ends} [comparison] {url}"
+        case _:
+            return str(item.get("url"))
+
+
+def _place(item: dict[str, Any]) -> str:
+    """Return ``owner/name@ref:path``."""
+    return f"{_repository(item)}@{item.get('ref')}:{item.get('path')}"
+
+
+def _repository(item: dict[str, Any]) -> str:
+    repo = _object(item.get("repo"))
+    return f"{repo.get('owner')}/{repo.get('name')}"
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -8,10 +8,11 @@ providers always receive a valid sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
 from typing import Any, Final, cast
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -26,7 +27,7 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation.media import (
+from jumpseat.agent.conversation.attachments import (
     IMAGE_TOKENS,
     image_placeholder,
     normalized_type,
@@ -37,7 +38,6 @@ from jumpseat.agent.conversation.messages import Messages, Settled
 from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
 
@@ -55,8 +55,7 @@ PROMPT_SHARE: Final = 0.15
 """The share of the context window that these prompts may take, at four characters per token."""
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """A message of the user or the model, with the calls of a model's message and their results so far.
 
     Results have the positions of their calls, since a model may use the same id twice in an answer.

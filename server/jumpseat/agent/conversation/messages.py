@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import Message
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(slots=True)
-class Settled:
+class Settled(Struct):
     """What is known of the first messages of a conversation together: those that do not change any more.
 
     ``tokens`` are those of the first ``counted`` messages. Any model can receive the first ``universal`` messages

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import (
     NATIVE,
     AssistantMessage,
@@ -22,11 +24,9 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import Capabilities, ModelInfo, ModelRequest
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Portability:
+class Portability(Struct, frozen=True):
     """The numbers of blocks that are converted or omitted; false if there are none.
 
     ``hosted_tools`` are the names of tools run by another provider; ``signatures`` are those of tool calls.

@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 import anyio
 import anyio.to_thread
 
-from jumpseat.agent.conversation.references import reference
+from jumpseat.agent.conversation.attachments import reference
 from jumpseat.system.regular_files import read_whole, scan_folder
 
 REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"

@@ -14,8 +14,10 @@ event's ``provider_blocks`` lists all blocks in order::
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from collections.abc import Mapping
 from typing import Any, Final, cast
+
+from msgspec.structs import asdict
 
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -29,10 +31,12 @@ from jumpseat.agent.blocks import (
     TextBlock,
     ToolUseBlock,
 )
+from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat_protocol import events
+from jumpseat_protocol.events import CitationReference, Citations, CitationSource, CitationSpan
 
-_CITATION_FIELDS: Final = frozenset(field.name for field in fields(Citation))
-_RESULT_FIELDS: Final = frozenset(field.name for field in fields(SearchResult))
+_CITATION_FIELDS: Final = frozenset(Citation.__struct_fields__)
+_RESULT_FIELDS: Final = frozenset(SearchResult.__struct_fields__)
 
 
 def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
@@ -196,3 +200,57 @@ def _search_results(raw: Any) -> list[SearchResult] | None:
         return None
     tables = (cast("JsonObject", item) for item in cast("list[Any]", raw) if isinstance(item, dict))
     return [SearchResult(**{key: table[key] for key in table if key in _RESULT_FIELDS}) for table in tables]
+
+
+LOCATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "char_location": ("char", "startIndex", "endIndex"),
+    "page_location": ("page", "startPage", "endPage"),
+    "content_block_location": ("block", "startBlock", "endBlock"),
+}
+"""Kinds of citations whose offsets refer to a document, each with the protocol's type and names of the offsets."""
+
+
+def citations_of(message: AssistantMessage, resolved: ResolvedModel) -> Citations | None:
+    """Return the citations of an answer; ``None`` if it has none or their format has no wire form."""
+    if not any(isinstance(block, TextBlock) and block.citations for block in message.blocks):
+        return None
+    provider = resolved.model.capabilities(resolved.wire_name).citations
+    if provider is None:
+        return None
+    sources: dict[tuple[str | None, str | None], CitationSource] = {}
+    spans: dict[tuple[int, int], CitationSpan] = {}
+    offset = 0
+    for block in message.blocks:
+        if not isinstance(block, TextBlock):
+            continue
+        for citation in block.citations:
+            key = (citation.url, citation.title)
+            source = sources.setdefault(
+                key,
+                CitationSource(id=str(len(sources) + 1), provider=provider, title=citation.title, url=citation.url),
+            )
+            start, end = _span(citation, len(block.text))
+            span = spans.setdefault(
+                (offset + start, offset + end),
+                CitationSpan(start_index=offset + start, end_index=offset + end, references=[]),
+            )
+            span.references.append(
+                CitationReference(source_id=source.id, cited_text=citation.cited_text, location=_location(citation))
+            )
+        offset += len(block.text)
+    return Citations(sources=list(sources.values()), spans=list(spans.values())) if sources else None
+
+
+def _span(citation: Citation, length: int) -> tuple[int, int]:
+    """Return the range of its text block that a citation covers, by default the whole block."""
+    start, end = citation.start, citation.end
+    if citation.kind in LOCATIONS or start is None or end is None or not 0 <= start <= end <= length:
+        return 0, length
+    return start, end
+
+
+def _location(citation: Citation) -> dict[str, Any] | None:
+    if citation.kind not in LOCATIONS or citation.start is None or citation.end is None:
+        return None
+    kind, start, end = LOCATIONS[citation.kind]
+    return {"type": kind, start: citation.start, end: citation.end}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import (
     AssistantMessage,
     Block,
@@ -14,14 +16,12 @@ from jumpseat.agent.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from jumpseat.agent.conversation.media import IMAGE_TOKENS
+from jumpseat.agent.conversation.attachments import IMAGE_TOKENS
 from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import ModelRequest, ToolSpec
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class TokenEstimate:
+class TokenEstimate(Struct, frozen=True):
     """The estimated size of a request in tokens; ``messages`` is their number, including the system message."""
 
     system: int

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.conversation.citations import citations_of
 from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.conversation.provider_blocks import provider_blocks
+from jumpseat.agent.conversation.provider_blocks import citations_of, provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Usage
 from jumpseat.agent.model_calls.model_call import Answer

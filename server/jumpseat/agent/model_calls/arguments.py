@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any, Final, cast
 
 import orjson
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.masked_deltas import Delta, MaskedDeltas
 from jumpseat.agent.model import (
     BlockCompleted,
     Completed,
@@ -21,15 +21,15 @@ from jumpseat.agent.model import (
 )
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
+from jumpseat.agent.model_calls.requests import with_tool_protocol, without_native_tools
 from jumpseat.agent.model_calls.structured import with_response_format
-from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
+from jumpseat.agent.secrets import Delta, MaskedDeltas
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,7 @@ DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(Struct):
     """An answer with the ids of its deltas, and its timing in milliseconds."""
 
     completed: Completed

@@ -1,4 +1,4 @@
-"""Resolve the model of a session and build the requests to it.
+"""Build the requests to a session's model: the model, the choice and protocol of tools, the hosted tools.
 
 The loop sends these requests, a compaction sends one with a question appended, and
 ``jumpseat.session.nextRequest`` only returns one.
@@ -7,28 +7,142 @@ The loop sends these requests, a compaction sends one with a question appended, 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
-from jumpseat.agent.blocks import TextBlock, UserMessage
+from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.conversation.system_prompt import system_prompt, to_transform
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import ModelRequest, SubAgentRef
-from jumpseat.agent.model_calls.hosted_tools import hosted_for_call, without_replaced
+from jumpseat.agent.model import HostedTool, ModelInfo, ModelRequest, SubAgentRef, ToolChoice, ToolSpec
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
-from jumpseat.agent.model_calls.tool_choice import choice_for_call
-from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol
 from jumpseat.agent.rewriting import provider_request
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import ClientCallError, JumpseatError
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ClientCallError, InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import SpecificToolChoice
+from jumpseat_protocol.events import SessionWarning
+from jumpseat_protocol.sessions import SpecificToolChoice, ToolChoiceConfig
 
 log = logging.getLogger(__name__)
+
+
+def with_tool_protocol(resolved: ResolvedModel) -> ResolvedModel:
+    """Wrap a model that does not take tools natively, so that it calls them as XML."""
+    if not uses_xml(resolved.info):
+        return resolved
+    # Imported late: most models do not need it.
+    from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
+
+    return replace(resolved, model=XmlToolModel(resolved.model))
+
+
+def uses_xml(info: ModelInfo) -> bool:
+    """Return whether a model calls tools as XML in its text."""
+    return info.tool_protocol == "xml" or (info.tool_protocol is None and info.tools is False)
+
+
+def without_native_tools(resolved: ResolvedModel) -> ResolvedModel | None:
+    """Return the model with XML tools, after its provider rejected native ones; ``None`` if that cannot help."""
+    if resolved.info.tool_protocol is not None or resolved.info.tools is False:
+        return None
+    return replace(resolved, info=replace(resolved.info, tools=False))
+
+
+ALIASES: Final[Mapping[str, str]] = {
+    "search": "web_search",
+    "google_search": "web_search",
+    "google_search_web": "web_search",
+    "web_fetch": "url_context",
+    "fetch_webpage": "url_context",
+    "code_exec": "code_execution",
+    "code_interpreter": "code_execution",
+    "file_edit": "text_editor",
+}
+
+RUN_BY_OURS: Final[Mapping[str, tuple[str, ...]]] = {"bash": ("bash",), "text_editor": ("view", "create", "edit")}
+"""Tools whose calls are run by our own tools, with their permissions, if all of these are offered."""
+
+REPLACES: Final[Mapping[str, str]] = {"web_search": "web_search", "url_context": "web_fetch"}
+"""Hosted tools, each with the tool of ours that it replaces."""
+
+
+def hosted_for_call(
+    session: Session, prompt: Prompt, resolved: ResolvedModel, tools: list[ToolSpec]
+) -> list[HostedTool]:
+    """Return the requested hosted tools that the model supports; ``tools`` are our own tools on offer."""
+    requested = _requested_tools(session, prompt)
+    if not requested:
+        return []
+    can = resolved.model.capabilities(resolved.wire_name).hosted_tools
+    ours = {tool.name for tool in tools} - session.clients.tools().keys()
+    return [
+        HostedTool(name, options)
+        for name, options in requested.items()
+        if name in can and ours.issuperset(RUN_BY_OURS.get(name, ()))
+    ]
+
+
+def without_replaced(session: Session, tools: list[ToolSpec], hosted: list[HostedTool]) -> list[ToolSpec]:
+    """Remove our own tools that hosted ones replace, since some providers reject two tools with one name."""
+    replaced = {REPLACES[tool.name] for tool in hosted if tool.name in REPLACES} - session.clients.tools().keys()
+    return [tool for tool in tools if tool.name not in replaced] if replaced else tools
+
+
+def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Warn the client of requested hosted tools that the model does not support, unless already done.
+
+    A tool that ours replace is not missing: the model is offered our functions instead.
+    """
+    requested = _requested_tools(session, prompt).keys()
+    ours = {tool.name for tool in request.tools}
+    replaced = {name for name, functions in RUN_BY_OURS.items() if ours.issuperset(functions)}
+    missing = sorted(requested - {tool.name for tool in request.hosted_tools} - replaced)
+    if missing and missing != session.warned.hosted_tools:
+        text = f"{resolved.info.id} does not support these hosted tools: {', '.join(missing)}."
+        session.emit(SessionWarning(warning_type="hosted_tool", message=text))
+    session.warned.hosted_tools = missing
+
+
+def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
+    """Return the options of each requested hosted tool, by our name for it."""
+    requested = session.settings.options.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
+    named: list[tuple[str, JsonObject]] = [
+        (tool, {}) if isinstance(tool, str) else (tool.name, tool.options()) for tool in requested
+    ]
+    return {ALIASES.get(name, name): options for name, options in named}
+
+
+def check_choice(config: ToolChoiceConfig | None, find_names: Callable[[], Collection[str]]) -> None:
+    """Validate a tool choice against the names of the available tools, which are only asked for if it names one.
+
+    Raises:
+        InvalidRequestError: the choice names a tool that is not among the names.
+    """
+    if isinstance(config, SpecificToolChoice) and config.tool_name not in (names := find_names()):
+        there = f"expected one of {', '.join(sorted(names))}" if names else "the session has no tools"
+        raise InvalidRequestError(f"toolChoice names the unknown tool {config.tool_name!r}, {there}")
+
+
+def choice_for_call(settings: SessionSettings, prompt: Prompt, names: Collection[str]) -> ToolChoice | None:
+    """Return the choice for the next model call of ``prompt``; ``names`` are the tools on offer.
+
+    Raises:
+        InvalidRequestError: the choice names a tool that is no longer offered.
+    """
+    config = prompt.tool_choice or settings.options.tool_choice
+    if config is None:
+        return None
+    if prompt.called and config.mode in ("required", "specific"):
+        return None if config.parallel is None else ToolChoice(parallel=config.parallel)
+    check_choice(config, lambda: names)
+    name = config.tool_name if isinstance(config, SpecificToolChoice) else None
+    return ToolChoice(config.mode, name, config.parallel)
 
 
 async def next_request(session: Session, text: str | None) -> tuple[ResolvedModel, ModelRequest]:

@@ -13,11 +13,10 @@ import anyio
 from jumpseat.agent.blocks import TextBlock, ToolMessage, UserMessage
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.ids import new_id
-from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Completed, ModelRequest, TextDelta, ToolChoice, Usage
-from jumpseat.agent.model_calls.requests import find_model
-from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol
+from jumpseat.agent.model_calls.requests import find_model, with_tool_protocol
 from jumpseat.agent.observation import ModelCall
+from jumpseat.agent.secrets import MaskedEvents
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ProviderError

@@ -8,10 +8,11 @@ guarantees.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.agent import json_schema
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, TextBlock, ToolUseBlock
@@ -33,7 +34,6 @@ from jumpseat.agent.rewriting import Rewriter, RewritingModel
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ResponseFormatError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig
 
 RESPONSE_FORMAT: Final = "response_format"
@@ -129,8 +129,7 @@ class FinalToolModel(RewritingModel):
         return None if tool is None else _AsText(tool, streamed=request.stream)
 
 
-@dataclass(frozen=True, slots=True)
-class _FinalTool:
+class _FinalTool(Struct, frozen=True):
     """The tool for the final answer. Arguments are an object, so any other answer is ``wrapped`` in one."""
 
     spec: ToolSpec

@@ -10,13 +10,16 @@ Approvals for a location ("approve for this location") and for everywhere go int
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import field, replace
-from typing import Any, Final, Protocol, cast
+from hashlib import sha256
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.permissions.paths import anchors_of
 from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -31,8 +34,7 @@ from jumpseat_protocol.permissions import (
 OUTSIDE: Final = "outside of the sandbox: "
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRecord:
+class ApprovalRecord(Struct, frozen=True):
     """An approval, with what the approved call touched.
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
@@ -95,8 +97,7 @@ def _strings(values: Any) -> Iterable[str]:
     return cast("list[str]", values)
 
 
-@dataclass(slots=True)
-class StoredApprovals:
+class StoredApprovals(Struct):
     """The approvals and allow rules that are stored for one location, or for everywhere."""
 
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
@@ -259,3 +260,41 @@ def _applies_to(approval: SessionApproval, facts: Facts) -> bool:
             return False
         case kind:
             return approval.kind == kind
+
+
+Scope: TypeAlias = Literal["session", "location", "everywhere"]
+
+
+class Kept(Struct, frozen=True):
+    """An approval or an allow rule, and where it holds."""
+
+    scope: Scope
+    item: ApprovalRecord | Rule
+
+    @property
+    def value(self) -> str:
+        """The approval as text: equal for equal approvals."""
+        value = [self.item.kind, self.item.argument] if isinstance(self.item, Rule) else self.item.to_json()
+        return json.dumps(value, sort_keys=True)
+
+    @property
+    def id(self) -> str:
+        """The same for the same approval in the same scope, in all processes."""
+        return sha256(f"{self.scope} {self.value}".encode()).hexdigest()[:16]
+
+    @property
+    def rules(self) -> list[Rule]:
+        return [self.item] if isinstance(self.item, Rule) else self.item.rules()
+
+
+def list_kept(session: StoredApprovals, location: StoredApprovals, everywhere: StoredApprovals) -> list[Kept]:
+    """Return all approvals, each once: an approval that is stored is not listed for the session as well."""
+    stored = {kept.id: kept for kept in (*_kept("location", location), *_kept("everywhere", everywhere))}
+    known = {kept.value for kept in stored.values()}
+    own = {kept.id: kept for kept in _kept("session", session) if kept.value not in known}
+    return [*own.values(), *stored.values()]
+
+
+def _kept(scope: Scope, approvals: StoredApprovals) -> list[Kept]:
+    items: list[ApprovalRecord | Rule] = [*approvals.approvals, *approvals.rules]
+    return [Kept(scope, item) for item in items]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from jumpseat.agent.permissions.globs import GlobBudget, expand_globs
 from jumpseat.agent.permissions.paths import (

@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.system.regular_files import exists, scan_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_NAMES: Final = 256
 """Limit of the names that the patterns of one command line stand for."""
@@ -25,8 +26,7 @@ _MAGIC: Final = "*?["
 _ANY_DEPTH: Final = "**"
 
 
-@dataclass(slots=True)
-class GlobBudget:
+class GlobBudget(Struct):
     """The names and entries left for one command line; ``exceeded`` means that names are missing."""
 
     names: int = MAX_NAMES

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from typing import Any, Final, Literal, cast
 
 import anyio
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import AskToken, ModelSource
@@ -20,7 +20,6 @@ from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.observation import ModelCall, Observers, whole_answer
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import JumpseatError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import AssistedApproval, PermissionRequest
 from jumpseat_protocol.wire import to_wire
 
@@ -38,16 +37,14 @@ When in doubt, ask.
 Answer with one JSON object and nothing else: {"decision": "approve" or "ask", "reason": "one sentence"}"""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeConfig:
+class JudgeConfig(Struct, frozen=True):
     """The judging model (``None``: that of the session), and how long to wait for its answer."""
 
     model: str | None = None
     timeout_s: float = JUDGE_TIMEOUT_S
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionJudge:
+class PermissionJudge(Struct, frozen=True):
     """The judge of one session. ``prompts`` returns the user's prompts, oldest first."""
 
     models: ModelSource

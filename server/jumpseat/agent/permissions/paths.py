@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct, field
+
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule
 from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB, CONFIGURATION_SUFFIXES
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
@@ -31,8 +31,7 @@ PROTECTED_IN_HOME: Final = frozenset({"bin", "library"})
 sessions whose folder holds the home folder."""
 
 
-@dataclass(slots=True)
-class PathScope:
+class PathScope(Struct):
     """The folders that a session may use without approval of each path.
 
     ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``

@@ -10,11 +10,12 @@ warning per session names the setting that would allow it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import anyio.to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.agent.observation import Decider, Observers
 from jumpseat.agent.permissions.approvals import ApprovalStore, approved_commands, covers, has_changed
@@ -41,7 +42,6 @@ from jumpseat.agent.permissions.rules import (
 )
 from jumpseat.agent.permissions.session_approvals import SessionApprovals
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     AssistedApproval,
     PermissionDecision,
@@ -56,8 +56,7 @@ MOVED: Final = (
 Mode: TypeAlias = Literal["manual", "assisted", "sandboxed", "allow-all"]
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalLimits:
+class ApprovalLimits(Struct, frozen=True):
     """Restrictions that a tool puts on the approval of one of its calls.
 
     With ``needs_person``, neither a mode nor a model can allow the call; an approval, a rule or a person must.
@@ -75,8 +74,7 @@ Judge: TypeAlias = Callable[[PermissionRequest, str | None], Awaitable[AssistedA
 """Asks a model for its opinion of a request: the named model, or the default one. Never raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Permission settings from outside of the session.
 
     ``rules`` returns the rules of a working directory, and warnings about them for the user. ``location_key``

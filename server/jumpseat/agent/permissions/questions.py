@@ -7,17 +7,16 @@ ask, and which approvals to keep, is decided in :mod:`jumpseat.agent.permissions
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import field
 from typing import Final, Literal
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.observation import Decider, Observers, Question
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     AssistedApproval,
     DecidedBy,
@@ -27,6 +26,7 @@ from jumpseat_protocol.permissions import (
     WireRule,
     prompt_of,
 )
+from jumpseat_protocol.structs import PartlyCompared
 
 USER_REJECTED: Final = "The user rejected this tool call."
 COULD_NOT_ASK: Final = "Permission denied and could not request permission from user"
@@ -52,8 +52,7 @@ _COMPLETED: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(PartlyCompared, Struct, frozen=True):
     """The result of a permission request.
 
     A ``rejected`` call ends the turn; the model is told about a ``denied`` call. ``cancelled`` means that the
@@ -62,12 +61,13 @@ class Verdict:
     decided.
     """
 
+    uncompared = ("by",)
     status: Literal["allowed", "denied", "rejected"]
     message: str = ""
     arguments: JsonObject | None = None
     cancelled: bool = False
     confined_only: bool = False
-    by: Decider = field(default="client", compare=False)
+    by: Decider = "client"
 
 
 ALLOWED: Final = Verdict("allowed")

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.permissions.patterns import path_matches
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.agent.shell.effects import CommandWords
@@ -27,8 +28,7 @@ KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool",
 MAX_RULE_CHARS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A permission rule. Paths may be relative to ``base``, or to the working directory if ``base`` is empty."""
 
     kind: str
@@ -58,8 +58,7 @@ def parse_rule(text: str, base: str = "") -> Rule:
     return Rule(found[1], argument, base)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """Rules by effect. Deny wins over ask, and ask over allow."""
 
     allow: tuple[Rule, ...] = ()
@@ -70,8 +69,7 @@ class Rules:
         return Rules(self.allow + other.allow, self.ask + other.ask, self.deny + other.deny)
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedPath:
+class ResolvedPath(Struct, frozen=True):
     """A path that a call touches: as ``given`` (absolute, normalized), and ``real``, with its links resolved."""
 
     given: str
@@ -79,8 +77,7 @@ class ResolvedPath:
     is_folder: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The effects of a call, as far as they are known before it runs.
 
     ``paths`` are read, or written if ``writes`` is set; ``outside_paths`` are those outside of the session's
@@ -118,8 +115,7 @@ class Facts:
         return frozenset(segment.real_program for segment in self.segments if segment.real_program)
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedCommands:
+class ApprovedCommands(Struct, frozen=True):
     """Commands that were approved before.
 
     ``identifiers`` name them, each with the program or the folder that the approval is bound to; ``paths`` are real

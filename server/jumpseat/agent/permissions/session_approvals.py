@@ -8,26 +8,27 @@ Approvals for the session are kept here. Approvals for a location, or for everyw
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from jumpseat.agent.permissions.approval_list import Kept, list_kept
 from jumpseat.agent.permissions.approvals import (
     ApprovalRecord,
     ApprovalStore,
+    Kept,
     StoredApprovals,
     approval_record,
+    list_kept,
     narrowest_approval,
 )
 from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.rules import Facts, Rule, Rules
 from jumpseat.errors import StoreError
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 
 _LASTING_DECISIONS: Final = frozenset(
@@ -43,8 +44,7 @@ _LASTING_DECISIONS: Final = frozenset(
 )
 
 
-@dataclass(slots=True)
-class SessionRules:
+class SessionRules(Struct):
     """Rules that clients have set for this session alone.
 
     ``configured`` are the rules of ``session.permissions.configure``, ``added`` those of ``modifyRules``.

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from jumpseat.agent.permissions.paths import PathScope, is_protected
 from jumpseat.agent.permissions.rules import ResolvedPath
 from jumpseat.agent.shell.effects import Placement
 from jumpseat.system.regular_files import exists, scan_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_PAIRS: Final = 256
 MAX_ENTRIES: Final = 2000
 """Limit of the entries of folders that are listed for one command."""
 
 
-@dataclass(slots=True)
-class Targets:
+class Targets(Struct):
     """The files that one command touches in folders.
 
     ``protected`` means that one of them may configure later calls; ``complete`` that no others are touched.
@@ -74,8 +73,7 @@ def find_targets(placement: Placement, expanded: Iterable[str], base: Path, path
     return found
 
 
-@dataclass(slots=True)
-class _Budget:
+class _Budget(Struct):
     left: int = MAX_ENTRIES
 
     @property

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.json_schema import UnusableSchemaError, problems_of
 from jumpseat.agent.session.clients import Clients
@@ -23,7 +25,6 @@ from jumpseat_protocol.callbacks import (
     CanvasOpenParams,
     CanvasSessionContext,
 )
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration
 
 log = logging.getLogger(__name__)
@@ -32,8 +33,7 @@ Provided: TypeAlias = tuple[Attachment, CanvasDeclaration]
 """A canvas, and what its client provides."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Struct, frozen=True):
     """An instance that a client shows."""
 
     client: Client

@@ -10,10 +10,10 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from typing import Final
 
 import anyio
+from msgspec import Struct, field
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
@@ -21,7 +21,6 @@ from jumpseat.agent.session.clients import Clients
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnknownItemError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import CancelClientTaskParams
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.tasks import (
     ClientTaskStatus,
     RegisterTaskParams,
@@ -38,8 +37,7 @@ MAX_ACTIVITY: Final = 20
 """The number of messages of a task that are kept."""
 
 
-@dataclass(slots=True, eq=False)
-class ClientTask:
+class ClientTask(Struct, eq=False):
     """A task of a client. Times are in ISO 8601; ``sequence`` is the number of the latest update."""
 
     id: str

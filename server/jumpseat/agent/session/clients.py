@@ -12,10 +12,10 @@ from typing import Final
 
 import anyio
 import anyio.lowlevel
+from msgspec import Struct
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.client import Attachment, Client, ProvidedTool
-from jumpseat.agent.editor import EditorFiles, EditorTerminals
+from jumpseat.agent.client import Attachment, Client, EditorFiles, EditorTerminals, ProvidedTool
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError
@@ -27,15 +27,13 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import ClientCommand
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 AUTO_MODE_SWITCH: Final = "auto_mode_switch.requested"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
+class CommandCall(Struct, frozen=True):
     """A command that runs in the client that provides it."""
 
     client: Client

@@ -6,21 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct
+from msgspec.structs import replace
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import InfiniteSessionConfig
 
 MIN_CORRECTION: Final = 0.5
 MAX_CORRECTION: Final = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionPolicy:
+class CompactionPolicy(Struct, frozen=True):
     """The conditions for automatic compaction. Thresholds are shares of the model's prompt limit.
 
     From ``background`` on, a summary is made while the session works on; from ``exhaustion`` on, the session waits

@@ -5,17 +5,17 @@ The estimates are those of ``agent/conversation/tokens.py``; a provider may coun
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import Message
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.system_prompt import system_prompt
 from jumpseat.agent.model import DEFAULT_CONTEXT_WINDOW
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ConfigError, ProviderError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class ContextUsage:
+class ContextUsage(Struct, frozen=True):
     """Tokens of the parts of a request.
 
     ``instructions`` are included in ``system``, and ``mcp_tools`` in ``tools``, which has an entry per tool name.
@@ -40,8 +40,7 @@ class ContextUsage:
         return self.system + self.all_tools + self.all_messages
 
 
-@dataclass(frozen=True, slots=True)
-class ContextLimits:
+class ContextLimits(Struct, frozen=True):
     """The context window of ``model``, in tokens, and the part of it that is reserved for the response."""
 
     model: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
 
+from msgspec import Struct, field
+
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(slots=True)
-class ModelUsage:
+class ModelUsage(Struct):
     """The calls of one model, and their tokens."""
 
     calls: int = 0
@@ -73,8 +72,7 @@ class ModelUsage:
         )
 
 
-@dataclass(slots=True)
-class Metrics:
+class Metrics(Struct):
     """Counters that are updated with every event of a session.
 
     Usage events are not in the log, so usage counts from the opening of the session in this process; ``earlier`` is

@@ -12,8 +12,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.session.abort_result import Stopped
-from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, QueueItem, Run, end_as_aborted
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, QueueItem, Run, Stopped, end_as_aborted
 from jumpseat.errors import SessionNotFoundError, UnknownItemError
 from jumpseat_protocol import events
 

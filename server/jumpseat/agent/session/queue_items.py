@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import field, replace
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, TypeAlias
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.observation import TraceContext
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig
+from jumpseat_protocol.structs import Discreet
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """The outcome of a prompt or a command; complete when ``done`` is set.
 
     ``response`` takes the place of the answer's text for whoever has asked for it. ``steered_by`` are the runs of
@@ -39,8 +39,7 @@ class Run:
         self.done.set()
 
 
-@dataclass(slots=True)
-class Prompt:
+class Prompt(Discreet, Struct):
     """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
 
     ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
@@ -53,11 +52,12 @@ class Prompt:
     ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it.
     """
 
+    hidden = ("headers",)
     text: str
     before: list[Prompt] = field(default_factory=lambda: list[Prompt]())
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    headers: dict[str, str] = field(default_factory=dict[str, str])
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[str | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
@@ -76,7 +76,7 @@ class Prompt:
     id: str = field(default_factory=new_id)
     interaction_id: str = field(default_factory=new_id)
     run: Run = field(default_factory=lambda: Run())
-    message_ids: list[str] = field(init=False)
+    message_ids: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.message_ids = [self.id]
@@ -92,8 +92,7 @@ class Prompt:
         return replace(self, id=fresh.id, interaction_id=fresh.interaction_id, run=fresh.run, before=fresh.before)
 
 
-@dataclass(slots=True)
-class QueuedCommand:
+class QueuedCommand(Struct):
     """A queued slash command. ``text`` begins with the slash; ``display_text`` is shown to users."""
 
     text: str
@@ -115,3 +114,22 @@ def end_as_aborted(items: Iterable[QueueItem]) -> None:
     for item in items:
         item.run.aborted = True
         item.run.end()
+
+
+class Stopped(Awaitable[None]):
+    """An awaitable that calls the functions ``waits``, one after the other.
+
+    Unlike a coroutine, it can be dropped: an unfinished wait is cancelled together with its request, and Python
+    warns about coroutines that were never awaited.
+    """
+
+    def __init__(self, *waits: Callable[[], Awaitable[None]]) -> None:
+        self._waits = waits
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self.wait().__await__()
+
+    async def wait(self) -> None:
+        """Wait until all work has ended."""
+        for wait in self._waits:
+            await wait()

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import field
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from jumpseat.agent.clock import Clock
 from jumpseat.agent.cron import parse_cron
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST: Final = 50
 """Limit of the entries of one session."""
@@ -40,8 +39,7 @@ SELF_PACED: Final = (
 )
 
 
-@dataclass(slots=True)
-class Schedule:
+class Schedule(Struct):
     """An entry; exactly one of its interval, its time, its cron expression and ``self_paced`` is set.
 
     Times are in seconds since the epoch. ``next_run_at`` is that of the running prompt while ``running``.
@@ -61,8 +59,7 @@ class Schedule:
     running: bool = False
 
 
-@dataclass(slots=True)
-class Schedules:
+class Schedules(Struct):
     """The entries of one session. ``send`` queues a prompt, ``emit`` publishes an event."""
 
     tasks: TaskGroup

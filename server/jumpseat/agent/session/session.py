@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
@@ -22,7 +22,6 @@ from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
-from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
@@ -32,24 +31,21 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.abort_result import Stopped
 from jumpseat.agent.session.autopilot import Autopilot
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
-from jumpseat.agent.session.event_buffer import EventBuffer
-from jumpseat.agent.session.history import History, LoggedEvent
-from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
+from jumpseat.agent.session.history import EventBuffer, History, LoggedEvent
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, HookCommands, Hooks, NoHookCommands
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Queue
-from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run, Stopped
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import AssistedApproval, CustomToolPermission, PermissionRequest
 
 if TYPE_CHECKING:
@@ -65,8 +61,16 @@ AllowOldClients: TypeAlias = bool | Literal["client_tools"]
 """Whether calls that a client of protocol 2 cannot be asked about run: all, or only those of its own tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionServices:
+def store_no_options(_session: Session) -> None:
+    """Do nothing: the session has no file for its options."""
+
+
+def store_no_checkpoint(session: Session, _title: str, _summary: str) -> tuple[int, str | None]:
+    """Return the number of a summary that is not stored in a file."""
+    return session.conversation.checkpoint + 1, None
+
+
+class SessionServices(Struct, frozen=True):
     """The services that all sessions of a process share.
 
     ``run_command`` returns whether the commands queued behind it have to wait for a new request. ``on_change`` is
@@ -94,19 +98,15 @@ class SessionServices:
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
     observers: Observers = field(default_factory=Observers)
-    store_options: Callable[[Session], None] = lambda _session: None
+    store_options: Callable[[Session], None] = store_no_options
     read_agent: Callable[[Session, str], Iterable[LoggedEvent]] = lambda _session, _agent_id: ()
     clock: Clock = field(default_factory=SystemClock)
     agent_limits: AgentLimits = field(default_factory=AgentLimits)
     written_budget: WrittenBudget = field(default_factory=WrittenBudget)
-    store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
-        session.conversation.checkpoint + 1,
-        None,
-    )
+    store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = store_no_checkpoint
 
 
-@dataclass(slots=True)
-class Warned:
+class Warned(Struct):
     """What clients were warned of last, so that they are not told again with each prompt.
 
     ``portability``: the provider of the last call, and the content that it could not be sent unchanged.
@@ -272,7 +272,7 @@ class Session:
 
     def _make_event(self, payload: events.EventPayload, *, ephemeral: bool) -> events.Event:
         payload = self.services.secrets.mask(payload) if self.services.secrets else payload
-        event = events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=ephemeral)
+        event = events.Event.of(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
         return event
@@ -697,7 +697,7 @@ class Session:
 
     def _make_ephemeral(self, payload: events.EventPayload) -> events.Event:
         payload = self.services.secrets.mask(payload)
-        return events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
+        return events.Event.of(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
 
     def record_abort(self) -> None:
         """Publish that the user aborted the run. Called when a run is cancelled."""

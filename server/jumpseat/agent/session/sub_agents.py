@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jumpseat.agent.session.abort_result import Stopped
-from jumpseat.agent.session.queue_items import Prompt
+from msgspec import Struct
+
+from jumpseat.agent.session.queue_items import Prompt, Stopped
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class SubAgentIdentity:
+class SubAgentIdentity(Struct, frozen=True):
     """A sub-agent, within its session.
 
     ``type`` is its kind, ``name`` what users see. ``call_id`` is the tool call that started it, ``parent_id`` the
@@ -29,8 +28,7 @@ class SubAgentIdentity:
     cause: Prompt | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLimits:
+class AgentLimits(Struct, frozen=True):
     """Limits on what one session does by itself.
 
     ``depth`` is that of agents that start agents, ``running`` the number of those that work at the same time. An

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct
 
 from jumpseat.agent.shell.harmless import (
     HARMLESS,
@@ -37,20 +38,20 @@ from jumpseat.agent.shell.programs import (
 )
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.words import Word
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import PartlyCompared
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedCommand:
+class ParsedCommand(PartlyCompared, Struct, frozen=True):
     """A command as approvals see it.
 
     ``identifier`` is what an approval names: ``ls``, ``git status``, or the whole text if the command is not
     ``clear``.
     """
 
+    uncompared = ("clear",)
     identifier: str
     read_only: bool
-    clear: bool = field(default=True, compare=False)
+    clear: bool = True
 
 
 def verbatim_command(text: str) -> ParsedCommand:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.agent.shell.commands import (
     follows_redirects,
@@ -41,7 +42,6 @@ from jumpseat.agent.shell.programs import (
 )
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.words import Word
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 CommandWords: TypeAlias = tuple[str | None, ...]
 """The words of a command that may run; ``None`` for a word that only the shell can expand."""
@@ -53,8 +53,7 @@ MAX_FORMS: Final = 16
 """Limit of the paths that one word is taken for; with more, the reach is unknown."""
 
 
-@dataclass(slots=True)
-class FoundCommand:
+class FoundCommand(Struct):
     """A simple command. ``targets`` are the files of its redirections; ``writes`` is set if one is written.
 
     ``inputs`` are the texts of its here-strings.
@@ -71,8 +70,7 @@ class FoundCommand:
         return [word.text for word in self.words]
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """The words and patterns of a command that may touch ``folder/name`` if its words are ``folder`` and ``name``.
 
     ``program`` is the name of its program. ``walks`` means that it changes folders with all their contents.

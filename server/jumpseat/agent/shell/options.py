@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
 from functools import cache
 from typing import Final
 
+from msgspec import Struct, field
+
 from jumpseat.agent.shell.harmless import BEHIND_DASHES
 from jumpseat.agent.shell.words import Word
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _MARKS: Final = "@+:"
 """Operands that begin with one of these may be more than operands: lists of options, line numbers, refspecs."""
@@ -23,8 +23,7 @@ _MARKS: Final = "@+:"
 _NAMED_VALUE: Final = re.compile(r"--[\w-]+=")
 
 
-@dataclass(slots=True)
-class HarmlessOptions:
+class HarmlessOptions(Struct):
     """The harmless options of a program or a subcommand; see :func:`parse_options` for the notation.
 
     ``short`` maps a letter to whether its value is absent (``""``), required (``":"``) or optional (``"?"``),

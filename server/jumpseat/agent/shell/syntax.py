@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from jumpseat.agent.shell.commands import ParsedCommand, identify, reads_code, verbatim_command
 from jumpseat.agent.shell.effects import (
     URL,
@@ -28,7 +30,6 @@ from jumpseat.agent.shell.grammar import leaves, parser
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
 from jumpseat.agent.shell.words import Word
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -49,8 +50,7 @@ MAX_DEPTH: Final = 64
 """Levels of the syntax tree; lines that are nested deeper are not certain."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShellSegment:
+class ShellSegment(Struct, frozen=True):
     """A simple command of a line, and its text.
 
     ``program`` is the path of its program, if it has one, ``real_program`` the same with links resolved, and
@@ -69,8 +69,7 @@ class ShellSegment:
         return self.real_program if self.command.clear else f"{self.folder}\n{self.real_program}"
 
 
-@dataclass(frozen=True, slots=True)
-class ShellLine:
+class ShellLine(Struct, frozen=True):
     """A parsed command line: its simple commands in order, and what they may touch.
 
     For display: ``possible_paths`` and ``possible_urls``, the words that look like paths and URLs.

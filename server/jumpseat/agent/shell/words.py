@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """A word of a command. ``text`` has its quotes removed; ``fixed`` means that the shell uses the word unchanged.
 
     A word that is not fixed may be a ``glob``: a file name pattern and nothing else. It is ``wild`` if any part of

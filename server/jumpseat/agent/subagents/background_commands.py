@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.agent.interfaces import BackgroundCommand
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.lost_commands import LostCommand
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(slots=True, eq=False)
-class _Left:
+class _Left(Struct, eq=False):
     """A command that was left running; ``awaited`` while ``session.idle`` waits for it."""
 
     command: BackgroundCommand

@@ -7,19 +7,19 @@ agent's session, whose clients see its events with the id of the sub-agent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.hook_commands import HookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.permissions.permissions import Permissions
-from jumpseat.agent.session.abort_result import Stopped
 from jumpseat.agent.session.clients import Clients
-from jumpseat.agent.session.queue_items import Prompt, Run
-from jumpseat.agent.session.session import Session, SessionServices
+from jumpseat.agent.session.hooks import HookCommands
+from jumpseat.agent.session.queue_items import Prompt, Run, Stopped
+from jumpseat.agent.session.session import Session, SessionServices, store_no_checkpoint, store_no_options
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
@@ -146,7 +146,7 @@ class SubAgentSession(Session):
         return self._unpublished(events.AssistantIdle(aborted=aborted or None))
 
     def _unpublished(self, payload: events.EventPayload) -> events.Event:
-        return events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
+        return events.Event.of(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
 
 
 def answer_of(run: Run) -> str | None:
@@ -163,12 +163,11 @@ def _ignore_change(_session: Session) -> None:
 
 def _services(of_root: SessionServices) -> SessionServices:
     """Return the services of a sub-agent's session, which neither stores options nor summaries in files."""
-    unstored = SessionServices.__dataclass_fields__
     return replace(
         of_root,
         on_change=_ignore_change,
-        store_options=unstored["store_options"].default,
-        store_checkpoint=unstored["store_checkpoint"].default,
+        store_options=store_no_options,
+        store_checkpoint=store_no_checkpoint,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 import anyio
+from msgspec import Struct, field
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.metrics import Metrics
@@ -14,7 +14,6 @@ from jumpseat.agent.session.queue_items import Prompt, Run
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.subagents.session import SubAgentSession
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 AgentStatus: TypeAlias = Literal["running", "idle", "failed", "cancelled"]
 """``idle`` agents have answered, and can be sent another message."""
@@ -32,8 +31,7 @@ ACTIVITY_KEPT: Final = 20
 """The number of an agent's latest tool calls that its progress shows."""
 
 
-@dataclass(slots=True)
-class Exchange:
+class Exchange(Struct):
     """A message to a sub-agent and its answer, which is ``None`` while it works, or if it has given none."""
 
     message: str
@@ -41,8 +39,7 @@ class Exchange:
     run: Run | None = None
 
 
-@dataclass(slots=True)
-class SubAgent:
+class SubAgent(Struct):
     """A sub-agent.
 
     ``session`` is ``None`` for an agent of an earlier process, and for one that is no longer kept. ``parent_id`` is

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import replace
 from functools import partial
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.session.abort_result import Stopped
-from jumpseat.agent.session.queue_items import Prompt, Run
+from jumpseat.agent.session.queue_items import Prompt, Run, Stopped
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.agent.subagents import texts

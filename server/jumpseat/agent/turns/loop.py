@@ -8,11 +8,11 @@ done or a tool call was rejected, a model call failed for good (``session.error`
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
@@ -27,11 +27,9 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.answer import publish_answer
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
-from jumpseat.agent.model_calls.hosted_tools import warn_of_missing
 from jumpseat.agent.model_calls.model_call import Answer, ask_model, report_error
-from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
+from jumpseat.agent.model_calls.requests import build_request, find_model, system_message, uses_xml, warn_of_missing
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
-from jumpseat.agent.model_calls.tool_protocol import uses_xml
 from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.autopilot import SOURCE

@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.session.event_log import read_log
 from jumpseat.store.session.sessions import SessionFolder, SessionStore
 from jumpseat.store.session.texts import find_words, texts_of
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_transcript.transcript import Transcript, Usage, build_transcript
 
@@ -22,8 +23,7 @@ _AGE: Final = re.compile(r"(\d{1,6})\s*([hdwmy])")
 _UNITS_S: Final = {"h": 3600, "d": 86400, "w": 7 * 86400, "m": 30 * 86400, "y": 365 * 86400}
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A stored session that was prompted."""
 
     metadata: SessionMetadata
@@ -48,8 +48,7 @@ class Listed:
         return [name for name, is_set in marks.items() if is_set]
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Sessions in ``folder`` or below, with all words of ``text``, changed between two times in Unix time."""
 
     folder: Path | None = None

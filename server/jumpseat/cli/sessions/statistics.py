@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
 
 from jumpseat.cli.sessions.selection import Listed, read_transcript
 from jumpseat.errors import StoreError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_transcript.transcript import Usage
 
 
-@dataclass(slots=True)
-class Statistics:
+class Statistics(Struct):
     """Sums over sessions. ``folders`` and ``tools`` count sessions and calls, ``usage`` is by model.
 
     ``unreadable`` counts the sessions whose log cannot be read.

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 import nats.errors
+from msgspec import Struct
 from nats.aio.client import Client as NatsClient
 from nats.aio.msg import Msg
 from nats.js import errors as js_errors
@@ -18,7 +19,6 @@ from nats.js import errors as js_errors
 from jumpseat.cluster.nats.names import Names
 from jumpseat.cluster.nats.settings import ClusterSettings
 from jumpseat.errors import ConfigError, StoreError, StoreUnavailableError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +57,7 @@ class NoReplyError(Exception):
         self.gone = gone
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A message of a stream."""
 
     seq: int

@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 import anyio
 import nats.errors
 import orjson
+from msgspec import Struct
 from nats.js import api
 from nats.js import errors as js_errors
 
@@ -35,7 +36,6 @@ from jumpseat.cluster.nats.connection import (
 from jumpseat.cluster.nats.names import Names
 from jumpseat.cluster.nats.settings import ClusterSettings
 from jumpseat.errors import StoreError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +49,7 @@ _LARGEST_BYTES: Final = 1 << 20
 _BATCH: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class LargeFile:
+class LargeFile(Struct, frozen=True):
     """An object with a large file. ``parts`` names its parts; ``stored_s`` its time by its host."""
 
     name: str

@@ -7,19 +7,19 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.config import StoreConfig
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.structs import Discreet
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+class ClusterSettings(Discreet, Struct, frozen=True):
     """Where a cluster stores its sessions, and the part of this replica.
 
     ``host`` names the machine whose files local working folders are on; ``shared`` are folders that all hosts have.
@@ -27,6 +27,7 @@ class ClusterSettings:
     NATS, of which other limits are shares.
     """
 
+    hidden = ("password", "token", "tls")
     servers: tuple[str, ...]
     name: str
     host: str
@@ -36,10 +37,10 @@ class ClusterSettings:
     patience_s: float = 12.0
     retention_s: float | None = None
     user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
+    password: str | None = None
+    token: str | None = None
     credentials: str | None = None
-    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = None
 
     def host_of(self, cwd: str | None) -> str | None:
         """Return the host that a session with a working directory needs; ``None`` if all have the directory."""

@@ -7,6 +7,7 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.agent.client import Client
 from jumpseat.cluster.nats.connection import NoReplyError
@@ -15,7 +16,6 @@ from jumpseat.cluster.replicas.membership import Membership
 from jumpseat.cluster.replicas.tunnel import RESET_FRAME, Tunnel, TunnelTransport, needs_reset
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.transport import Wire
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 KEEP_ALIVE_S: Final = 5.0
 """Interval at which quiet tunnels are tried."""
@@ -23,8 +23,7 @@ CLIENT_S: Final = 1.0
 """Time in which a replica answers whether a client is connected to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """This end of a tunnel to ``replica``. A ``relayed`` client is connected to the other end."""
 
     tunnel: Tunnel

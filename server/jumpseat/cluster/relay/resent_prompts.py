@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
+from msgspec import Struct
+
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster.relay.session_calls import Call
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST: Final = 100
 """The number of prompts of a session that are remembered."""
 _FORGETTING: Final = ("session.abort", "session.interruptMainTurn", "session.queue.")
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """An accepted prompt: its id, and the params of ``session.send``."""
 
     message_id: str

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.cluster.sessions.missed_events import Seen
 from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat_protocol.envelope import ErrorObject
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 DELETING: Final = "sessions.bulkDelete"
 OPENING: Final = frozenset({"session.create", "session.resume", "sessions.open"})
@@ -78,8 +78,7 @@ _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent",
 """The options that a session stores itself: repeating those of the beginning would undo later changes."""
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(Struct, eq=False):
     """A request of a client about a session.
 
     ``serve`` is its handler here, ``again`` looks for the session's owner once more. ``made_id`` says that this

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 from pydantic import Field, ValidationError
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.version import __version__
 from jumpseat_protocol.wire import WireModel
 
@@ -21,8 +21,7 @@ ACCEPTED: Final = b"ok"
 _NAME: Final = "^[A-Za-z0-9_-]+$"
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     """The versions of the relay protocol that a replica speaks, from the oldest to the newest."""
 
     oldest: int

@@ -14,18 +14,18 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.cluster.nats.connection import NoReplyError
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.settings import ClusterSettings
 from jumpseat.cluster.replicas.handshake import SPOKEN, Versions, decode_versions
 from jumpseat.errors import ReplicaIncompatibleError, StoreError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.version import __version__
 
 log = logging.getLogger(__name__)
@@ -43,8 +43,7 @@ MOST_TAKEN: Final = 64
 """The number of replicas that a heartbeat names because sessions of them were taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A replica as its last heartbeat describes it, and when it was last heard of, by the monotonic clock."""
 
     id: str

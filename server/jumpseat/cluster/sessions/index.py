@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import orjson
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.names import session_of, token_of
 from jumpseat.errors import StoreUnavailableError
 from jumpseat.store.session.table import Entry
 from jumpseat.system.private_files import create_private_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,8 +58,7 @@ _BY_CREATOR: Final = f"{_LISTED} AND created_by IS ? ORDER BY changed_ns DESC"
 _PUT: Final = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(Struct, frozen=True):
     """A session in the index.
 
     ``host`` is set if the session's files are on one host. ``size`` is that of all of its files in bytes; ``named``

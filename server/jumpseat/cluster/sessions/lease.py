@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 import anyio
 import anyio.from_thread
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.cluster.nats.connection import WrongSequenceError
 from jumpseat.cluster.nats.jetstream import JetStream
@@ -23,7 +24,6 @@ from jumpseat.cluster.sessions.missed_events import RunEnds
 from jumpseat.cluster.sessions.records import Record, is_large, joined, object_name, parts
 from jumpseat.errors import OutcomeUnknownError, StoreError
 from jumpseat_protocol.events import Event
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,7 @@ E = TypeVar("E", bound=BaseException)
 Announcement: TypeAlias = Callable[[], None]
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     """The response to a request, with its place among the announcements. ``fail`` takes its place at a loss."""
 
     succeed: Announcement
@@ -57,15 +56,13 @@ class Response:
             self.fail()
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """Something else to be done in the order of the changes."""
 
     do: Callable[[], Coroutine[Any, Any, None]]
 
 
-@dataclass(slots=True)
-class _Waiter:
+class _Waiter(Struct):
     """Somebody who waits until everything before the place ``number`` of the queue is stored."""
 
     number: int

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.cluster.sessions.records import Record
 from jumpseat.store.session.event_log import parse_record
 from jumpseat_protocol.events import Event
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ENDS: Final = "ends.jsonl"
 """The name of the file with the ends of runs."""
@@ -23,8 +23,7 @@ MOST_ENDS: Final = 200
 """The number of ends that are kept: clients of a session that moves have missed a few."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a client has got of a session: the last stored event or end, and whether it saw a run that goes on."""
 
     item: str

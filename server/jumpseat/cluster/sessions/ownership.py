@@ -9,7 +9,6 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,8 @@ import anyio
 import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster.nats.jetstream import JetStream
@@ -31,7 +32,6 @@ from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFo
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.session.sessions import SESSIONS, SessionFolder, session_path
 from jumpseat.system.file_trees import delete_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,7 @@ RELEASE_S: Final = 5.0
 """Time in which the last changes of a session must be stored when the session is given up."""
 
 
-@dataclass(slots=True)
-class Counters:
+class Counters(Struct):
     """What the owner of sessions has done so far. ``append_s`` holds the durations of the latest appends."""
 
     appends: int = 0

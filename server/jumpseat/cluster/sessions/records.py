@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.cluster.nats.connection import Stored
 from jumpseat.errors import StoreError
 from jumpseat.store.session.event_log import parse_record
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.private_files import create_private_folder, owner_only
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Kind: TypeAlias = Literal["events", "file", "append", "object", "remove", "cut", "claim", "several"]
 
@@ -35,8 +35,7 @@ LARGE_BYTES: Final = 128 << 10
 LOG: Final = "events.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One change of a session. ``name`` is that of a file; ``data`` is its content, lines of events, or an id."""
 
     kind: Kind
@@ -56,8 +55,7 @@ class Record:
         return headers
 
 
-@dataclass(slots=True)
-class Content:
+class Content(Struct):
     """A session as its records describe it.
 
     ``objects`` are the names of the objects with large files; ``files`` has what was appended to them since.

@@ -6,8 +6,9 @@ The end of each run is stored before it is announced. A run without a stored end
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.session.queue_items import Prompt
@@ -15,11 +16,9 @@ from jumpseat.agent.session.session import Session
 from jumpseat.cluster.sessions.missed_events import with_ends
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(slots=True)
-class LastRun:
+class LastRun(Struct):
     """What the log and the ends of runs tell about the last run of the main agent.
 
     ``has_ended`` says that its end is stored, ``is_open`` that there is more to do in it. ``started`` are the calls

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.permissions.approval_list import Kept
-from jumpseat.agent.permissions.approvals import OUTSIDE, ApprovalRecord
+from jumpseat.agent.permissions.approvals import OUTSIDE, ApprovalRecord, Kept
 from jumpseat.agent.permissions.rules import Rule
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
@@ -27,7 +28,6 @@ from jumpseat_protocol.event_log import (
     InterestResult,
     ReleaseInterestParams,
 )
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 
@@ -38,8 +38,7 @@ MAX_WAIT_S: Final = 30.0
 Filter: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Struct, frozen=True):
     """A position between two events.
 
     ``written`` persisted events precede it; ``number`` is its position in the event buffer, and ``offset`` that in

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import orjson
 
+from jumpseat.agent.model_calls.requests import check_choice
 from jumpseat.agent.model_calls.structured import check_format
-from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from jumpseat.agent.model import ToolSpec
 from jumpseat.errors import InvalidRequestError

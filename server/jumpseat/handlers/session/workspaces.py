@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from jumpseat.agent.session.objective import Objective
+from jumpseat.agent.session.autopilot import Objective
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.context import Context

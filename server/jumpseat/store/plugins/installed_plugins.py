@@ -11,12 +11,13 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from jumpseat.errors import InvalidRequestError, JumpseatError, StoreError
 from jumpseat.store.plugins.manifests import read_manifest, read_plugin
@@ -27,7 +28,6 @@ from jumpseat.store.user.private_file import PrivateFile
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.private_files import create_private_folder
 from jumpseat.system.regular_files import is_there
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "plugins.json"
 FOLDER: Final = "installed-plugins"
@@ -36,8 +36,7 @@ DIRECT: Final = "_direct"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledPlugin:
+class InstalledPlugin(Struct, frozen=True):
     """An installed plugin. ``folder`` is the name of its copy, relative to ``installed-plugins``.
 
     ``marketplace`` is empty, and ``source`` set, if the plugin was installed from a folder or repository directly.
@@ -74,8 +73,7 @@ class InstalledPlugin:
         return self.name, self.marketplace, self.source_id
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Struct, frozen=True):
     """The result of installing or updating a plugin. ``skills`` is the number of its skills."""
 
     plugin: InstalledPlugin

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import anyio
 import anyio.to_thread
 import orjson
+from msgspec import Struct
 
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.store.plugins.plugin_sources import Source, copy_folder, inside, opened, parse_source, stored_source
@@ -24,7 +25,6 @@ from jumpseat.store.user.private_file import PrivateFile
 from jumpseat.system.file_trees import delete_folder
 from jumpseat.system.private_files import create_private_folder
 from jumpseat.system.regular_files import read_whole, scan_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "marketplaces.json"
 FOLDER: Final = "marketplaces"
@@ -40,8 +40,7 @@ LARGEST_MANIFEST: Final = 4 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Marketplace:
+class Marketplace(Struct, frozen=True):
     """A marketplace. ``folder`` has its files: those of the ``source``, or a copy of them."""
 
     name: str

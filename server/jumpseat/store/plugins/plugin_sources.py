@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.git import GitError, run_git
 from jumpseat.system.private_files import owner_only
 from jumpseat.system.regular_files import read_whole
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST_FILES: Final = 5000
 LARGEST_BYTES: Final = 50 * 1024 * 1024
@@ -33,8 +33,7 @@ _URL: Final = re.compile(r"(?:https|ssh|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 _REF: Final = re.compile(r"[\w./-]{1,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The origin of a plugin or marketplace: a folder, or a git repository at ``url``.
 
     ``ref`` is a branch or tag of the repository, and ``path`` a folder in it.

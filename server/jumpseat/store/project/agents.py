@@ -16,13 +16,13 @@ from typing import Any, Final, cast
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
 from jumpseat.store.project.front_matter import Found, body, front_matter, names, project_folders, read_text
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import AgentSource, CustomAgentConfig
 
 log = logging.getLogger(__name__)
@@ -50,8 +50,7 @@ TOOLS: Final = {
 _SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|vars?|env)\.(\w+)\s*\}\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A folder that may hold agents, of a ``project``, of the user, or one that a client names (no ``source``).
 
     ``may_bring_servers`` says whether their MCP servers are used.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
+from msgspec import Struct, field
+
 from jumpseat.errors import StoreError
 from jumpseat.system.regular_files import read_whole, repository_root
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 256 * 1024
 LARGEST_FRONT: Final = 16 * 1024
@@ -133,8 +133,7 @@ class Named(Protocol):
 T = TypeVar("T", bound=Named)
 
 
-@dataclass(slots=True)
-class Found(Generic[T]):
+class Found(Struct, Generic[T]):
     """The items in order, and the problems of files; ``warnings`` are problems of files that are used anyway."""
 
     items: list[T] = field(default_factory=lambda: list[T]())

@@ -1,6 +1,6 @@
 """Changes in a working tree, from ``git diff``.
 
-``system/git_repository.py`` finds the repository and branch of a directory without running git. Programs that the
+``system/git.py`` finds the repository and branch of a directory without running git. Programs that the
 repository's configuration names for showing a diff are not run.
 """
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.system.git import MAX_OUTPUT_BYTES, Confine, GitError, run_git
 from jumpseat.system.regular_files import exists, read_whole, repository_root
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
 
@@ -72,8 +72,7 @@ _ESCAPES: Final = {
 }
 
 
-@dataclass(slots=True)
-class FileChange:
+class FileChange(Struct):
     """A changed file. ``diff`` is a unified diff, empty if truncated; paths are relative to the given directory."""
 
     path: str

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.system.regular_files import is_there, read_regular, repository_root, scan_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 64 * 1024
 """Size to which a file is cut, because an instruction file must not fill the context."""
@@ -24,8 +25,7 @@ MOST_ENTRIES: Final = 10_000
 _NAMES: Final = ("AGENTS.md", os.path.join(".github", "copilot-instructions.md"))
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     """An instruction file with its text."""
 
     path: Path

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from jumpseat.agent.permissions.rules import Rule, Rules, parse_rule
 from jumpseat.parsing.toml_text import parse_toml
 from jumpseat.store.user.trusted_folders import TrustedFolders
-from jumpseat.system.git_repository import git_root
+from jumpseat.system.git import git_root
 from jumpseat.system.regular_files import read_whole, repository_root
 
 FILE: Final = Path(".jumpseat", "config.toml")

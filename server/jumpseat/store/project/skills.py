@@ -15,6 +15,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.agent.plugins import Plugin, Plugins
 from jumpseat.agent.session.session import Session
@@ -24,7 +25,6 @@ from jumpseat.errors import StoreError
 from jumpseat.store.project.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat.system.regular_files import is_there
 from jumpseat_protocol.events import LoadedSkill
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "SKILL.md"
 PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
@@ -35,8 +35,7 @@ MOST_SKILLS: Final = 500
 _NAME: Final = re.compile(r"[\w.:-]{1,128}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A folder that may hold skills, or with ``commands`` a folder with a Markdown file for each command."""
 
     path: Path

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.store.session.state_files import StateFiles, store_error
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FOLDER: Final = "checkpoints"
 INDEX: Final = "index.md"
@@ -17,8 +18,7 @@ LONGEST_SLUG: Final = 50
 _NAME: Final = re.compile(r"(\d{3,9})-.*\.md")
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A checkpoint file."""
 
     number: int
@@ -27,8 +27,7 @@ class Checkpoint:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoints:
+class Checkpoints(Struct, frozen=True):
     """The checkpoints of one session."""
 
     state: StateFiles

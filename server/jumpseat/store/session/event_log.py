@@ -15,16 +15,15 @@ from typing import IO, Any, Final, cast
 
 import anyio.to_thread
 import orjson
+from msgspec import Struct
 
 from jumpseat.agent.interfaces import Announcements
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.store.session.log_syncer import LogSyncer, sync_and_close
 from jumpseat_protocol.events import Event
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """The content of a log: its events as JSON objects, and the size of a torn last line, which is left out."""
 
     records: Iterable[dict[str, Any]]

@@ -13,16 +13,16 @@ import logging
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.errors import StoreError
 from jumpseat.store.session.state_files import StateFiles
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,7 @@ class Cause(NamedTuple):
     event_id: str | None = None
 
 
-@dataclass(slots=True)
-class FileChange:
+class FileChange(Struct):
     """The change of a file. ``before`` is ``None`` for a new file, ``after`` for a deleted one.
 
     ``kept`` is whether the contents are known. ``after_hash`` is the SHA-256 of the new content, in hexadecimal;
@@ -90,8 +89,7 @@ class FileChange:
         )
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct):
     """The changes of one prompt, by path."""
 
     interaction_id: str

@@ -14,11 +14,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.private_files import create_private_folder, owner_only
 from jumpseat.system.regular_files import read_whole
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 16 * 1024 * 1024
 """Largest file that is read, because its text has to fit into one response."""
@@ -81,8 +82,7 @@ def _refused(name: str, action: str) -> Generator[None]:
         raise StoreError(f"cannot {action} {name!r}: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """The state of a workspace file or folder. Times are in Unix time, in milliseconds."""
 
     is_file: bool

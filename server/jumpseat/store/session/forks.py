@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import orjson
+from msgspec.structs import replace
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError

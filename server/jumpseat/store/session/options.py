@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.session.state_files import StateFiles
-from jumpseat_protocol.fieldwise import wire_name
+from jumpseat_protocol.lazy_validation import wire_name
 from jumpseat_protocol.sessions import CustomAgentConfig, StoredOptions
 from jumpseat_protocol.tools import SubagentSettings
 from jumpseat_protocol.wire import WireModel

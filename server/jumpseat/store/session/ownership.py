@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from msgspec import Struct
 from pydantic import ValidationError
 
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
 from jumpseat.system.private_files import create_private_folder, owner_only
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.lazy_models import LazyModel
 
 log = logging.getLogger(__name__)
@@ -57,8 +57,7 @@ class GiveUpRequest(LazyModel):
     until_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The owner of a session in another process. ``pipe`` is the name of its pipe; ``None`` if it has none."""
 
     pid: int

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from jumpseat.store.session.event_log import FileEventLog
@@ -29,8 +28,7 @@ class StoredFolder(Protocol):
     def size_bytes(self) -> int: ...
 
 
-@dataclass(slots=True)
-class Pruned:
+class Pruned(Struct):
     """The result of pruning: the size in bytes of each removed session, and the old sessions that were skipped.
 
     In a dry run, ``sizes`` are those of the sessions that would be removed.

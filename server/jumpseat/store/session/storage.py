@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
-import orjson
+import msgspec.json
+from msgspec.structs import replace
 
 from jumpseat.agent.clock import iso_time, utc_now
 from jumpseat.agent.interfaces import Announcements, VirtualFiles
@@ -399,7 +399,7 @@ class SessionStorage:
             OSError: the file cannot be written.
         """
         if self.usage is not None and (used := self.usage()):
-            workspace.usage = orjson.dumps(used).decode()
+            workspace.usage = msgspec.json.encode(used).decode()
         self.state.write(WORKSPACE, workspace.encode().encode())
         self._workspace = workspace
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import orjson
-
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 State: TypeAlias = tuple[int, int, int, int]
 """The time and size of the log, and the time and inode of the workspace file: times alone may be too coarse."""
@@ -23,8 +22,7 @@ _COLUMNS: Final = 6
 _LARGEST: Final = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A session as lists show it.
 
     ``json`` is the entry on the wire; ``None`` for a session that was never prompted. ``created_by`` is the
@@ -35,8 +33,7 @@ class Entry:
     json: bytes | None
 
 
-@dataclass(slots=True)
-class Row:
+class Row(Struct):
     """An entry, and the state of the files that it comes from.
 
     ``folder_ns`` is the time of the session's folder when no program had the session open, otherwise 0: while it

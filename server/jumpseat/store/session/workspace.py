@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.agent.clock import iso_time
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat_protocol.events import WorkingDirectoryContext
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import SessionMetadata
 
 # Fields that clients do not get.
@@ -24,8 +24,7 @@ _INTERNAL: Final = ("summary", "created_by", "answered", "one_off", "usage")
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-@dataclass(slots=True)
-class Workspace:
+class Workspace(Struct):
     """The content of the file. Times are ISO 8601.
 
     ``user_named`` says whether the user or a program chose ``name``; ``summary`` is the first prompt, shortened.
@@ -82,7 +81,7 @@ class Workspace:
         """Return the fields in the form that clients get, without unset ones and without the prompt."""
         return {
             name: value
-            for name in Workspace.__slots__
+            for name in Workspace.__struct_fields__
             if name not in _INTERNAL and (value := getattr(self, name)) is not None
         }
 
@@ -90,7 +89,7 @@ class Workspace:
         """Return the content of the file."""
         return "".join(
             f"{name}: {_yaml(value)}\n"
-            for name in Workspace.__slots__
+            for name in Workspace.__struct_fields__
             if (value := getattr(self, name)) is not None
         )
 
@@ -106,7 +105,7 @@ class Workspace:
 
 def _is_valid(usage: ModelUsage) -> bool:
     # From a file that other programs may write.
-    values: dict[str, object] = {name: getattr(usage, name) for name in ModelUsage.__slots__}
+    values: dict[str, object] = {name: getattr(usage, name) for name in ModelUsage.__struct_fields__}
     return isinstance(values.pop("dollars"), float | int | None) and all(
         type(value) is int for value in values.values()
     )

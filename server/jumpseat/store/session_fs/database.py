@@ -13,13 +13,13 @@ from typing import Any, Final
 import anyio
 
 from jumpseat.errors import StoreError
-from jumpseat.store.session.database import TodoRows
-from jumpseat.store.session.sql_text import (
+from jumpseat.store.session.database import (
     MAX_ROWS,
     READING_PRAGMAS,
     SCHEMA,
     TODO_TABLES,
     VERBS,
+    TodoRows,
     changed_rows,
     first_word,
     format_rows,

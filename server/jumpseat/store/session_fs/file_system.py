@@ -6,9 +6,9 @@ import re
 from typing import Final, Protocol, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.errors import ClientCallError, StoreError
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.session_fs import (
     FsDone,
     FsEntriesResult,
@@ -59,8 +59,7 @@ class FileSystemClient(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """The file system that a client has registered. ``root`` is the folder of a session's files."""
 
     root: str

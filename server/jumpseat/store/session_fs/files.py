@@ -16,10 +16,10 @@ from typing import Final, Literal
 import anyio
 import anyio.from_thread
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from jumpseat.errors import StoreError
 from jumpseat.store.session_fs.file_system import FileSystem
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +29,7 @@ WAITS_S: Final = (0.1, 1.0, 2.0, 4.0, 8.0)
 """Times before a failed change is tried again; the last one is used from then on."""
 
 
-@dataclass(slots=True)
-class _Change:
+class _Change(Struct):
     """A change that is not stored yet. ``is_tried`` means that it may have been stored without an answer."""
 
     number: int
@@ -44,8 +43,7 @@ class _Change:
         return self.kind == "append" and self.name == name and not self.is_tried
 
 
-@dataclass(slots=True)
-class _Waiter:
+class _Waiter(Struct):
     """Somebody who waits until all changes up to ``number`` are stored."""
 
     number: int

@@ -12,17 +12,17 @@ import secrets
 from pathlib import Path
 from typing import Any, Final, cast
 
+from msgspec import Struct
+
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.user.private_file import PrivateFile
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "connection-tokens.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionToken:
+class ConnectionToken(Struct, frozen=True):
     """A stored token. ``digest`` is the SHA-256 hash of its text, in hexadecimal; ``created_at`` is ISO 8601."""
 
     name: str

@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import orjson
+from msgspec.structs import replace
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.memories import Memory, MemoryScope
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
 from jumpseat.store.session.files import write_text
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import working_directory_context
 from jumpseat.system.private_files import create_private_folder, owner_only
 
 COMPACTED_BYTES: Final = 256 * 1024

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import StoreError
 from jumpseat.system.private_files import create_private_folder, owner_only
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PASS_S: Final = 60.0
 """The time for which a pass is valid, in seconds."""
@@ -34,8 +34,7 @@ _LOGIN: Final = "page-"
 _LARGEST_BYTES: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class PageServer:
+class PageServer(Struct, frozen=True):
     """A server with a page, which may have been killed. ``url`` is its address, such as ``http://127.0.0.1:4322``."""
 
     pid: int

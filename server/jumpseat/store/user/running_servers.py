@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
+from msgspec import Struct
+
 from jumpseat.agent.clock import utc_now
 from jumpseat.store.user.private_file import PrivateFile
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "running-servers.json"
 
 
-@dataclass(frozen=True, slots=True)
-class RunningServer:
+class RunningServer(Struct, frozen=True):
     """A server that has not removed its entry; it may have been killed. ``started_at`` is an ISO 8601 timestamp."""
 
     pid: int

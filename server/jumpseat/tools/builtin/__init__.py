@@ -14,17 +14,17 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any, Final, TypeAlias, cast
 
+from msgspec import Struct
+
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool, SessionTools
 from jumpseat.tools.tool import BuiltinTool, SourceMaker, ToolSource
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 __all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS", "find_tools", "session_sources"]
 
 
-@dataclass(frozen=True)
-class FoundSessionTool:
+class FoundSessionTool(Struct, frozen=True):
     """A tool of sessions. ``source`` makes the source of one session, if that is more than the tool."""
 
     tool: SessionTool[Any]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
+from msgspec import Struct
 from pydantic.json_schema import SkipJsonSchema
 
 from jumpseat.agent.interfaces import VirtualFiles
@@ -16,7 +17,6 @@ from jumpseat.errors import StoreError
 from jumpseat.tools.files import is_binary, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat.tools.workspace_files import LARGEST_READ
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import WritePermission
 
 
@@ -64,8 +64,7 @@ async def _edit_virtual(files: VirtualFiles, args: EditArgs) -> ToolOutcome:
     return ToolOutcome(f"File {args.path} updated with changes.", detail=detail)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     before: str
     after: str
     mode: int

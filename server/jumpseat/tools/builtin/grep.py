@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from jumpseat.agent.interfaces import VirtualFiles

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session

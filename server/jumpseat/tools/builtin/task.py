@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from jumpseat.agent.model import ToolSchema, ToolSpec
@@ -17,7 +17,6 @@ from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import BoundTool, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LISTED: Final = 120
 """The most characters of an agent's description that models are shown."""
@@ -123,8 +122,7 @@ class TaskTools:
         """Do nothing: sub-agents end with the session."""
 
 
-@dataclass(frozen=True)
-class _TaskTool(SessionTool[TaskArgs]):
+class _TaskTool(SessionTool[TaskArgs], frozen=True, kw_only=True, dict=True):
     """The tool, with the agents that may be started as the values of an argument."""
 
     types: tuple[str, ...] = ()

@@ -16,8 +16,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.agent.blocks import ImageBlock
-from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
-from jumpseat.agent.conversation.media import image_type
+from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES, image_type
 from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable

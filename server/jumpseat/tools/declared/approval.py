@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from jumpseat.tools.declared.definition import Handler
 from jumpseat.tools.declared.substitution import Filled
 from jumpseat.tools.declared.view import ToolView
-from jumpseat.tools.shell.permission import shell_permission
+from jumpseat.tools.shell.sandbox_needs import shell_permission
 from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission
 
 

@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.permissions.permissions import ApprovalLimits
@@ -41,7 +43,6 @@ from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.captured_commands import CommandResult, Commands
 from jumpseat.tools.tool import Prepared, SequentialCalls, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,7 @@ REJECTED: Final = Verdict("denied", "The user rejected this tool call.")
 UNCHANGEABLE: Final = Verdict("denied", "The arguments of this tool call cannot be changed any more.")
 
 
-@dataclass(slots=True)
-class Services:
+class Services(Struct):
     """Shared by the calls of one session. ``flags`` record whether commands with a flag succeeded."""
 
     session_id: str
@@ -64,8 +64,7 @@ class Services:
     adapter: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
+class _Done(Struct, frozen=True):
     """The result of one step. ``given`` is the input of the next step, ``report`` the text for the model."""
 
     status: Literal["success", "failure", "timeout"]

@@ -13,19 +13,18 @@ from typing import Any, Literal, cast
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.declared.catalogue import READ_WITHIN_S, Catalogue, Found, Origin
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import in_declaration
 from jumpseat.tools.declared.definition import Definition, read_definition
 from jumpseat.tools.declared.groups import Group, is_group, read_group
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEntry:
+class ToolEntry(Struct, frozen=True):
     """A declared tool or group, or the ``problem`` of its declaration. ``where`` describes its origin to people."""
 
     name: str

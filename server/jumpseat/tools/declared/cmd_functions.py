@@ -15,11 +15,11 @@ from typing import Any, Final, cast
 import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
+from msgspec import Struct
 
 from jumpseat.declared.calling import HandlerError, call, log_failure, source_of
 from jumpseat.tools.declared.calling_conventions import FUNCTION_ORDERS, FUNCTION_ORDERS_2024, bind
 from jumpseat.tools.declared.definition import Handler
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import misspelt
 
 log = logging.getLogger(__name__)
@@ -27,8 +27,7 @@ log = logging.getLogger(__name__)
 _STATUSES: Final = ("success", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The result of one function. ``given`` is its original result, the ``input`` of the next function."""
 
     ok: bool

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumpseat.agent.conversation.mentions import mentions
+from jumpseat.agent.conversation.attachments import mentions
 from jumpseat.agent.session.session import Session
 from jumpseat.declared.places import project_folder
 from jumpseat.sandbox.session import Sandboxes

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from typing import Any, Final, TypeAlias, cast
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.blocks import JsonObject
@@ -31,7 +31,6 @@ from jumpseat.parsing.validation import config_error, kind_of
 from jumpseat.tools.declared.calling_conventions import is_of_2024
 from jumpseat.tools.declared.placeholders import Template, check_placeholders
 from jumpseat.tools.declared.schema import read_signature
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
 
 Handler: TypeAlias = Callable[..., Any]
@@ -125,8 +124,7 @@ class _CommandTable(BaseModel):
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A process to run. ``line`` is an argv, or a string for the shell; all strings may contain ``${}``.
 
     ``flag`` is the name under which success (exit code 0) is recorded.
@@ -142,8 +140,7 @@ class Command:
 Step: TypeAlias = Command | Handler
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """The definition of a tool. ``legacy`` selects the conventions of 2024 where nothing else distinguishes them.
 
     ``cmds`` are as declared; :func:`read_step` converts them when a call runs, because handlers may add some.

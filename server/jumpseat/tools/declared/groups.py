@@ -11,17 +11,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Final, cast
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumpseat.agent.conversation.mentions import mentions
+from jumpseat.agent.conversation.attachments import mentions
 from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import config_error
 from jumpseat.tools.declared.definition import Handler
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 GROUP_WORDS: Final = "the tools ${tools}"
 
@@ -61,8 +60,7 @@ class _Declaration(BaseModel):
     opts: GroupOptions = Field(default_factory=GroupOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Tools under a common name. ``tools`` are names of tools of any source."""
 
     name: str

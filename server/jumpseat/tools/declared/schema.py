@@ -17,6 +17,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from msgspec import Struct
+
 from jumpseat.agent import json_schema
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError
@@ -24,7 +26,6 @@ from jumpseat.declared.paths import follow
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import kind_of
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, misspelt
 from jumpseat_protocol.tool_checks import reference_problem
 
@@ -48,8 +49,7 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?(?:[eE][-+]?[0-9]{1,2})?")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """Name, description and parameters of a tool. ``example``: the schema was declared by example, as in 2024.
 
     ``strict`` asks the provider to follow the schema exactly.

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from time import monotonic
 from typing import Any, Final
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
@@ -22,7 +24,6 @@ from jumpseat.tools.declared.view import as_text, schema_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.shell.captured_commands import Commands
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +34,7 @@ KEEP_ENABLED_S: Final = 30.0
 """Time for which a result of ``enabled`` is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredTool:
+class DeclaredTool(Struct, frozen=True):
     """A declared tool in a session."""
 
     definition: Definition

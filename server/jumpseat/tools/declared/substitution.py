@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
 from typing import Any, Final, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.env import EnvValues, Missing
@@ -21,13 +23,11 @@ from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import kind_of
 from jumpseat.tools.declared.definition import Command, Handler, read_step
 from jumpseat.tools.declared.view import as_text
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Struct, frozen=True):
     """A command to run. ``variables`` extend its environment, ``shown`` is its text in permission requests."""
 
     command: Command

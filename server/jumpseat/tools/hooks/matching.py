@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from jumpseat.agent.hook_commands import HookCommand
+from jumpseat.agent.session.hooks import HookCommand
 
 log = logging.getLogger(__name__)
 

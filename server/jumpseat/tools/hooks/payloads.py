@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import orjson
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.hook_commands import HookAnswer, HookCommand
+from jumpseat.agent.session.hooks import HookAnswer, HookCommand
 from jumpseat.tools.hooks.matching import OTHER_NAMES
 from jumpseat.tools.shell.captured_commands import CommandResult
 

@@ -10,7 +10,7 @@ from typing import Final
 import anyio.to_thread
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.hook_commands import HookAnswer, HookCommand
+from jumpseat.agent.session.hooks import HookAnswer, HookCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.regular_files import repository_root

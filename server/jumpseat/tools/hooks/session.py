@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.hook_commands import FoundHooks, HookAnswer, HookCommand, HookLibrary
+from jumpseat.agent.session.hooks import FoundHooks, HookAnswer, HookCommand, HookLibrary
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat_protocol import events

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
@@ -13,7 +15,6 @@ from jumpseat.system.descendants import Descendants
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 CALLS_PER_ANSWER: Final = 128
 """Default limit of the tool calls of one answer that run."""
@@ -23,8 +24,7 @@ RecordChanges: TypeAlias = Callable[[Session, Prompt, Sequence[FileEdit]], None]
 """Keeps the changes of files by a session while it ran a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """Shared by the tools of all sessions.
 
     ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` returns the environment of
@@ -47,8 +47,12 @@ class Environment:
     reserved: frozenset[str] = frozenset()
     # The built-in tools with and without those that ask users, made at the first use: all sessions share them.
     _available: dict[bool, Mapping[str, BuiltinTool[Any]]] = field(
-        default_factory=dict[bool, Mapping[str, BuiltinTool[Any]]], init=False
+        default_factory=dict[bool, Mapping[str, BuiltinTool[Any]]]
     )
+
+    def __post_init__(self) -> None:
+        # A changed copy has tools of its own.
+        force_setattr(self, "_available", {})
 
     def child_environ(self, session_id: str) -> dict[str, str]:
         """Return the environment of a child process of a session."""
@@ -74,3 +78,24 @@ class Environment:
                 return self.web is not None and self.web.can_search()
             case _:
                 return True
+
+
+class BuiltinTools:
+    """Offers those built-in tools of the server whose needs the clients of ``session`` meet."""
+
+    __slots__ = ("_environment", "_session")
+
+    def __init__(self, session: Session, environment: Environment) -> None:
+        self._session = session
+        self._environment = environment
+
+    def tools(self) -> Mapping[str, BuiltinTool[Any]]:
+        disabled = self._session.settings.options.ask_user_disabled
+        can_ask = not disabled and self._session.clients.user_input_client() is not None
+        return self._environment.builtin_tools(can_ask=can_ask)
+
+    async def ready(self) -> None:
+        """Return at once."""
+
+    async def close(self, grace_s: float) -> None:
+        """Do nothing: running commands belong to the session's shells."""

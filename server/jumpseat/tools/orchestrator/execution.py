@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
@@ -44,7 +45,6 @@ from jumpseat.tools.tool import (
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import HookPermission, PermissionRequest, ReadPermission, WritePermission
 
 log = logging.getLogger(__name__)
@@ -61,8 +61,7 @@ CANCELLED: Final = "The user cancelled this tool call."
 NOT_RUN: Final = "This tool call did not run, because the user rejected another call of the same answer."
 
 
-@dataclass(slots=True)
-class SharedState:
+class SharedState(Struct):
     """The state that the calls of one answer share.
 
     ``stopped`` is the outcome of the calls that have not begun, once the user has cancelled all calls, or has

@@ -16,18 +16,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
 import orjson
 from anyio.abc import ByteReceiveStream, Process
+from msgspec import Struct, field
 
 from jumpseat.tools.files import describe
 from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.tool import ToolOutcome, failure
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TIME_LIMIT_S: Final = 30.0
 
@@ -60,8 +59,7 @@ LINE_LIMIT: Final = 2000
 Ending: TypeAlias = Literal["complete", "enough", "time", "memory", "crash"]
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """A search of file contents, for any engine.
 
     ``file`` is a single name in ``root``, or ``None`` for all files below it except for ``ignored`` paths. These
@@ -83,8 +81,7 @@ class Search:
     texts: Mapping[str, str] | None = None
 
 
-@dataclass(slots=True)
-class Line:
+class Line(Struct):
     """A line, of which ``more`` characters were cut off. ``number`` is ``None`` if it was too long to parse."""
 
     number: int | None
@@ -93,8 +90,7 @@ class Line:
     more: int = 0
 
 
-@dataclass(slots=True)
-class FileHits:
+class FileHits(Struct):
     """The matching lines of a file with their context, in order.
 
     ``name`` is relative to the searched directory, empty if a single file was searched. ``count`` is the number of

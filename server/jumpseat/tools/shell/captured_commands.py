@@ -21,12 +21,12 @@ from typing import Final
 
 import anyio
 from anyio.abc import Process
+from msgspec import Struct
 
 from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PARTIAL_INTERVAL_S: Final = 0.1
 
@@ -39,8 +39,7 @@ TIMED_OUT: Final = 124
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """The result of a command. Escape sequences are removed from the streams."""
 
     exit_code: int

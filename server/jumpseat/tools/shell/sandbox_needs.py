@@ -1,4 +1,4 @@
-"""Determine the needs of a command line from its text: hosts, or something that no sandbox gives.
+"""Determine the needs of a command line from its text, and ask for the permission to run it.
 
 The needs matter for lines that somebody approves. A line that is not recognized has none: it runs in the sandbox,
 and the model is told what was refused.
@@ -13,7 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
+
+from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 if TYPE_CHECKING:
     from jumpseat.agent.shell.syntax import ShellLine
@@ -113,8 +115,7 @@ _REMOTE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)\S*")
 _WITH_VALUE: Final = frozenset({"-C", "-c", "--prefix", "--cwd", "--manifest-path", "--project", "--directory"})
 
 
-@dataclass(frozen=True, slots=True)
-class CommandNeeds:
+class CommandNeeds(Struct, frozen=True):
     """The needs of a command line: ``hosts`` to reach, and the reason why it can only work ``outside``, if any."""
 
     hosts: tuple[str, ...] = ()
@@ -228,3 +229,59 @@ def _host(address: str) -> str | None:
     if not host or not re.fullmatch(r"[\w.-]+", host, re.ASCII) or host in ("localhost", "127.0.0.1"):
         return None
     return host.lower()
+
+
+MAX_COMMAND_BYTES: Final = 128 * 1024 - 1
+"""Largest argument of a program on Linux; longer commands cannot be run."""
+
+
+class Placement(Struct, frozen=True):
+    """Where a command is to run.
+
+    ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches
+    from there. ``leaves`` is the reason for running it outside of a sandbox that works; ``by_model`` says that the
+    model gave that reason.
+    """
+
+    confined: bool | None = None
+    hosts: Sequence[str] = ()
+    leaves: str | None = None
+    by_model: bool = False
+
+
+def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:
+    """Return the request for ``command``, with the programs, paths and URLs that its text mentions."""
+    placement = placement or Placement()
+    # Imported with the first command.
+    from jumpseat.agent.shell.syntax import parse_shell
+
+    line = parse_shell(command)
+    asks_to_leave = placement.by_model and placement.leaves is not None
+    return ShellPermission(
+        full_command_text=command,
+        intention=intention,
+        commands=[
+            ShellCommand(identifier=command.identifier, read_only=command.read_only) for command in line.commands
+        ],
+        possible_paths=list(line.possible_paths),
+        possible_urls=[PossibleUrl(url=url) for url in line.possible_urls],
+        has_write_file_redirection=line.has_write_file_redirection,
+        can_offer_session_approval=line.can_offer_session_approval,
+        command_segments=[
+            CommandSegment(identifier=segment.command.identifier, full_command_text=segment.text)
+            for segment in line.segments
+        ]
+        if len(line.segments) > 1
+        else None,
+        sandboxed=placement.confined,
+        sandbox_hosts=list(placement.hosts) if placement.confined and placement.hosts else None,
+        request_sandbox_bypass=asks_to_leave or None,
+        request_sandbox_bypass_reason=placement.leaves if asks_to_leave else None,
+        warning=_warning(placement),
+    )
+
+
+def _warning(placement: Placement) -> str | None:
+    if placement.leaves is None:
+        return None
+    return f"The command is to run outside of the sandbox: {placement.leaves}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.editor import EditorTerminals
+from jumpseat.agent.client import EditorTerminals
 from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.sandbox.session_network import Reach

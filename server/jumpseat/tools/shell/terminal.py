@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from jumpseat.agent.editor import EditorTerminal
+from jumpseat.agent.client import EditorTerminal
 from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SETTLE_S
 from jumpseat.tools.shell.process import GRACE_S, OutputBuffer, Shell

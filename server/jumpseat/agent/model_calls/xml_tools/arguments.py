@@ -11,17 +11,16 @@ from collections.abc import Iterable
 from typing import Any, Final, cast
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.xml_tools.reader import Element
 from jumpseat.agent.model_calls.xml_tools.schemas import items_of, kind_of, properties_of, property_of, resolve
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _CALL_ATTRIBUTES: Final = frozenset({"name", "id"})
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCall:
+class WrittenCall(Struct, frozen=True):
     """A call written by the model: its arguments, or the problem with them."""
 
     name: str

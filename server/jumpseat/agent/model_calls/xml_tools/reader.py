@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.xml_tools.schemas import (
@@ -21,7 +22,6 @@ from jumpseat.agent.model_calls.xml_tools.schemas import (
     properties_of,
     property_of,
 )
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_BLOCK_CHARS: Final = 4 * 1024 * 1024
 MAX_TAG_CHARS: Final = 2048
@@ -48,8 +48,7 @@ _ENTITIES: Final[Mapping[str, str]] = {"lt": "<", "gt": ">", "amp": "&", "quot":
 Role: TypeAlias = Literal["tools", "tool", "wrapper", "value"]
 
 
-@dataclass(slots=True)
-class Element:
+class Element(Struct):
     """An element. ``key`` is the name of its parameter; the content of a ``raw`` element is a single text."""
 
     tag: str
@@ -91,8 +90,7 @@ class Element:
         return next((child for child in self.children if child.tag == tag), None)
 
 
-@dataclass(slots=True)
-class Block:
+class Block(Struct):
     """A parsed block.
 
     ``tools`` are its calls, or the valid ones before a ``problem``. In that case ``source`` is the text that could

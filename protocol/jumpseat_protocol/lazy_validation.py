@@ -1,4 +1,4 @@
-"""Make instances field by field, of models that pydantic has not built and of the payloads of events.
+"""Make instances of models field by field, where pydantic has not built the model.
 
 Pydantic builds the validators of all fields of a model before it validates a first value; for the 90 fields of
 ``session.create``, of which a request has ten, that took longer than all else that creates a first session. Here,
@@ -20,12 +20,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from jumpseat_protocol.lazy_dataclasses import field_names
-
 _IMMUTABLE: Final = (str, int, float, bool, frozenset, type(None))
 _RULES: Final = frozenset({"__get_pydantic_core_schema__", "__init__", "model_config", "model_post_init"})
-_FEW: Final = 8
-"""The number of payloads of a type that are decoded before its validator is built."""
 _PLAIN_HINTS: Final[Mapping[str, type]] = {
     "Any": object,
     **{form: kind for kind in (str, int, bool) for form in (kind.__name__, f"{kind.__name__} | None")},
@@ -138,67 +134,6 @@ def validated(model: type[Any], fields: DeclaredFields, value: Mapping[str, Any]
     except ValidationError:
         return None
     return fields.instance(model, given) if fields.required <= given.keys() else None
-
-
-class PayloadDecoder:
-    """Makes dataclasses of one kind from objects of JSON without ``null``.
-
-    The first few are made field by field: a log has one event of most types, and to build the validator of a type
-    takes as long as to decode a thousand of them.
-    """
-
-    def __init__(self, cls: type[Any]) -> None:
-        self._cls = cls
-        self._few = _FEW
-        self._validate: Callable[[Any], Any] | None = None
-        self._fields: dict[str, tuple[str, str, str]] = {}
-
-    def __call__(self, values: Mapping[str, Any]) -> Any:
-        """Return an instance.
-
-        Raises:
-            ValidationError: the values are invalid.
-        """
-        if self._validate is None:
-            self._few -= 1
-            if self._few >= 0 and (instance := self._make(values)) is not None:
-                return instance
-            # Called once per event of a log; the method of the adapter would double the time.
-            validator: Any = TypeAdapter(self._cls).validator
-            self._validate = validator.validate_python
-        return cast("Callable[[Any], Any]", self._validate)(values)
-
-    def _make(self, values: Mapping[str, Any]) -> Any:
-        """Return an instance; ``None`` if pydantic has to validate the values."""
-        if not self._fields:
-            for base in self._cls.__mro__:
-                for name, hint in vars(base).get("__annotations__", {}).items():
-                    self._fields.setdefault(wire_name(name), (name, hint, base.__module__))
-        given: dict[str, Any] = {}
-        try:
-            for key, item in values.items():
-                name, hint, module = self._fields[key]
-                if (expected := _PLAIN_HINTS.get(hint)) is None:
-                    nested = vars(sys.modules[module]).get(hint.removesuffix(" | None"))
-                    if isinstance(nested, type) and field_names(nested) is not None and isinstance(item, dict):
-                        item = payload_decoder(nested)._make(cast("dict[str, Any]", item))
-                        if item is None:
-                            return None
-                    else:
-                        item = _adapter(module, hint).validate_python(item)
-                elif type(item) is not expected and expected is not object:
-                    return None
-                given[name] = item
-            return self._cls(**given)
-        except (KeyError, TypeError, ValidationError):
-            # An unknown member, a missing one, or an invalid value.
-            return None
-
-
-@cache
-def payload_decoder(cls: type[Any]) -> PayloadDecoder:
-    """Return the decoder of a dataclass: that of an event's payload, or of an object inside."""
-    return PayloadDecoder(cls)
 
 
 def has_rules(namespace: Mapping[str, Any]) -> bool:

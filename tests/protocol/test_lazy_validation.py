@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from jumpseat.rpc.routes import load_route
-from jumpseat_protocol.events import EVENT_TYPES, Payload
-from jumpseat_protocol.fieldwise import (
+from jumpseat_protocol.lazy_models import declared_namespaces
+from jumpseat_protocol.lazy_validation import (
     DeclaredFields,
-    PayloadDecoder,
     declared_fields,
     has_rules,
     validated,
     wire_name,
 )
-from jumpseat_protocol.lazy_models import declared_namespaces
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.sessions import ClientTool, ProviderConfig, SessionCreateParams, SessionResumeParams
-from jumpseat_protocol.wire import WireModel, object_to_wire
+from jumpseat_protocol.wire import WireModel
 from tests.protocol.samples import VARIANTS, sample
-from tests.support.cases import check_each
 
 _SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.text(max_size=3), st.just("a-valid.name")
@@ -108,24 +105,3 @@ def test_names_on_the_wire_are_those_that_pydantic_makes() -> None:
     names = {name for method in CLIENT_REQUESTS for name in load_route(method).params.model_fields}
     names |= {"sha256_sum", "e2e_test", "_private", "double__line", "trailing_", "UPPER_case", "ünï_cödé"}
     assert {name: wire_name(name) for name in names} == {name: to_camel(name) for name in names}
-
-
-def test_the_first_events_of_a_type_are_decoded_like_the_later_ones() -> None:
-    check_each(EVENT_TYPES, _check_decoder)
-
-
-def _check_decoder(event: type[Payload]) -> None:
-    values: dict[str, Any] = object_to_wire(sample(event))
-    others: tuple[Any, ...] = ("text", 1, 1.5, True, [], {}, {"cwd": 1})
-    changed: list[dict[str, Any]] = [{**values, name: other} for name in values for other in others]
-    changed += [{name: values[name] for name in values if name != left_out} for left_out in values]
-    validate = TypeAdapter(event).validate_python
-    for given_values in (values, {**values, "unknown": 1}, *changed):
-        assert _decoded(PayloadDecoder(event), given_values) == _decoded(validate, given_values)
-
-
-def _decoded(decode: Callable[[Any], Any], value: Mapping[str, Any]) -> Any:
-    try:
-        return decode(value)
-    except ValidationError:
-        return None
