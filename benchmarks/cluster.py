@@ -33,15 +33,13 @@ from tests.cluster.balanced import BalancedReplicas, Replica, balanced_replicas
 from tests.support.nats import Nats, running_nats
 from tests.support.server import JsonObject, Wire, calls, scripted
 
-from jumpseat.agent.clock import utc_now
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.cluster.nats import jetstream
 from jumpseat.cluster.nats.settings import ClusterSettings
 from jumpseat.cluster.sessions.index import Index, IndexEntry
 from jumpseat.cluster.sessions.lease import Lease
 from jumpseat.cluster.sessions.records import Record
-from jumpseat.store.session.event_log import FileEventLog
-from jumpseat.store.session.log_syncer import LogSyncer
+from jumpseat.store.session.event_log import FileEventLog, LogSyncer
 from jumpseat_protocol.events import Event, SessionWarning
 
 HERE: Final = Path(__file__).parent

@@ -8,8 +8,7 @@ from typing import Final
 
 from jumpseat_protocol import sdk_options
 from jumpseat_protocol.methods import CLIENT_REQUESTS
-from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
-from jumpseat_protocol.unsupported import REASONS, UNSUPPORTED_REQUESTS
+from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REASONS, REFUSALS, UNSUPPORTED_REQUESTS
 
 OURS: Final = "jumpseat."
 """The prefix of methods that are not part of the Copilot SDK protocol."""
@@ -33,7 +32,7 @@ server responds to it.
   The last table has the reasons.
 
 This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules,
-`no_op_answers.py` and `unsupported.py`.
+and `unsupported.py`.
 """
 
 

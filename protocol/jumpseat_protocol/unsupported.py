@@ -1,14 +1,15 @@
-"""Requests of the protocol that this server does not support, grouped by the reason.
+"""Requests of the protocol without an effect in this server: fixed answers, and refusals grouped by the reason.
 
-Their answer is an error that names the method. It does not contain the word "unhandled", by which clients recognize
-an older server; that is the answer to methods that are not part of the protocol. The page of the coverage shows the
-reasons.
+A server without remote control has nothing to steer, for example: the answer is the same for every live session.
+A method whose fixed answer would promise an effect (a stored rule, a masked secret) is unsupported: the answer is
+an error that names the method. It does not contain the word "unhandled", by which clients recognize older servers;
+that is the answer to methods that are not part of the protocol. The page of the coverage shows the reasons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     "extensions, factories and workflows are experiments of the vendor's program": (
@@ -311,3 +312,67 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
 """The methods, by the reason why they are not supported."""
 
 UNSUPPORTED_REQUESTS: Final = frozenset(name for names in REASONS.values() for name in names)
+
+
+class Answer(NamedTuple):
+    """A fixed result.
+
+    ``needs`` are the names of required params, all strings. With ``echoes``, the result is an object with
+    these params of the request. With other values than those in ``only``, the method is unsupported.
+    """
+
+    result: Any
+    only: Mapping[str, Any] = {}
+    echoes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+_OFF: Final = {"state": "off"}
+_DONE: Final = Answer({})
+_VOID: Final = Answer(None)
+_NOT_REQUESTED: Final = Answer({"success": False}, needs=("requestId",))
+
+NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
+    # --- the server -----------------------------------------------------------------------------------------------
+    "commands.list": Answer({"commands": []}),
+    "extensions.discover": Answer({"extensions": [], "mode": "disabled"}),
+    "managedSettings.clearCache": _VOID,
+    # No settings were found that an organization manages.
+    "managedSettings.read": _DONE,
+    "mcp.config.reload": _VOID,
+    "sessions.findByTaskId": Answer({}, needs=("taskId",)),
+    "sessions.getRemoteControlStatus": Answer({"status": _OFF}),
+    "sessions.setAdditionalPlugins": Answer({}, only={"plugins": []}),
+    "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
+    "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
+    "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
+    # --- MCP ------------------------------------------------------------------------------------------------------
+    "session.mcp.oauth.respond": _NOT_REQUESTED,
+    # The SDKs' own description: nothing happens over the wire.
+    "session.mcp.configureGitHub": Answer({"changed": False}),
+    # --- requests that this server does not make ------------------------------------------------------------------
+    "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
+    # --- surroundings of the vendor's program ---------------------------------------------------------------------
+    "session.contentExclusion.checkPaths": Answer({"available": False, "checks": []}),
+    "session.extensions.list": Answer({"extensions": []}),
+    "session.factory.listRuns": Answer({"runs": []}),
+    "session.lsp.initialize": _VOID,
+    "session.permissions.notifyPromptShown": Answer({"success": True}),
+    # No policy of an organization requires a sandbox. The operator may: then commands fail without one.
+    "session.sandbox.getEnforcementStatus": Answer({"required": False, "blocked": False}),
+    "session.remote.disable": _VOID,
+    "session.remote.enable": Answer({"remoteSteerable": False}, only={"mode": "off"}),
+    "session.telemetry.getEngagementId": _DONE,
+    "session.telemetry.setFeatureOverrides": _VOID,
+    "session.visibility.get": Answer({"synced": False}),
+    "session.visibility.set": Answer({"synced": False}),
+}
+
+REFUSALS: Final[Mapping[str, str]] = {
+    "agentRegistry.spawn": "agentRegistry.spawn is not enabled on this server",
+    "session.extensions.disable": "Extensions not available",
+    "session.extensions.enable": "Extensions not available",
+    "session.extensions.reload": "Extensions not available",
+    "session.extensions.sendAttachmentsToMessage": "Extensions not available: this connection is no extension",
+}
+"""The methods that are refused, with messages that clients know."""

@@ -58,9 +58,8 @@ from jumpseat.observability.observability import Observability
 from jumpseat.options import Options, TcpOptions
 from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
-from jumpseat.rpc.routes import find_route
+from jumpseat.rpc.routes import IgnoredMembers, find_route
 from jumpseat.rpc.transport import HEADERS, Framing, Wire, open_stdio, take_stdio
-from jumpseat.rpc.unknown_members import IgnoredMembers
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
@@ -95,7 +94,7 @@ from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
-from jumpseat.tools.resources import Resources
+from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol.version import __version__

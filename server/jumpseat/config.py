@@ -513,7 +513,7 @@ def _unknown_adapters(config: Config, known: Collection[str]) -> Iterator[str]:
 
 def config_problems(config: Config) -> Iterator[str]:
     """Yield the problems of a configuration that its types do not show, each as ``KEY: problem``."""
-    from jumpseat.parsing.base_urls import base_url_problem
+    from jumpseat.parsing.validation import base_url_problem
 
     for name, adapter in config.adapters.items():
         if (problem := base_url_problem(adapter.base_url, adapter.type or name)) is not None:

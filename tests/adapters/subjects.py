@@ -25,8 +25,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.adapters.adapter import Endpoint, PreparedCall
-from jumpseat.adapters.caller import Caller
+from jumpseat.adapters.adapter import Caller, Endpoint, PreparedCall
 from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.models.wire_caller import WireCaller

@@ -13,7 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from anyio.streams.stapled import StapledObjectStream
 
 from jumpseat_client import Client, MessageTap, open_client
-from jumpseat_protocol.framing import FrameDecoder, encode_frame
+from jumpseat_protocol.envelope import FrameDecoder, encode_frame
 
 SESSION = "5f0c1c5e-0000-4000-8000-000000000001"
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS
+from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS
 from tests.contract.hosts import DRIVERS
 from tests.support.server import running_server, scripted
 from tests.support.toolchains import NEWEST_PYPI_SDK, Sdk, require_sdk

@@ -20,7 +20,7 @@ from jumpseat.errors import InvalidRequestError, ProviderError, ProviderProtocol
 from jumpseat.parsing.json_text import SurrogateRepair, read_json, repair_surrogates
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.transport import Decoder
-from jumpseat_protocol.framing import MAX_BODY_BYTES, FrameDecoder, FramingError, LineDecoder, encode_frame
+from jumpseat_protocol.envelope import MAX_BODY_BYTES, FrameDecoder, FramingError, LineDecoder, encode_frame
 from tests.fuzz.target import Check, same_however_split, silenced
 
 SMALL_BYTES: Final = 64

@@ -18,8 +18,7 @@ from jumpseat.agent.model_calls.xml_tools.arguments import WrittenCall, read_cal
 from jumpseat.agent.model_calls.xml_tools.prompt import as_text
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
-from jumpseat.agent.permissions.patterns import path_matches
-from jumpseat.agent.permissions.rules import host_of, parse_rule
+from jumpseat.agent.permissions.rules import host_of, parse_rule, path_matches
 from jumpseat.agent.session.autopilot import Objective
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, StoreError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.agent.plugins import Plugin
+from jumpseat.agent.skills import Plugin
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, check_server, find_servers, resolve_config
 from jumpseat.store.plugins.manifests import read_plugin
 

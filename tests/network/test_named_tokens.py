@@ -16,7 +16,7 @@ from jumpseat.rpc.routes import SERVER_WIDE, load_route
 from jumpseat.store.user.connection_tokens import FILE, ConnectionTokenFile
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED
 from jumpseat_protocol.methods import CLIENT_REQUESTS
-from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REFUSALS
 from tests.protocol.samples import sample
 from tests.support.cases import all_cases
 from tests.support.commands import run_command

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from jumpseat_protocol.framing import MAX_HEADER_BYTES, FrameDecoder, FramingError, encode_frame
+from jumpseat_protocol.envelope import MAX_HEADER_BYTES, FrameDecoder, FramingError, encode_frame
 
 BODIES = [
     b"{}",

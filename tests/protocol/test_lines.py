@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat_protocol.framing import FramingError, LineDecoder
+from jumpseat_protocol.envelope import FramingError, LineDecoder
 
 
 def test_lines_are_split_wherever_the_chunks_end() -> None:

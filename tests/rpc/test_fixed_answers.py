@@ -9,8 +9,7 @@ import pytest
 
 from jumpseat_protocol import coverage
 from jumpseat_protocol.methods import CLIENT_REQUESTS
-from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
-from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
+from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REFUSALS, UNSUPPORTED_REQUESTS
 from tests.support.server import Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from jumpseat.rpc.transport import BUSY_BYTES, HEADERS, LINES, Framing, Wire
-from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+from jumpseat_protocol.envelope import FrameDecoder, FramingError, encode_frame
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.rpc.routes import load_route
-from jumpseat.rpc.unknown_members import EXTENSIONS, misspelled_extension
+from jumpseat.rpc.routes import EXTENSIONS, load_route, misspelled_extension
 from jumpseat_protocol.members import UnknownMember, members_of, unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.sdk_options import SENT

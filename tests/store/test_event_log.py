@@ -14,8 +14,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import StoreError
-from jumpseat.store.session.event_log import FileEventLog, Records, Replay, read_log, repair_log
-from jumpseat.store.session.log_syncer import LogSyncer
+from jumpseat.store.session.event_log import FileEventLog, LogSyncer, Records, Replay, read_log, repair_log
 from jumpseat_protocol import events
 from tests.support.cases import check_each
 

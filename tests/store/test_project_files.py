@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from jumpseat.agent.permissions.rules import Rules
-from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Plugins
 from jumpseat.mcp.catalogue import find_servers
 from jumpseat.store.plugins.manifests import read_plugin
 from jumpseat.store.plugins.plugin_folders import PluginFolders

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from jumpseat_protocol.framing import FrameDecoder, encode_frame
+from jumpseat_protocol.envelope import FrameDecoder, encode_frame
 
 ROOT: Final = Path(__file__).parent.parent.parent
 PACKAGES: Final = ("server/jumpseat", "protocol/jumpseat_protocol")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.tools.nofollow import CAN_WALK, LinkInPathError, create_file, open_place, replace_file
+from jumpseat.tools.workspace_files import CAN_WALK, LinkInPathError, create_file, open_place, replace_file
 from tests.tools.session import call, tool_session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not CAN_WALK, reason="this system cannot open so")]

@@ -20,8 +20,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from pydantic_core import to_jsonable_python
 
 from jumpseat_client.errors import JumpseatClientError, RpcError, ServerGoneError
-from jumpseat_protocol.envelope import INTERNAL_ERROR, RequestId
-from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+from jumpseat_protocol.envelope import INTERNAL_ERROR, FrameDecoder, FramingError, RequestId, encode_frame
 
 T = TypeVar("T")
 Message: TypeAlias = dict[str, Any]

@@ -25,9 +25,8 @@ from jumpseat_protocol.callbacks import (
     ExitPlanModeResponse,
     UserInputResponse,
 )
-from jumpseat_protocol.envelope import INVALID_REQUEST
+from jumpseat_protocol.envelope import INVALID_REQUEST, FramingError
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event, ExternalToolRequested, PermissionRequested
-from jumpseat_protocol.framing import FramingError
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
 

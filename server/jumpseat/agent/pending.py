@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import anyio
 from msgspec import Struct, field
 
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id
 from jumpseat_protocol.permissions import DecidedBy
 
 Q = TypeVar("Q")

@@ -1,20 +1,54 @@
-"""The settings of a session. Only creation, resumption and the option methods change them."""
+"""The settings of a session, its login among them. Only creation, resumption and the option methods change them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.login import Login
+from jumpseat.agent.blocks import JsonObject
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.sessions import CustomAgentConfig, KeptOptions
 from jumpseat_protocol.structs import Discreet
 from jumpseat_protocol.tools import SubagentSettings
+
+
+class Login(Protocol):
+    """An account on GitHub. ``host`` is the URL of the site, ``name`` the user's login.
+
+    ``facts`` are further properties of the account that the site returned. ``auth_type`` is the protocol's word for
+    the origin of the credentials.
+    """
+
+    @property
+    def auth_type(self) -> str: ...
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def name(self) -> str | None: ...
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable that has the token."""
+        ...
+
+    @property
+    def facts(self) -> JsonObject | None: ...
+
+    async def token(self) -> str:
+        """Return the current token. Callers must not store it, since the next call may return another one.
+
+        Raises:
+            ProviderAuthError: no token is available.
+        """
+        ...
+
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 

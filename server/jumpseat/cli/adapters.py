@@ -9,9 +9,8 @@ from typing import Final
 from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, WORKS
 from jumpseat.adapters.models.known_adapters import KnownAdapter, known_adapters
 from jumpseat.adapters.models.resolver import Models
-from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.commands import CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.cli.models import with_models
-from jumpseat.cli.output import CommandParser, print_json, print_table, print_text
 from jumpseat.config import Config
 
 DESCRIPTION: Final = "List the adapters, their sources, and whether their keys are set."

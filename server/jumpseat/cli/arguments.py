@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any, Final
 
-from jumpseat.cli.commands import COMMANDS
-from jumpseat.cli.output import USAGE_ERROR, CommandParser, port_number
+from jumpseat.cli.commands import COMMANDS, USAGE_ERROR, CommandParser, port_number
 from jumpseat.options import LOG_LEVELS, Options, Replay, TcpOptions, split_environ
 from jumpseat_protocol.version import __version__
 

@@ -24,9 +24,8 @@ from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.commands import CommandContext, CommandParser, print_json, print_text
 from jumpseat.cli.models import models_of_copilot, not_configured, with_models
-from jumpseat.cli.output import CommandParser, print_json, print_text
 from jumpseat.config import Config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderProtocolError, ProviderRequestError
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import FAILED, CommandParser, print_json, print_table, print_text
+from jumpseat.cli.commands import FAILED, CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.config import load_config
 from jumpseat.errors import ConfigError
 

@@ -1,4 +1,4 @@
-"""The commands of ``jumpseat`` for people: their table, and how one is parsed and run.
+"""The commands of ``jumpseat`` for people: their table, how one is parsed and run, and their output.
 
 A command is a module of this package with a ``DESCRIPTION``, ``add_arguments(parser)``, and ``run(ctx, args)``,
 which returns the exit code. Nothing of a command is imported before its name is known.
@@ -7,18 +7,80 @@ which returns the exit code. Nothing of a command is imported before its name is
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, cast
 
 from msgspec import Struct
 
-from jumpseat.cli.output import FAILED, NOT_CONFIGURED, USAGE_ERROR, CommandParser, print_error
 from jumpseat.options import Options, options_of_environ
 
 if TYPE_CHECKING:
     from jumpseat_transcript.transcript import Transcript
+
+FAILED: Final = 1
+USAGE_ERROR: Final = 2
+NOT_CONFIGURED: Final = 3
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that reports an error in one line, without the usage, and exits with :data:`USAGE_ERROR`."""
+
+    def error(self, message: str) -> NoReturn:
+        print_error(message)
+        sys.exit(USAGE_ERROR)
+
+    def parse_options(self, argv: Sequence[str]) -> argparse.Namespace:
+        """Parse the arguments; name the first one that is unknown."""
+        known, unknown = self.parse_known_args(argv)
+        if unknown:
+            self.error(f"unknown option {unknown[0]!r}")
+        return known
+
+    def add_json(self) -> None:
+        self.add_argument("--json", action="store_true", help="print JSON")
+
+
+def port_number(text: str) -> int:
+    """Parse the number of a TCP port, as the type of an argument."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def print_text(text: str) -> None:
+    """Print a result to stdout at once; a command may wait for its user afterwards.
+
+    If the reader is gone, as in ``jumpseat models | head``, the rest of the output goes nowhere.
+    """
+    try:
+        print(text, flush=True)  # noqa: T201 - the output of a command
+    except BrokenPipeError:
+        # What is still buffered would fail again when the process exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_json(value: Any) -> None:
+    """Print a result to stdout as JSON."""
+    # Imported here, because a server parses its arguments and prints no JSON.
+    import json
+
+    print_text(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    """Print rows with aligned columns to stdout."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print_text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_error(text: str) -> None:
+    """Print an error to stderr, in one line for SDKs and people."""
+    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - the output of a command
 
 
 class CommandInfo(NamedTuple):

@@ -8,8 +8,7 @@ from typing import Final
 
 from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser, print_json, print_table, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.config import load_config
 from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 from jumpseat.store.plugins.marketplaces import Marketplaces

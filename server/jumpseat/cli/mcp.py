@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, print_error, print_json, print_table, print_text
 from jumpseat.config import Config, load_config
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config

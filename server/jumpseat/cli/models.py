@@ -19,8 +19,7 @@ from jumpseat.adapters.models.known_adapters import COPILOT
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import PROVIDERS, environment_providers
 from jumpseat.agent.model import ModelInfo
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, print_error, print_json, print_table, print_text
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderRequestError
 from jumpseat.store.user.accounts import Accounts

@@ -10,8 +10,15 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.cli.commands import (
+    FAILED,
+    CommandContext,
+    CommandParser,
+    print_error,
+    print_json,
+    print_table,
+    print_text,
+)
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.plugin_programs import programs_of
 from jumpseat.store.plugins.installed_plugins import InstalledPlugin, InstalledPlugins, update_each

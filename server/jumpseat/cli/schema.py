@@ -7,8 +7,7 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser
+from jumpseat.cli.commands import CommandContext, CommandParser
 from jumpseat_protocol.schema import encoded
 
 DESCRIPTION: Final = "Print the protocol as JSON Schema (2020-12)."

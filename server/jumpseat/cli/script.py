@@ -13,8 +13,15 @@ from typing import Final
 
 import anyio
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import FAILED, USAGE_ERROR, CommandParser, print_error, print_json, print_text
+from jumpseat.cli.commands import (
+    FAILED,
+    USAGE_ERROR,
+    CommandContext,
+    CommandParser,
+    print_error,
+    print_json,
+    print_text,
+)
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.play import Outcome, PlayOptions
 from jumpseat.script.play_file import play_file

@@ -8,8 +8,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.cli.commands import (
+    FAILED,
+    CommandContext,
+    CommandParser,
+    print_error,
+    print_json,
+    print_table,
+    print_text,
+)
 from jumpseat.errors import JumpseatError
 from jumpseat.store.user.running_servers import RunningServers
 

@@ -8,8 +8,7 @@ from typing import Final
 import anyio
 
 from jumpseat.cli.cluster import load_cluster_settings
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import FAILED, CommandParser, print_text
+from jumpseat.cli.commands import FAILED, CommandContext, CommandParser, print_text
 
 DESCRIPTION: Final = "Move sessions between files and a cluster."
 

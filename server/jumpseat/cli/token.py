@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser, print_json, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, print_json, print_text
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 

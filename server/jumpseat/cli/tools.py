@@ -11,8 +11,7 @@ from typing import Final
 import anyio
 
 from jumpseat.adapters.providers import environment_providers
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser, print_json, print_table, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.config import load_config
 from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.store.user.trusted_folders import TrustedFolders

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import CommandParser, port_number, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, port_number, print_text
 from jumpseat.options import TcpOptions
 from jumpseat.store.user.page_access import PageAccess, PageServer
 

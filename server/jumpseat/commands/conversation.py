@@ -10,7 +10,7 @@ from jumpseat.commands.command import Builtin, Call
 from jumpseat.commands.results import Choice, CommandResult, Option, Text
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.sessions.changes import set_session_name
-from jumpseat.sessions.models import check_allowed, session_models
+from jumpseat.sessions.options import check_allowed, session_models
 
 MODELS_SHOWN: Final = 50
 """The number of models that ``/model`` offers."""

@@ -17,7 +17,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.completion.conversion import to_conversation
 from jumpseat.completion.sampling import all_settings
 from jumpseat.errors import InvalidRequestError
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat_protocol import blocks as wire
 from jumpseat_protocol.complete import CompleteParams, ModelChoice
 from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem

@@ -10,7 +10,7 @@ import anyio.to_thread
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat_protocol.hooks import DiscoveredHook, HooksDiscoverParams, HooksDiscoverResult
 
 _ORIGINS = {"client": "user", "user": "user", "project": "repository", "plugin": "plugin"}

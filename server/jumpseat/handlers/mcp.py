@@ -7,7 +7,7 @@ from pathlib import Path
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.mcp.catalogue import check_server
 from jumpseat.sessions.context import Context
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat_protocol.mcp import (
     McpBuiltinNamesResult,
     McpConfigListResult,

@@ -10,7 +10,7 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.plugin_programs import programs_of
 from jumpseat.store.plugins.installed_plugins import Installation, InstalledPlugin, update_each
 from jumpseat.store.plugins.manifests import read_plugin, untrusted_text
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat_protocol.plugins import (
     BuiltinPluginsParams,
     InstalledPluginInfo,

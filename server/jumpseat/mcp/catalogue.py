@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from jumpseat.agent.agent_files import AgentFile
-from jumpseat.agent.plugins import Plugin
+from jumpseat.agent.skills import Plugin
 from jumpseat.errors import InvalidRequestError
 from jumpseat.parsing.validation import in_file, validation_problems
 from jumpseat.system.regular_files import read_whole, repository_root

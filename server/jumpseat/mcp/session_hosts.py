@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
-from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Plugins
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
 from jumpseat.tools.tool import Tool

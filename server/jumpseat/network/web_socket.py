@@ -25,7 +25,7 @@ from websockets.server import ServerProtocol
 from jumpseat.network.listener import Newcomer
 from jumpseat.network.site import RPC_PATH, Answer, Site
 from jumpseat.rpc.transport import Framing
-from jumpseat_protocol.framing import FramingError
+from jumpseat_protocol.envelope import FramingError
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.transport import HEADERS, Framing, Wire
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.system.log_fields import fields
-from jumpseat_protocol.envelope import INVALID_REQUEST
+from jumpseat_protocol.envelope import INVALID_REQUEST, MAX_BODY_BYTES, FramingError
 from jumpseat_protocol.events import (
     Event,
     EventPayload,
@@ -28,7 +28,6 @@ from jumpseat_protocol.events import (
     ToolExecutionPartialResult,
     ToolExecutionProgress,
 )
-from jumpseat_protocol.framing import MAX_BODY_BYTES, FramingError
 
 log = logging.getLogger(__name__)
 

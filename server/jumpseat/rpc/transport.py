@@ -25,7 +25,7 @@ from msgspec import Struct
 from jumpseat.errors import JumpseatError
 from jumpseat.parsing.json_text import read_json
 from jumpseat.system.log_fields import fields
-from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, frame_header
+from jumpseat_protocol.envelope import FrameDecoder, FramingError, LineDecoder, frame_header
 
 log = logging.getLogger(__name__)
 

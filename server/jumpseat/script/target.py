@@ -20,7 +20,7 @@ from jumpseat.script.patterns import ScriptError, preview
 from jumpseat.script.schema_checks import SchemaChecks
 from jumpseat.script.steps import Framing
 from jumpseat.system.process_groups import kill_group
-from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+from jumpseat_protocol.envelope import FrameDecoder, FramingError, encode_frame
 
 Direction: TypeAlias = Literal["->", "<-"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.login import Login
+from jumpseat.agent.settings import Login
 from jumpseat.errors import InvalidRequestError, ProviderAuthError, ProviderError
 from jumpseat.sessions.context import Context
 from jumpseat.store.user.accounts import StoredLogin, id_of

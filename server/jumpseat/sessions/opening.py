@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import platform
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio.to_thread
 
@@ -15,12 +17,10 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.settings import Login, SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
 from jumpseat.sessions.changes import allow_additional_folders, check_new_name, set_session_name
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.forwarding import forward_opening
-from jumpseat.sessions.login import login_of_options
 from jumpseat.sessions.options import (
     apply_options,
     changed_settings,
@@ -39,6 +39,7 @@ from jumpseat.sessions.session_fs import (
 from jumpseat.store.session.options import read_options
 from jumpseat.system.git import working_directory_context
 from jumpseat.system.log_fields import fields
+from jumpseat_protocol.callbacks import GitHubTokenParams, GitHubTokenResult
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
@@ -49,11 +50,74 @@ from jumpseat_protocol.sessions import (
     SessionOptions,
     SessionResumeParams,
 )
+from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.store.session_fs.storage import ClientStorage
 
 log = logging.getLogger(__name__)
+
+
+def forward_opening(ctx: Context, session: Session, options: SessionOptions, kind: str) -> None:
+    """Send the client an event of type ``kind`` about a session that it has opened, if it wants such events."""
+    if options.enable_git_hub_telemetry_forwarding is not None:
+        ctx.connection.wants_telemetry = options.enable_git_hub_telemetry_forwarding
+    if not ctx.connection.wants_telemetry:
+        return
+    # Imported here, because few clients want them.
+    from jumpseat_protocol.telemetry import (
+        EVENT,
+        GitHubTelemetryClient,
+        GitHubTelemetryEvent,
+        GitHubTelemetryParams,
+    )
+
+    settings = session.settings
+    properties = {
+        "mode": settings.mode,
+        "model": settings.options.model,
+        "reasoning_effort": settings.options.reasoning_effort,
+    }
+    event = GitHubTelemetryEvent(
+        kind=kind,
+        properties={name: value for name, value in properties.items() if value},
+        metrics={"events": session.history.event_count},
+        session_id=session.id,
+        created_at=utc_now(),
+        client=GitHubTelemetryClient(
+            cli_version=__version__,
+            node_version="",
+            os_platform=platform.system().lower(),
+            os_version=platform.release(),
+            os_arch=platform.machine(),
+            client_name=settings.options.client_name,
+        ),
+    )
+    params = GitHubTelemetryParams(session_id=session.id, restricted=False, event=event)
+    ctx.connection.notify(EVENT, params.wire())
+
+
+def login_of_options(ctx: Context, options: SessionOptions, session_id: str) -> Login | None:
+    """Return the login that ``options`` specify; ``None`` if they specify none.
+
+    Raises:
+        InvalidRequestError: ``options`` specify both a token and a token provider.
+    """
+    registration = options.git_hub_token_provider_registration_id
+    if registration is None:
+        token = options.git_hub_token
+        return ctx.models.copilot.login_with_token(token) if token is not None else None
+    if options.git_hub_token is not None:
+        raise InvalidRequestError("gitHubToken and gitHubTokenProviderRegistrationId are mutually exclusive")
+    return ctx.models.copilot.login_by_asking(partial(_request_token, ctx, registration, session_id))
+
+
+async def _request_token(
+    ctx: Context, registration: str, session_id: str, host: str, reason: Literal["initial", "refresh"]
+) -> GitHubTokenResult:
+    return await ctx.connection.github_token(
+        GitHubTokenParams(registration_id=registration, host=host, session_id=session_id, reason=reason)
+    )
 
 
 async def create_session(ctx: Context, params: SessionCreateParams) -> Session:

@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import NamedTuple
 
-from jumpseat.agent.plugins import Plugin
+from jumpseat.agent.skills import Plugin
 from jumpseat.mcp.catalogue import servers_of_plugin
 from jumpseat.store.project.agents import Place, find_agents
 from jumpseat.store.project.hook_files import hooks_of_plugin

@@ -1,4 +1,4 @@
-"""Walk and delete folders of any depth: commands can nest folders deeper than Python's stack.
+"""Check, walk and delete folders; of any depth, because commands can nest them deeper than Python's stack.
 
 ``os.walk`` (before Python 3.12) and ``shutil.rmtree`` call themselves for each level.
 """
@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from jumpseat.errors import InvalidRequestError
 
 
 def walk(folder: Path | str) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -40,3 +42,16 @@ def delete_folder(folder: Path) -> None:
     except RecursionError:
         with suppress(OSError):
             subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
+
+
+def existing_folder(member: str, path: str) -> Path:
+    """Return the folder ``path`` as an absolute path; ``member`` is its name in the request.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
+    folder = Path(path)
+    # Unlike Path.is_dir, this raises for no path: a name may be too long, or a parent folder closed.
+    if not os.path.isdir(folder):
+        raise InvalidRequestError(f"{member} {path!r} is not a directory")
+    return folder.absolute()

@@ -1,4 +1,4 @@
-"""Built-in tools whose calls work on their session.
+"""Built-in tools whose calls work on their session, and the parts of the server that they are made from.
 
 A tool is the same for all sessions; a session keeps one small object for each of those that it is offered.
 """
@@ -7,15 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
+
+from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.memories import Memories
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Skills
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import A, Described, Ordering, Prepared, ToolContext, ToolOutcome
 from jumpseat_protocol.permissions import PermissionRequest
+from jumpseat_protocol.sessions import CustomAgentConfig
+
+
+class Database(Protocol):
+    """A session's SQLite database."""
+
+    async def run(self, query: str) -> tuple[str, bool]:
+        """Run SQL statements; return their results as text, and whether the table of todos has changed.
+
+        Raises:
+            StoreError: a statement failed; the message is for the model.
+        """
+        ...
+
+
+class Resources(Struct, frozen=True):
+    """``database`` returns the database of a session, ``None`` if its storage has none.
+
+    ``find_agents`` reads the custom agents in files. ``read_plan`` returns the plan of a session,
+    ``None`` if there is none; it may raise ``StoreError``.
+    """
+
+    database: Callable[[Session], Database | None]
+    read_plan: Callable[[Session], Awaitable[str | None]]
+    skills: Callable[[Session], Skills]
+    find_agents: Callable[[SessionSettings], Awaitable[list[CustomAgentConfig]]]
+    memories: Memories
 
 
 class SessionTool(Described[A], frozen=True, kw_only=True):
@@ -97,3 +128,8 @@ class SessionTools:
 
     async def close(self, grace_s: float) -> None:
         """Do nothing: the tools keep nothing running between calls."""
+
+
+def shows_canvases(session: Session, _resources: Resources) -> bool:
+    """Return whether a client renders canvases and a client provides some."""
+    return session.clients.can_render_canvases() and bool(session.canvases.provided())

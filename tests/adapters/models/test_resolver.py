@@ -9,14 +9,13 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
-from jumpseat.adapters.caller import ClientToken
+from jumpseat.adapters.adapter import ClientToken
 from jumpseat.adapters.models.copilot_login import TokenLogin
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.login import Login
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
-from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.settings import Login, SessionSettings
 from jumpseat.config import Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError
 from jumpseat.options import Options

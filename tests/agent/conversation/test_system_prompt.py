@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.agent.conversation.system_prompt import SECTIONS, system_prompt, to_transform
+from jumpseat.agent.conversation.prompt import SECTIONS, system_prompt, to_transform
 from jumpseat_protocol.sessions import SystemMessageConfig
 
 CWD = Path("/home/me/project")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumpseat.agent.permissions.patterns import path_matches
+from jumpseat.agent.permissions.rules import path_matches
 
 
 def reference(pattern: str, path: str) -> bool:

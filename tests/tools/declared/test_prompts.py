@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.conversation.system_prompt import system_prompt
+from jumpseat.agent.conversation.prompt import system_prompt
 from jumpseat.agent.model_calls.requests import system_message
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol.sessions import SystemMessageConfig, SystemMessageSection

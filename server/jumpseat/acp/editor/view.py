@@ -33,7 +33,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.commands.running import available_commands
 from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.models import session_models
+from jumpseat.sessions.options import session_models
 from jumpseat.store.session.database import TodoRows
 from jumpseat.system.regular_files import read_whole
 from jumpseat_protocol import events

@@ -10,7 +10,7 @@ from jumpseat.acp.translation.options import DEFAULT, EFFORT, MODE, MODEL, MODES
 from jumpseat.acp.translation.params import SetConfigOptionParams, SetModelParams, SetModeParams, SetTitleParams
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.changes import set_reasoning_effort, set_session_name
-from jumpseat.sessions.models import check_allowed
+from jumpseat.sessions.options import check_allowed
 
 
 def set_mode(ctx: AcpContext, params: SetModeParams) -> dict[str, Any]:

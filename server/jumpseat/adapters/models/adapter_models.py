@@ -18,7 +18,7 @@ from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
-from jumpseat.parsing.base_urls import base_url_problem
+from jumpseat.parsing.validation import base_url_problem
 
 
 class AdapterModels(Struct, frozen=True):

@@ -97,7 +97,7 @@ class Connections:
 
     def key_from_command(self, provider: str, command: str) -> Callable[[], Awaitable[str]]:
         """Return a function that runs ``command`` for every call and returns the key that it prints."""
-        from jumpseat.adapters.caller import CommandKey
+        from jumpseat.adapters.adapter import CommandKey
 
         return CommandKey(provider, command, self._resolver)
 

@@ -15,7 +15,7 @@ from jumpseat.adapters.models.copilot_login import COPILOT_API, host_url
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.wire import as_object, as_text
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.login import Login
+from jumpseat.agent.settings import Login
 from jumpseat.errors import ProviderError
 from jumpseat_protocol.accounts import AccountQuotaSnapshot, SessionAuthStatusResult
 

@@ -57,7 +57,7 @@ class TokenLogin(Discreet, Struct, frozen=True):
     variable: str | None = None
 
     async def token(self) -> str:
-        """See :meth:`jumpseat.agent.login.Login.token`."""
+        """See :meth:`jumpseat.agent.settings.Login.token`."""
         if self.secret is None:
             raise ProviderAuthError(f"the credentials of {self.name or 'the session'!r} contain no token")
         return _sendable(self.secret)
@@ -94,7 +94,7 @@ class ClientLogin:
         self._lock = anyio.Lock()
 
     async def token(self) -> str:
-        """See :meth:`jumpseat.agent.login.Login.token`."""
+        """See :meth:`jumpseat.agent.settings.Login.token`."""
         async with self._lock:
             if self._token is not None and self._now() < self._ask_at:
                 return self._token

@@ -19,8 +19,7 @@ from jumpseat.errors import ConfigError, ProviderAuthError
 if TYPE_CHECKING:
     from jumpseat.adapters.models.copilot_accounts import CopilotAccounts
     from jumpseat.agent.blocks import JsonObject
-    from jumpseat.agent.login import Login
-    from jumpseat.agent.settings import SessionSettings
+    from jumpseat.agent.settings import Login, SessionSettings
     from jumpseat.options import Options
     from jumpseat_protocol.accounts import AccountQuotaSnapshot, AuthCredentials, SessionAuthStatusResult
     from jumpseat_protocol.callbacks import GitHubTokenResult

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from jumpseat.adapters.models.known_models import KnownModels
     from jumpseat.adapters.models.model_lists import ListEndpoint, ModelLists
-    from jumpseat.agent.login import Login
+    from jumpseat.agent.settings import Login
 
 log = logging.getLogger(__name__)
 

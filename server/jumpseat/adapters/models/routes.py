@@ -10,7 +10,7 @@ from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.config import AdapterConfig
 from jumpseat.errors import InvalidRequestError
-from jumpseat.parsing.base_urls import WEB_ADDRESS
+from jumpseat.parsing.validation import WEB_ADDRESS
 
 
 class ProviderRoute(Struct, frozen=True):

@@ -9,8 +9,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import ClientToken
+from jumpseat.adapters.adapter import ClientToken, Endpoint
 from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import find_offer
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters
@@ -21,7 +20,7 @@ from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.parsing.base_urls import WEB_ADDRESS
+from jumpseat.parsing.validation import WEB_ADDRESS
 from jumpseat_protocol.members import hint
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 

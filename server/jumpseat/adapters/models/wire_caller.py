@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.adapters.adapter import Adapter, Endpoint, Network, PreparedCall
-from jumpseat.adapters.caller import Caller
+from jumpseat.adapters.adapter import Adapter, Caller, Endpoint, Network, PreparedCall
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
 

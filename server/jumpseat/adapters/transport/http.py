@@ -16,8 +16,7 @@ from typing import Any, Final, Protocol, cast
 import anyio
 from msgspec.structs import replace
 
-from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
-from jumpseat.adapters.caller import Caller
+from jumpseat.adapters.adapter import Caller, Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.key_forms import forms_of, is_dummy
 from jumpseat.adapters.transport.http_events import Events

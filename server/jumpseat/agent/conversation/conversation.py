@@ -34,9 +34,9 @@ from jumpseat.agent.conversation.attachments import (
     sendable_image_type,
     user_block,
 )
-from jumpseat.agent.conversation.messages import Messages, Settled
 from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
+from jumpseat.agent.conversation.tokens import Messages, Settled
 from jumpseat_protocol import events
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."

@@ -22,7 +22,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation.messages import Messages
+from jumpseat.agent.conversation.tokens import Messages
 from jumpseat.agent.model import Capabilities, ModelInfo, ModelRequest
 
 

@@ -6,7 +6,7 @@ import logging
 import math
 from typing import Final
 
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.session.clients import AUTO_MODE_SWITCH
 from jumpseat.agent.session.questions import first_answer

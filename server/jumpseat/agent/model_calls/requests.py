@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
-from jumpseat.agent.conversation.system_prompt import system_prompt, to_transform
+from jumpseat.agent.conversation.prompt import system_prompt, to_transform, wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import HostedTool, ModelInfo, ModelRequest, SubAgentRef, ToolChoice, ToolSpec
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format

@@ -11,8 +11,8 @@ from typing import Final
 import anyio
 
 from jumpseat.agent.blocks import TextBlock, ToolMessage, UserMessage
+from jumpseat.agent.clock import new_id
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.ids import new_id
 from jumpseat.agent.model import Completed, ModelRequest, TextDelta, ToolChoice, Usage
 from jumpseat.agent.model_calls.requests import find_model, with_tool_protocol
 from jumpseat.agent.observation import ModelCall

@@ -13,7 +13,7 @@ import anyio
 from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id
 from jumpseat.agent.observation import Decider, Observers, Question
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client, EditorFiles, EditorTerminals, ProvidedTool
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError
 from jumpseat_protocol import events

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from jumpseat.agent.blocks import Message
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.conversation.system_prompt import system_prompt
+from jumpseat.agent.conversation.prompt import system_prompt
 from jumpseat.agent.model import DEFAULT_CONTEXT_WINDOW
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ConfigError, ProviderError

@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat_protocol import callbacks, events

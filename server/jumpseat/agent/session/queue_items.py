@@ -9,7 +9,7 @@ import anyio
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id
 from jumpseat.agent.observation import TraceContext
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig

@@ -18,11 +18,10 @@ from msgspec import Struct, field
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
-from jumpseat.agent.clock import Clock, SystemClock, utc_now
+from jumpseat.agent.clock import Clock, SystemClock, new_id, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
-from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import PermissionJudge

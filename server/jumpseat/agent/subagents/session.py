@@ -13,8 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.clock import utc_now
-from jumpseat.agent.ids import new_id
+from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.hooks import HookCommands

@@ -15,19 +15,17 @@ import anyio.lowlevel
 from msgspec.structs import replace
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.clock import utc_now
+from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.conversation.portability import check_capability, check_portability
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
-from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.model_calls.answer import publish_answer
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
-from jumpseat.agent.model_calls.model_call import Answer, ask_model, report_error
+from jumpseat.agent.model_calls.model_call import Answer, ask_model, publish_answer, report_error
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message, uses_xml, warn_of_missing
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
 from jumpseat.agent.observation import PromptRun

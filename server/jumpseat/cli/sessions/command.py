@@ -13,8 +13,15 @@ from typing import Any, Final
 
 import anyio
 
-from jumpseat.cli.commands import CommandContext
-from jumpseat.cli.output import FAILED, CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.cli.commands import (
+    FAILED,
+    CommandContext,
+    CommandParser,
+    print_error,
+    print_json,
+    print_table,
+    print_text,
+)
 from jumpseat.cli.sessions.selection import (
     Filter,
     Listed,

@@ -30,8 +30,7 @@ from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import ClientCallError, OutcomeUnknownError
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.transport import Wire
-from jumpseat_protocol.envelope import INTERNAL_ERROR, ErrorObject
-from jumpseat_protocol.framing import FramingError
+from jumpseat_protocol.envelope import INTERNAL_ERROR, ErrorObject, FramingError
 
 log = logging.getLogger(__name__)
 

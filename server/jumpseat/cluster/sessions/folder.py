@@ -18,9 +18,8 @@ from jumpseat.cluster.sessions.lease import Lease
 from jumpseat.cluster.sessions.ownership import Ownerships
 from jumpseat.cluster.sessions.records import LOG, Record
 from jumpseat.errors import SessionInUseError, StoreError
-from jumpseat.store.session.event_log import FileEventLog, Replay
+from jumpseat.store.session.event_log import FileEventLog, LogSyncer, Replay
 from jumpseat.store.session.files import WorkspaceFiles
-from jumpseat.store.session.log_syncer import LogSyncer
 from jumpseat.store.session.ownership import Ownership
 from jumpseat.store.session.sessions import SessionFolder
 from jumpseat.store.session.state_files import DiskFiles

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jumpseat.errors import ConfigError
 from jumpseat.sessions.context import Context
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat_protocol.adapters import (
     AdapterGetParams,
     AdapterGetResult,

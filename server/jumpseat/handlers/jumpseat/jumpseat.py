@@ -11,7 +11,7 @@ from jumpseat.completion.portability import report
 from jumpseat.completion.request import resolve_model, settings_of
 from jumpseat.errors import InvalidRequestError, ProviderProtocolError
 from jumpseat.sessions.context import Context
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat_protocol.complete import EVENT, CompleteDelta, CompleteParams, CompleteResult, PortabilityParams
 from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.wire import to_wire

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat.system.working_directory import existing_folder
+from jumpseat.system.file_trees import existing_folder
 from jumpseat.tools.builtin import BUILTIN_NAMES
 from jumpseat_protocol.declared_tools import (
     DeclaredToolGetParams,

@@ -15,7 +15,7 @@ from jumpseat.errors import JumpseatError
 from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions import changes
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.models import allow_models, check_allowed, session_models
+from jumpseat.sessions.options import allow_models, check_allowed, session_models
 from jumpseat_protocol.models import (
     AllowedModelsParams,
     AllowedModelsResult,

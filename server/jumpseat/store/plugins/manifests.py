@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import orjson
 
-from jumpseat.agent.plugins import Plugin
+from jumpseat.agent.skills import Plugin
 from jumpseat.system.regular_files import read_whole
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jumpseat.agent.plugins import Plugin
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Plugin
 from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 from jumpseat.store.plugins.manifests import read_plugin, untrusted_text
 

@@ -19,8 +19,8 @@ import anyio.to_thread
 from msgspec import Struct
 
 from jumpseat.agent.agent_files import AgentFile
-from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Plugins
 from jumpseat.errors import StoreError
 from jumpseat.store.project.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat_protocol.sessions import AgentSource, CustomAgentConfig

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple, cast
 
 import orjson
 
-from jumpseat.agent.plugins import Plugin, Plugins
 from jumpseat.agent.session.hooks import COMMAND_TIMEOUT_S, FoundHooks, HookCommand, HookSource
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Plugin, Plugins
 from jumpseat.system.regular_files import read_whole, repository_root, scan_folder
 
 log = logging.getLogger(__name__)

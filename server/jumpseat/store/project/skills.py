@@ -17,10 +17,9 @@ from weakref import WeakKeyDictionary
 import anyio.to_thread
 from msgspec import Struct
 
-from jumpseat.agent.plugins import Plugin, Plugins
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.skills import Skill, SkillSource
+from jumpseat.agent.skills import Plugin, Plugins, Skill, SkillSource
 from jumpseat.errors import StoreError
 from jumpseat.store.project.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat.system.regular_files import is_there

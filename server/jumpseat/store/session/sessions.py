@@ -22,11 +22,10 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.clock import iso_time
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.store.session.database import SessionDatabase
-from jumpseat.store.session.event_log import FileEventLog, read_log
+from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
 from jumpseat.store.session.files import WorkspaceFiles
 from jumpseat.store.session.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
 from jumpseat.store.session.index import SessionIndex, join
-from jumpseat.store.session.log_syncer import LogSyncer
 from jumpseat.store.session.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session.state_files import DiskFiles
 from jumpseat.store.session.storage import WORKSPACE, SessionStorage

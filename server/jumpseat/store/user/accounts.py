@@ -6,7 +6,9 @@ token, so that a machine has at most one token in plain text.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -16,8 +18,58 @@ import anyio.to_thread
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError, ProviderAuthError, StoreError
-from jumpseat.store.user.keyring import Keyring
 from jumpseat.store.user.private_file import PrivateFile
+
+log = logging.getLogger(__name__)
+
+SERVICE: Final = "jumpseat"
+
+
+class Keyring:
+    """Secrets by name. A keyring that is missing or fails keeps nothing."""
+
+    def put(self, name: str, secret: str) -> bool:
+        """Store a secret and return whether the keyring has it."""
+        backend = self._backend()
+        if backend is None:
+            return False
+        try:
+            backend.set_password(SERVICE, name, secret)
+            return backend.get_password(SERVICE, name) == secret
+        except Exception as error:
+            # The text may contain the secret.
+            log.warning("the keyring does not store logins: %s", type(error).__name__)
+            return False
+
+    def get(self, name: str) -> str | None:
+        """Return a secret; ``None`` if the keyring does not have it."""
+        backend = self._backend()
+        if backend is None:
+            return None
+        try:
+            return backend.get_password(SERVICE, name)
+        except Exception as error:
+            log.warning("the keyring cannot be read: %s", type(error).__name__)
+            return None
+
+    def remove(self, name: str) -> None:
+        """Remove a secret, if the keyring has it."""
+        backend = self._backend()
+        if backend is None:
+            return
+        try:
+            backend.delete_password(SERVICE, name)
+        except Exception as error:
+            log.warning("a login may still be in the keyring: %s", type(error).__name__)
+
+    def _backend(self) -> Any:
+        try:
+            backend: Any = import_module("keyring").get_keyring()
+        except ImportError:
+            return None
+        # Without a usable service, the package has backends that fail or keep nothing.
+        return backend if backend.priority > 0 else None
+
 
 FILE: Final = "accounts.json"
 TIMEOUT_S: Final = 60.0
@@ -27,7 +79,7 @@ T = TypeVar("T")
 
 
 class StoredLogin:
-    """A stored login, as :class:`jumpseat.agent.login.Login`.
+    """A stored login, as :class:`jumpseat.agent.settings.Login`.
 
     ``id`` is ``NAME@HOST``. The token of a ``plain`` login is in the file.
     """
@@ -46,7 +98,7 @@ class StoredLogin:
         self._token: str | None = None
 
     async def token(self) -> str:
-        """See :meth:`jumpseat.agent.login.Login.token`."""
+        """See :meth:`jumpseat.agent.settings.Login.token`."""
         if self._token is None:
             self._token = await _in_thread(self._read_token)
         if self._token is None:

@@ -17,8 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import SessionTool, SessionTools
+from jumpseat.tools.session_tool import Resources, SessionTool, SessionTools
 from jumpseat.tools.tool import BuiltinTool, SourceMaker, ToolSource
 
 __all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS", "find_tools", "session_sources"]

@@ -10,8 +10,8 @@ from pydantic import Field, field_validator
 from jumpseat.agent.command_texts import STARTED
 from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
-from jumpseat.tools.shell.output import follow, report
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, command_needs, shell_permission
+from jumpseat.tools.shell.shells import follow, report
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
 

@@ -10,11 +10,10 @@ from typing import Final
 
 from pydantic import Field
 
+from jumpseat.agent.session.questions import ask_about_plan
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, StoreError
-from jumpseat.tools.questions import ask_about_plan
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.session_tool import Resources, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.callbacks import ExitPlanModeParams
 from jumpseat_protocol.events import PlanAction

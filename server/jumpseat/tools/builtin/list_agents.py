@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from jumpseat.agent.session.session import Session
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.session_tool import Resources, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome
 
 

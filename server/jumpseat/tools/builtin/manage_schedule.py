@@ -8,8 +8,7 @@ from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.session_tool import Resources, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 

@@ -10,9 +10,7 @@ from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, InvalidRequestError
-from jumpseat.tools.canvases import shows_canvases
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import SessionTool, SessionTools
+from jumpseat.tools.session_tool import Resources, SessionTool, SessionTools, shows_canvases
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.wire import to_wire
 

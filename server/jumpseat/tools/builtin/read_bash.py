@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from jumpseat.tools.shell.output import follow, report, unknown_shell
+from jumpseat.tools.shell.shells import follow, report, unknown_shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 
 

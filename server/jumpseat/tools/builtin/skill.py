@@ -17,8 +17,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import load_skill, skill_context
 from jumpseat.agent.skills import Skill, Skills
 from jumpseat.errors import StoreError
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import BoundTool, SessionTool
+from jumpseat.tools.session_tool import BoundTool, Resources, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 log = logging.getLogger(__name__)

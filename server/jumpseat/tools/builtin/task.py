@@ -14,8 +14,7 @@ from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.subagents.definitions import startable_agents
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import BoundTool, SessionTool
+from jumpseat.tools.session_tool import BoundTool, Resources, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 LISTED: Final = 120

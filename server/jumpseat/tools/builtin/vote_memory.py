@@ -9,8 +9,7 @@ from pydantic import Field
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import StoreError
 from jumpseat.tools.memories import Fact, Line, find_memory
-from jumpseat.tools.resources import Resources
-from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.session_tool import Resources, SessionTool
 from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import MemoryPermission
 

@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 from pydantic import Field
 
-from jumpseat.tools.shell.output import follow, report, unknown_shell
+from jumpseat.tools.shell.shells import follow, report, unknown_shell
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellCommand, ShellPermission
 

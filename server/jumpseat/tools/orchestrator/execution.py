@@ -22,12 +22,12 @@ from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.permissions.questions import ALLOWED, Verdict
 from jumpseat.agent.permissions.rules import Facts
+from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
 from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
-from jumpseat.tools.questions import ask_user
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.session_sandbox import reading_sandbox
 from jumpseat.tools.tool import (

@@ -20,9 +20,8 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.files import describe
-from jumpseat.tools.shell.output import PARTIAL_LIMIT_BYTES, follow
 from jumpseat.tools.shell.process import non_interactive
-from jumpseat.tools.shell.shells import Shells
+from jumpseat.tools.shell.shells import PARTIAL_LIMIT_BYTES, Shells, follow
 from jumpseat.tools.shell.streamed_process import StreamedProcess
 from jumpseat_protocol import events
 
