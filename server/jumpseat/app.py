@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
@@ -67,8 +67,6 @@ from jumpseat.sessions.access import Access, Gate
 from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.idle import Activity, IdleSessions, activity_of
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.plugins.installed_plugins import InstalledPlugins
-from jumpseat.store.plugins.marketplaces import Marketplaces
 from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.hook_files import HookFiles
 from jumpseat.store.project.instructions import read_instructions
@@ -101,6 +99,8 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.cluster.cluster import Cluster
+    from jumpseat.sessions.persisted_events import PersistedReads
+    from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
 
 log = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ class App:
         self.secrets = Secrets()
         self.trust = TrustedFolders(home, config.trusted_folders)
         self._descendants = Descendants()
-        children = ChildEnvironment(
+        children = self._children = ChildEnvironment(
             options.whole_environ,
             passed=config.environment.passed,
             values=(options.auth_token,),
@@ -181,9 +181,7 @@ class App:
             self.user_settings, approvals = settings_in(home), approvals_in(home)
         store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
-        self.marketplaces = Marketplaces(home, children.variables)
-        self.installed_plugins = InstalledPlugins(home, self.marketplaces, children.variables)
-        self.plugins = PluginFolders(_folders(options.plugin_dirs), self.installed_plugins)
+        self.plugins = PluginFolders(_folders(options.plugin_dirs), home, lambda: self.installed_plugins)
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ, children.variables_for)
         children.withhold(self.web.key_variables)
@@ -373,6 +371,22 @@ class App:
         from jumpseat.sessions.file_changes import record_changes
 
         record_changes(self.registry.storage(session).changes, session, prompt, edits)
+
+    @cached_property
+    def installed_plugins(self) -> InstalledPlugins:
+        # Imported here: few users have plugins.
+        from jumpseat.store.plugins.installed_plugins import InstalledPlugins
+        from jumpseat.store.plugins.marketplaces import Marketplaces
+
+        environ = self._children.variables
+        return InstalledPlugins(self._home, Marketplaces(self._home, environ), environ)
+
+    @cached_property
+    def persisted_reads(self) -> PersistedReads:
+        # Imported here: few clients read logs in pages.
+        from jumpseat.sessions.persisted_events import PersistedReads
+
+        return PersistedReads()
 
     def gauges(self) -> list[Gauge]:
         """Return the numbers that metrics show."""

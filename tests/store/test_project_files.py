@@ -16,6 +16,7 @@ from jumpseat.agent.permissions.rules import Rules
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Plugins
 from jumpseat.mcp.catalogue import find_servers
+from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 from jumpseat.store.plugins.manifests import read_plugin
 from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.agents import AT_ONCE, AgentLibrary
@@ -53,9 +54,13 @@ def test_instructions_do_not_come_from_outside_of_the_project(project: Path, nam
     assert read_instructions(SessionSettings(cwd=project / "sub")) == "Be kind."
 
 
+def none_installed() -> InstalledPlugins:
+    raise AssertionError("no plugin is installed")
+
+
 def test_skills_and_agents_do_not_come_from_outside_of_the_project(project: Path, tmp_path: Path) -> None:
     settings = SessionSettings.of(project, enable_config_discovery=True)
-    plugins: Plugins = PluginFolders()
+    plugins: Plugins = PluginFolders((), tmp_path / "home", none_installed)
     for name in (".github/skills/leak/SKILL.md", ".github/agents/leak.md"):
         (project / name).parent.mkdir(parents=True)
         (project / name).symlink_to(tmp_path / "secret")
@@ -79,7 +84,7 @@ async def test_few_sessions_search_for_agents_at_once(project: Path, tmp_path: P
         threads.add(threading.get_ident())
         return True
 
-    library = AgentLibrary(tmp_path / "home", PluginFolders(), is_trusted)
+    library = AgentLibrary(tmp_path / "home", PluginFolders((), tmp_path / "home", none_installed), is_trusted)
     settings = SessionSettings.of(project, enable_config_discovery=True)
     async with anyio.create_task_group() as tasks:
         for _ in range(3 * AT_ONCE):

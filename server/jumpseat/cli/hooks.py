@@ -32,7 +32,8 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     config = load_config(home, environment_providers())
     # Nothing is installed here, so git needs no environment.
     installed = InstalledPlugins(home, Marketplaces(home, dict), dict)
-    plugins = PluginFolders([Path(folder).absolute() for folder in ctx.options.plugin_dirs], installed)
+    given = [Path(folder).absolute() for folder in ctx.options.plugin_dirs]
+    plugins = PluginFolders(given, home, lambda: installed)
     library = HookFiles(home, plugins, TrustedFolders(home, config.trusted_folders).is_trusted)
     problems: list[str] = []
     groups = list(library.groups(SessionSettings.of(Path.cwd(), enable_file_hooks=True), problems))

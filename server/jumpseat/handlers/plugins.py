@@ -161,7 +161,7 @@ def marketplaces_list(ctx: Context, params: EmptyParams) -> MarketplacesListResu
     return MarketplacesListResult(
         marketplaces=[
             MarketplaceInfo(name=known.name, source=known.source.label, is_default=known.is_default)
-            for known in ctx.process.marketplaces.all()
+            for known in ctx.process.installed_plugins.marketplaces.all()
         ]
     )
 
@@ -177,7 +177,7 @@ async def marketplaces_add(ctx: Context, params: MarketplaceAddParams) -> Market
 
 async def add_from(ctx: Context, source: str, cwd: Path) -> MarketplaceAddResult:
     """Add the marketplace at ``source``, which may be relative to ``cwd``."""
-    return MarketplaceAddResult(name=await ctx.process.marketplaces.add(source, cwd))
+    return MarketplaceAddResult(name=await ctx.process.installed_plugins.marketplaces.add(source, cwd))
 
 
 async def marketplaces_remove(ctx: Context, params: MarketplaceRemoveParams) -> MarketplaceRemoveResult:
@@ -186,7 +186,8 @@ async def marketplaces_remove(ctx: Context, params: MarketplaceRemoveParams) -> 
     Raises:
         InvalidRequestError: there is no such marketplace, or it is the default one.
     """
-    marketplaces, installed = ctx.process.marketplaces, ctx.process.installed_plugins
+    installed = ctx.process.installed_plugins
+    marketplaces = installed.marketplaces
     marketplace = marketplaces.find(params.name, "not registered")
     dependent = [plugin for plugin in installed.all() if plugin.marketplace == params.name]
     if dependent and not params.force and not marketplace.is_default:
@@ -203,7 +204,7 @@ async def marketplaces_browse(ctx: Context, params: MarketplaceParams) -> Market
     Raises:
         InvalidRequestError: there is no such marketplace, or its manifest is invalid.
     """
-    entries = await ctx.process.marketplaces.browse(params.name)
+    entries = await ctx.process.installed_plugins.marketplaces.browse(params.name)
     return MarketplaceBrowseResult(
         plugins=[
             MarketplacePlugin(
@@ -222,7 +223,7 @@ async def marketplaces_refresh(ctx: Context, params: MarketplaceRefreshParams) -
     Raises:
         InvalidRequestError: there is no marketplace with the name in the request.
     """
-    marketplaces = ctx.process.marketplaces
+    marketplaces = ctx.process.installed_plugins.marketplaces
     chosen = marketplaces.all() if params.name is None else [marketplaces.find(params.name)]
     results: list[MarketplaceRefresh] = []
     for marketplace in chosen:

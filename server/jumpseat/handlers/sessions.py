@@ -260,9 +260,9 @@ async def read_persisted_events(ctx: Context, params: ReadPersistedEventsParams)
         SessionNotFoundError: there is no such session.
         StoreError: the log cannot be read.
     """
-    registry = ctx.registry
-    path = registry.store.get_existing(params.session_id).log.path
-    page = await registry.persisted_reads.read(params.session_id, path, params.cursor, params.direction, params.max)
+    path = ctx.registry.store.get_existing(params.session_id).log.path
+    reads = ctx.process.persisted_reads
+    page = await reads.read(params.session_id, path, params.cursor, params.direction, params.max)
     return EventLogReadResult(
         events=ctx.process.secrets.mask_records(page.records),
         cursor=page.cursor,

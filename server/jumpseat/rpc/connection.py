@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 import orjson
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
-from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.transport import HEADERS, Framing, Wire
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.system.log_fields import fields
@@ -28,6 +27,9 @@ from jumpseat_protocol.events import (
     ToolExecutionPartialResult,
     ToolExecutionProgress,
 )
+
+if TYPE_CHECKING:
+    from jumpseat.rpc.protocol2 import Protocol2, Question
 
 log = logging.getLogger(__name__)
 
@@ -141,6 +143,7 @@ class Connection(ConnectedClient):
     ) -> None:
         super().__init__(access, None, tasks)
         self._protocol2: Protocol2 | None = None
+        self._concerns: Callable[[str, Question], bool] | None = None
         self._on_close = on_close
         self._peer = peer
         self._held = HeldDeltas()
@@ -158,7 +161,16 @@ class Connection(ConnectedClient):
     ) -> None:
         """Serve the methods that ``find`` returns. ``concerns`` decides whether a question is for this client."""
         self.peer.find = find
-        self._protocol2 = Protocol2(self.peer, self.tasks, concerns)
+        self._concerns = concerns
+
+    def _adaptation(self) -> Protocol2 | None:
+        """Return the adaptation to protocol 2, if the client speaks it."""
+        if self._protocol2 is None and self.protocol == 2 and self._concerns is not None:
+            # Imported here: few clients are that old.
+            from jumpseat.rpc.protocol2 import Protocol2
+
+            self._protocol2 = Protocol2(self.peer, self.tasks, self._concerns)
+        return self._protocol2
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. For a client that is far behind, deltas are held, and joined by message."""
@@ -182,9 +194,9 @@ class Connection(ConnectedClient):
             self._send_event(held_session, held)
 
     def _send_event(self, session_id: str, event: Event) -> None:
-        if self.protocol == 2 and self._protocol2 is not None:
-            if not self._protocol2.intercept(session_id, event):
-                params = {"sessionId": session_id, "event": self._protocol2.wire(event)}
+        if self.protocol == 2 and (adaptation := self._adaptation()) is not None:
+            if not adaptation.intercept(session_id, event):
+                params = {"sessionId": session_id, "event": adaptation.wire(event)}
                 self.peer.notify("session.event", params)
             return
         # The JSON of the event is shared by the log and all clients, and not copied into a message for each.
@@ -214,9 +226,9 @@ class Connection(ConnectedClient):
 
     def catch_up(self, session_id: str, questions: Iterable[Question]) -> None:
         """Ask a client of protocol 2 the questions that were open before; clients of protocol 3 list them."""
-        if self.protocol == 2 and self._protocol2 is not None:
+        if self.protocol == 2 and (adaptation := self._adaptation()) is not None:
             for question in questions:
-                self._protocol2.ask(session_id, question)
+                adaptation.ask(session_id, question)
 
     @property
     def label(self) -> str:

@@ -25,8 +25,8 @@ from jumpseat_protocol import events
 from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
+    from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
-    from jumpseat.store.plugins.marketplaces import Marketplaces
     from jumpseat.store.project.agents import AgentLibrary
     from jumpseat.store.project.hook_files import HookFiles
     from jumpseat_protocol.session_fs import SetFsProviderParams
@@ -119,7 +119,7 @@ class Process(Protocol):
 
     @property
     def installed_plugins(self) -> InstalledPlugins:
-        """The plugins that the user has installed."""
+        """The plugins that the user has installed, and the marketplaces."""
         ...
 
     @property
@@ -133,8 +133,8 @@ class Process(Protocol):
         ...
 
     @property
-    def marketplaces(self) -> Marketplaces:
-        """The marketplaces of the user."""
+    def persisted_reads(self) -> PersistedReads:
+        """The unfinished reads of stored logs."""
         ...
 
     @property

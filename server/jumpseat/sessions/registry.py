@@ -35,9 +35,7 @@ from jumpseat.errors import (
 )
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
-from jumpseat.sessions.persisted_events import PersistedReads
 from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
-from jumpseat.sessions.workspace_names import workspace_names
 from jumpseat.store.session.options import write_options
 from jumpseat.store.session.ownership import GiveUpRequest
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
@@ -90,7 +88,6 @@ class SessionRegistry:
         self._opening: dict[str, _Opening] = {}
         self._storages: dict[str, SessionStorage] = {}
         self._access = EVERYTHING
-        self.persisted_reads = PersistedReads()
         self._views: dict[Access, SessionRegistry] = {EVERYTHING: self}
         # Live sessions that were loaded from the disk: they are kept when they close, even without a prompt.
         self._loaded: set[str] = set()
@@ -185,6 +182,9 @@ class SessionRegistry:
 
     async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
         """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""
+        # Imported here: few clients ask for names.
+        from jumpseat.sessions.workspace_names import workspace_names
+
         return await workspace_names(self._environment, session, pattern, depth=depth, limit=limit)
 
     def live(self, session_id: str) -> Session:

@@ -8,7 +8,9 @@ from typing import Final
 import anyio
 
 from jumpseat.agent.session.session import Session
+from jumpseat.tools.ignored import ignored_paths
 from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.search.engine import GlobRefusedError, glob_in_python
 from jumpseat.tools.session_sandbox import reading_sandbox
 
 TIME_S: Final = 5.0
@@ -19,10 +21,6 @@ async def workspace_names(
     environment: Environment, session: Session, pattern: str, *, depth: int | None, limit: int
 ) -> list[str]:
     """Return the paths below the working directory that match a glob, without those that git ignores."""
-    # Imported here: few clients ask for names.
-    from jumpseat.tools.ignored import ignored_paths
-    from jumpseat.tools.search.engine import GlobRefusedError, glob_in_python
-
     names: list[str] = []
     root, environ = session.settings.cwd, environment.child_environ(session.id)
     with anyio.move_on_after(TIME_S), suppress(GlobRefusedError, OSError):

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from jumpseat.errors import InvalidRequestError, JumpseatError, StoreError
-from jumpseat.store.plugins.manifests import read_manifest, read_plugin
+from jumpseat.store.plugins.manifests import LIST, read_manifest, read_plugin
 from jumpseat.store.plugins.marketplaces import Marketplaces
 from jumpseat.store.plugins.plugin_sources import Source, copy_folder, opened, parse_source, stored_source
 from jumpseat.store.project.skills import Place, find_skills
@@ -29,7 +29,6 @@ from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.private_files import create_private_folder
 from jumpseat.system.regular_files import is_there
 
-FILE: Final = "plugins.json"
 FOLDER: Final = "installed-plugins"
 DIRECT: Final = "_direct"
 """The folder of plugins that come from no marketplace."""
@@ -86,11 +85,11 @@ class InstalledPlugins:
 
     def __init__(self, home: Path, marketplaces: Marketplaces, environ: Callable[[], Mapping[str, str]]) -> None:
         self.root = home / FOLDER
-        self._path = home / FILE
+        self._path = home / LIST
         self._file = PrivateFile(self._path)
         # Looked at by each new session.
         self._path_text = str(self._path)
-        self._marketplaces = marketplaces
+        self.marketplaces = marketplaces
         self._environ = environ
         self._known: tuple[object, list[InstalledPlugin]] | None = None
         self._lock = anyio.Lock()
@@ -222,7 +221,7 @@ class InstalledPlugins:
         if plugin.source is not None:
             async with opened(plugin.source, self._environ()) as folder:
                 return await anyio.to_thread.run_sync(self._add, plugin, folder, dict[str, Any]())
-        entry, source = await self._marketplaces.plugin(plugin.marketplace, plugin.name)
+        entry, source = await self.marketplaces.plugin(plugin.marketplace, plugin.name)
         async with opened(source, self._environ()) as folder:
             return await anyio.to_thread.run_sync(self._add, plugin, folder, entry)
 

@@ -19,6 +19,9 @@ from jumpseat.system.regular_files import read_whole
 
 log = logging.getLogger(__name__)
 
+LIST: Final = "plugins.json"
+"""The file in the home folder that lists the installed plugins."""
+
 MANIFESTS: Final = (
     "plugin.json",
     ".github/plugin.json",

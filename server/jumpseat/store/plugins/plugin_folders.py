@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Plugin
-from jumpseat.store.plugins.installed_plugins import InstalledPlugins
-from jumpseat.store.plugins.manifests import read_plugin, untrusted_text
+from jumpseat.store.plugins.manifests import LIST, read_plugin, untrusted_text
+from jumpseat.system.regular_files import is_there
+
+if TYPE_CHECKING:
+    from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +24,13 @@ log = logging.getLogger(__name__)
 class PluginFolders:
     """The plugin folders of all sessions: ``given`` to the process, or ``bundled`` by a client for all sessions.
 
-    The ``installed`` plugins come last.
+    The plugins that are installed in ``home`` come last; ``find_installed`` is called only if there are any.
     """
 
-    def __init__(self, given: Sequence[Path] = (), installed: InstalledPlugins | None = None) -> None:
+    def __init__(self, given: Sequence[Path], home: Path, find_installed: Callable[[], InstalledPlugins]) -> None:
         self._given = tuple(given)
-        self._installed = installed
+        self._list = f"{home}{os.sep}{LIST}"
+        self._find_installed = find_installed
         self.bundled: tuple[Path, ...] = ()
 
     def folders(self, settings: SessionSettings) -> list[Path]:
@@ -53,9 +57,9 @@ class PluginFolders:
 
     def _of_user(self) -> dict[Path, dict[str, Any]]:
         """Return the folders of the enabled installed plugins, with the facts that are not in their manifests."""
-        installed = self._installed
-        if installed is None:
+        if not is_there(self._list):
             return {}
+        installed = self._find_installed()
         return {
             installed.folder_of(plugin): {
                 "name": plugin.name,

@@ -24,7 +24,6 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreErro
 from jumpseat.store.session.database import SessionDatabase
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
 from jumpseat.store.session.files import WorkspaceFiles
-from jumpseat.store.session.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
 from jumpseat.store.session.index import SessionIndex, join
 from jumpseat.store.session.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session.state_files import DiskFiles
@@ -311,6 +310,9 @@ class SessionStore:
             InvalidRequestError: there is no such event, or no prompt to copy.
             StoreError: the copy cannot be written.
         """
+        # Imported here: few sessions are forked.
+        from jumpseat.store.session.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
+
         records = events_of_fork(source.path.name, read_log(source.log.path).records, up_to)
         fork = self.folder(session_id)
         old = source.workspace or source.read_workspace()
