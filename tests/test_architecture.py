@@ -143,8 +143,8 @@ ROOMS: dict[str, set[str]] = {
         *("system",),
     },
     "cluster": {
-        *("agent", "agent.session", "cluster.nats", "cluster.relay", "cluster.replicas", "cluster.sessions"),
-        *("errors", "observability", "rpc", "sessions", "store.session", "store.user", "system"),
+        *("agent.session", "cluster.nats", "cluster.relay", "cluster.replicas", "cluster.sessions", "errors"),
+        *("observability", "store.session", "store.user", "system"),
     },
     "acp.methods": {
         *("acp.editor", "acp.translation", "agent", "agent.session", "commands", "errors", "rpc", "sessions"),

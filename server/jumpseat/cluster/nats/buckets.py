@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Final, TypeGuard
 
 import nats.errors
@@ -18,9 +18,11 @@ from jumpseat.cluster.nats.connection import (
     FAILURES,
     MESSAGE_ID,
     WRONG_SEQUENCE,
+    Headers,
     NatsConnection,
     Stored,
     WrongSequenceError,
+    stored,
     text_of,
 )
 from jumpseat.errors import StoreError, StoreUnavailableError
@@ -33,6 +35,10 @@ REMOVED_S: Final = 1.5
 """Time for which a message must be missing: a leader that was paused learns of its successor after a second."""
 SILENCE_S: Final = 5.0
 """Time without a change after which a watch is compared with the bucket."""
+
+
+_IN_PROCESS: Final = 10158
+"""The error of a message that the leader is still storing: the answer to a repetition follows."""
 
 
 class Buckets(NatsConnection):
@@ -54,26 +60,53 @@ class Buckets(NatsConnection):
         """Replace the value of a key whose revision is ``expected``; ``None`` removes it. Returns the revision.
 
         Raises:
-            WrongSequenceError: somebody else has changed it.
+            WrongSequenceError: another author has changed it.
             StoreUnavailableError: NATS does not answer, or has no space; the change may be stored all the same.
         """
         headers = {} if value is not None else {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "3600"}
         data = b"" if value is None else orjson.dumps(value)
+        return await self.publish(f"KV_{bucket}", f"$KV.{bucket}.{key}", data, message_id, expected, headers)
+
+    async def publish(
+        self,
+        stream: str,
+        subject: str,
+        data: bytes,
+        message_id: str,
+        expected: int,
+        headers: Headers,
+        patience_s: float | None = None,
+        *,
+        refusable: bool = False,
+    ) -> int:
+        """Store a message behind the one with the sequence ``expected``; 0 is none. Returns its sequence.
+
+        A ``refusable`` message is not repeated if NATS rejects it for another reason than its sequence.
+
+        Raises:
+            WrongSequenceError: another author has written to the subject, or removed messages from it.
+            StoreUnavailableError: the patience is over; the message may be stored all the same.
+            StoreError: the message is refused: it is too large, or the stream is full.
+        """
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
-        subject, pause = f"$KV.{bucket}.{key}", self.pause()
-        refusals = Refusals(self, f"KV_{bucket}", subject, expected, message_id)
+        pause = self.pause(patience_s)
+        refusals = Refusals(self, stream, subject, expected, message_id)
         while True:
             try:
                 publication = self._js.publish(subject, data, timeout=self.request_s, headers=dict(sent))
                 return (await self.answer_to(publication)).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
-                    last = await refusals.judge()
+                    last = await refusals.judge(patience_s)
                     if refusals.is_stored(last):
                         return last.seq
+                elif refusable and error.code is not None and error.code < 500 and error.err_code != _IN_PROCESS:
+                    raise StoreError(f"NATS refuses to store: {text_of(error)}") from None
                 log.warning("NATS cannot store at the moment: %s", text_of(error))
             except FAILURES as error:
-                log.info("NATS does not answer: %s", text_of(error))
+                if refusable and isinstance(error, nats.errors.MaxPayloadError):
+                    raise StoreError("NATS refuses to store: the message is too large") from None
+                log.info("NATS does not answer, the message is sent again: %s", text_of(error))
             await pause()
 
     async def has_revision(self, bucket: str, key: str, revision: int) -> bool:
@@ -99,13 +132,10 @@ class Buckets(NatsConnection):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        try:
+        with _answering():
             await self.answer_to(
                 self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s or self.request_s)
             )
-        except FAILURES as error:
-            log.info("NATS does not answer: %s", text_of(error))
-            raise StoreUnavailableError from None
 
     async def put_surely(self, bucket: str, key: str, value: Any) -> None:
         """Set the value of a key.
@@ -123,11 +153,8 @@ class Buckets(NatsConnection):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        try:
+        with _answering():
             return (await self.answer_to(self._js.stream_info(f"KV_{bucket}"))).state.last_seq
-        except FAILURES as error:
-            log.info("NATS does not answer: %s", text_of(error))
-            raise StoreUnavailableError from None
 
     async def values(self, bucket: str) -> dict[str, Any]:
         """Return all keys of a bucket with their JSON values."""
@@ -150,11 +177,8 @@ class Buckets(NatsConnection):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        try:
+        with _answering():
             info = await self._js.stream_info(stream)
-        except FAILURES as error:
-            log.info("NATS does not answer: %s", text_of(error))
-            raise StoreUnavailableError from None
         return {
             "name": stream,
             "messages": info.state.messages,
@@ -214,7 +238,7 @@ class Buckets(NatsConnection):
         found = await self.retried(
             lambda: self.answer_to(self._js.get_msg(stream, subject=subject), self.request_s), patience_s
         )
-        return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
+        return stored(found) if found is not None else None
 
     async def last_number(self, stream: str, patience_s: float | None = None) -> int:
         """Return the sequence of the last message that a stream has ever had, from its leader.
@@ -226,12 +250,22 @@ class Buckets(NatsConnection):
         return info.state.last_seq if info is not None else 0
 
 
+@contextmanager
+def _answering() -> Generator[None]:
+    """Turn a request without an answer into a :class:`StoreUnavailableError`."""
+    try:
+        yield
+    except FAILURES as error:
+        log.info("NATS does not answer: %s", text_of(error))
+        raise StoreUnavailableError from None
+
+
 class Refusals:
     """Judges why a message is refused that states ``expected`` as the last sequence of its subject.
 
     ``message_id`` is that of the message, which may be stored though the answer was lost.
 
-    A higher sequence is a message of somebody else. A lower one is not, because sequences only grow: the server
+    A higher sequence is a message of another author. A lower one is not, because sequences only grow: the server
     that answers was the leader of the stream and has not noticed yet that others have replaced it, or messages were
     removed.
     """
@@ -249,7 +283,7 @@ class Refusals:
         """Return the last message of the subject. Unless that is the message itself, it is to be sent again.
 
         Raises:
-            WrongSequenceError: somebody else has written to the subject, or has removed messages from it, or they
+            WrongSequenceError: another author has written to the subject, or has removed messages from it, or they
                 are missing for longer than the server can be mistaken.
             StoreUnavailableError: NATS does not answer.
         """

@@ -39,7 +39,7 @@ Headers: TypeAlias = Mapping[str, str]
 
 
 class WrongSequenceError(Exception):
-    """Somebody else has written to the subject, or removed messages from it.
+    """Another author has written to the subject, or removed messages from it.
 
     ``last`` is the last message there, ``None`` if there is none.
     """
@@ -50,10 +50,10 @@ class WrongSequenceError(Exception):
 
 
 class NoReplyError(Exception):
-    """Nobody listens to the subject: ``gone``; or nobody has answered in time."""
+    """The subject has no listener: ``gone``; or no answer came in time."""
 
     def __init__(self, *, gone: bool) -> None:
-        super().__init__("nobody listens" if gone else "no answer")
+        super().__init__("the subject has no listener" if gone else "no answer")
         self.gone = gone
 
 
@@ -63,6 +63,11 @@ class Stored(Struct, frozen=True):
     seq: int
     data: bytes
     headers: Headers
+
+
+def stored(message: Any) -> Stored:
+    """Return a message of a stream as nats-py returns it."""
+    return Stored(message.seq or 0, message.data or b"", message.headers or {})
 
 
 class NatsConnection:
@@ -92,7 +97,7 @@ class NatsConnection:
             scope.cancel()
 
     def handle_reconnect(self) -> None:
-        """Tell :attr:`reconnects`."""
+        """Call :attr:`reconnects`."""
         for callback in self.reconnects:
             callback()
 
@@ -169,7 +174,7 @@ class NatsConnection:
         """Send a request and return the answer.
 
         Raises:
-            NoReplyError: nobody listens, or nobody answers in time.
+            NoReplyError: the subject has no listener, or no answer came in time.
         """
         try:
             return (await self._client.request(subject, data, timeout=timeout_s)).data
@@ -277,6 +282,6 @@ async def connected_client(
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an error of NATS tells."""
+    """Return the text of an error of NATS."""
     description = getattr(error, "description", None)
     return str(description or error or type(error).__name__)

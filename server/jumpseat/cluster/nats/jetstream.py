@@ -22,16 +22,15 @@ from msgspec import Struct
 from nats.js import api
 from nats.js import errors as js_errors
 
-from jumpseat.cluster.nats.buckets import Buckets, Refusals
+from jumpseat.cluster.nats.buckets import Buckets
 from jumpseat.cluster.nats.connection import (
     EXPECTED,
     FAILURES,
-    MESSAGE_ID,
     RETRY_S,
-    WRONG_SEQUENCE,
     Headers,
     Stored,
     connected_client,
+    stored,
     text_of,
 )
 from jumpseat.cluster.nats.names import Names
@@ -45,8 +44,6 @@ HEARTBEAT_TTL_S: Final = 20.0
 START_S: Final = 60.0
 """Time in which servers of NATS that have just started elect their leaders."""
 DUPLICATES_S: Final = 120.0
-_IN_PROCESS: Final = 10158
-"""The error of a message that the leader has got before, and is storing: the answer to a repetition follows."""
 _HEADER_BYTES: Final = 8192
 _LARGEST_BYTES: Final = 1 << 20
 _BATCH: Final = 1000
@@ -143,31 +140,10 @@ class JetStream(Buckets):
 
         Waits for as long as NATS does not answer, or for ``patience_s``.
 
-        Raises:
-            WrongSequenceError: somebody else has written to the subject, or removed messages from it.
-            StoreUnavailableError: the patience is over; the message may be stored all the same.
-            StoreError: the message is refused: it is too large, or the stream is full.
+        Raises: as :meth:`publish`.
         """
-        sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
-        pause = self.pause(patience_s)
-        refusals = Refusals(self, self.names.log_stream, subject, expected, message_id)
-        while True:
-            try:
-                publication = self._js.publish(subject, data, timeout=self.request_s, headers=dict(sent))
-                return (await self.answer_to(publication)).seq
-            except js_errors.APIError as error:
-                if error.err_code in WRONG_SEQUENCE:
-                    last = await refusals.judge(patience_s)
-                    if refusals.is_stored(last):
-                        return last.seq
-                elif error.code is not None and error.code < 500 and error.err_code != _IN_PROCESS:
-                    raise StoreError(f"NATS refuses to store: {text_of(error)}") from None
-                log.warning("NATS cannot store at the moment: %s", text_of(error))
-            except nats.errors.MaxPayloadError:
-                raise StoreError("NATS refuses to store: the message is too large") from None
-            except FAILURES as error:
-                log.info("NATS does not answer, the message is sent again: %s", text_of(error))
-            await pause()
+        stream = self.names.log_stream
+        return await self.publish(stream, subject, data, message_id, expected, headers, patience_s, refusable=True)
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -221,7 +197,7 @@ class JetStream(Buckets):
         found = await self.retried(
             lambda: self._js.get_msg(self.names.log_stream, seq=seq + 1, subject=subject, next=True)
         )
-        return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
+        return stored(found) if found is not None else None
 
     async def _next(self, subject: str, start: int) -> Stored | None:
         """Return the first message of a subject from a sequence on, from the leader; ``None`` if it is silent."""
@@ -231,7 +207,7 @@ class JetStream(Buckets):
         except FAILURES as error:
             log.info("NATS does not answer: %s", text_of(error))
             return None
-        return Stored(found.seq or 0, found.data or b"", found.headers or {})
+        return stored(found)
 
     async def _batch(self, subject: str, start: int) -> AsyncGenerator[Stored]:
         """Yield what one node has of the next messages of a subject; ends early if it does not answer."""

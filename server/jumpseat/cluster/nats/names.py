@@ -6,56 +6,33 @@ import base64
 import re
 from typing import Final
 
-from msgspec import Struct
-
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Names(Struct, frozen=True):
-    """The names that a cluster called ``cluster`` uses: several clusters can share the servers of NATS."""
+class Names:
+    """The names that a cluster called ``cluster`` uses. Several clusters can share NATS servers."""
 
-    cluster: str
-
-    @property
-    def log_stream(self) -> str:
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+        self.log_stream = f"{cluster}-log"
         """The stream of all sessions' records."""
-        return f"{self.cluster}-log"
-
-    @property
-    def owners(self) -> str:
-        """The bucket with the owner of each open session."""
-        return f"{self.cluster}-owners"
-
-    @property
-    def replicas(self) -> str:
-        """The bucket with the heartbeat of each replica."""
-        return f"{self.cluster}-replicas"
-
-    @property
-    def index(self) -> str:
-        """The bucket with what lists show of each session."""
-        return f"{self.cluster}-sessions"
-
-    @property
-    def user(self) -> str:
-        """The bucket with the user's approvals and settings."""
-        return f"{self.cluster}-user"
-
-    @property
-    def objects(self) -> str:
-        """The object store of large files."""
-        return f"{self.cluster}-files"
-
-    @property
-    def streams(self) -> list[str]:
-        """All streams, those of buckets included."""
-        buckets = [f"KV_{bucket}" for bucket in (self.owners, self.index, self.replicas, self.user)]
-        return [self.log_stream, *buckets, f"OBJ_{self.objects}"]
-
-    @property
-    def logs(self) -> str:
+        self.logs = f"{cluster}.log.*"
         """The subjects of all sessions' records."""
-        return f"{self.cluster}.log.*"
+        self.owners = f"{cluster}-owners"
+        """The bucket with the owner of each open session."""
+        self.replicas = f"{cluster}-replicas"
+        """The bucket with the heartbeat of each replica."""
+        self.index = f"{cluster}-sessions"
+        """The bucket with the entry of each session in lists."""
+        self.user = f"{cluster}-user"
+        """The bucket with the user's approvals and settings."""
+        self.objects = f"{cluster}-files"
+        """The object store of large files."""
+        self.lifecycle = f"{cluster}.lifecycle"
+        """The subject of notifications about the lives of sessions."""
+        buckets = [f"KV_{bucket}" for bucket in (self.owners, self.index, self.replicas, self.user)]
+        self.streams = [self.log_stream, *buckets, f"OBJ_{self.objects}"]
+        """All streams, including those of buckets."""
 
     def log(self, session_id: str) -> str:
         """Return the subject of a session's records."""
@@ -64,11 +41,6 @@ class Names(Struct, frozen=True):
     def to(self, replica: str, kind: str) -> str:
         """Return the subject of messages of a kind to one replica."""
         return f"{self.cluster}.to.{replica}.{kind}"
-
-    @property
-    def lifecycle(self) -> str:
-        """The subject of notifications about the lives of sessions."""
-        return f"{self.cluster}.lifecycle"
 
 
 def token_of(session_id: str) -> str:

@@ -1,13 +1,13 @@
-"""What lists show of the sessions of the whole cluster: followed by a watch, and kept in a table on the disk.
+"""The entries of all sessions in lists: followed by a watch, and kept in a table on the disk.
 
-The table is in a file of SQLite that lasts as long as the replica: millions of sessions would fill the memory.
+The table is an SQLite file that lasts as long as the replica: millions of sessions would fill the memory.
 """
 
 from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,7 +87,6 @@ class Index:
         self._revision = 0
         self._news = anyio.Event()
         self._known = anyio.Event()
-        self.on_removed: list[Callable[[str], None]] = []
 
     async def start(self) -> None:
         """Read the index, and follow its changes."""
@@ -228,9 +227,8 @@ class Index:
     def _apply(self, session_id: str, value: dict[str, Any] | None) -> None:
         if value is not None:
             self._table.execute(_PUT, _row(session_id, value))
-        elif self._table.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount:
-            for callback in self.on_removed:
-                callback(session_id)
+        else:
+            self._table.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
 
 
 def _row(session_id: str, value: dict[str, Any]) -> tuple[Any, ...]:
