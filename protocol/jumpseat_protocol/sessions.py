@@ -373,7 +373,7 @@ class StoredOptions(WireModel):
     client_name: OneLine | None = None
     reasoning_summary: str | None = None
     model_capabilities: Later[ModelCapabilities] | None = None
-    adapter_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    adapter_settings: dict[str, Any] = Field({})
     session_limits: Later[SessionLimitsConfig] | None = None
     continue_on_auto_mode: StrictBool = False
     response_format: Later[ResponseFormatConfig] | None = None
@@ -384,38 +384,38 @@ class StoredOptions(WireModel):
     autopilot: Later[AutopilotOptions] = Field(default_factory=cache(AutopilotOptions.model_construct))
     # Tools.
     available_tools: list[str] | None = None
-    excluded_tools: list[str] = Field(default_factory=list[str])
+    excluded_tools: list[str] = Field([])
     ask_user_disabled: StrictBool = False
     tool_choice: Later[ToolChoiceConfig] | None = None
-    hosted_tools: Later[list[ToolName | HostedToolConfig]] = Field(default_factory=list[str | HostedToolConfig])
+    hosted_tools: Later[list[ToolName | HostedToolConfig]] = Field([])
     tool_search: Later[ToolSearchConfig] = Field(default_factory=cache(ToolSearchConfig.model_construct))
     large_output: Later[LargeOutputConfig] = Field(default_factory=cache(LargeOutputConfig.model_construct))
     sandbox_config: Later[SandboxConfig] | None = Field(default=None, repr=False)
     enable_file_hooks: StrictBool | None = None
-    hook_directories: list[str] = Field(default_factory=list[str])
+    hook_directories: list[str] = Field([])
     enable_host_git_operations: StrictBool = True
     # Agents.
-    custom_agents: list[Later[CustomAgentConfig]] = Field(default_factory=list[CustomAgentConfig])
-    agent_directories: list[str] = Field(default_factory=list[str])
+    custom_agents: list[Later[CustomAgentConfig]] = Field([])
+    agent_directories: list[str] = Field([])
     default_agent: Later[DefaultAgentConfig] = Field(default_factory=cache(DefaultAgentConfig.model_construct))
-    excluded_builtin_agents: list[str] = Field(default_factory=list[str])
-    included_builtin_agents: list[str] = Field(default_factory=lambda: ["*"])
+    excluded_builtin_agents: list[str] = Field([])
+    included_builtin_agents: list[str] = Field(["*"])
     # MCP servers and plugins.
-    mcp_servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
-    disabled_mcp_servers: list[str] = Field(default_factory=list[str])
+    mcp_servers: dict[str, dict[str, Any]] = Field({}, repr=False)
+    disabled_mcp_servers: list[str] = Field([])
     github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
     mcp_o_auth_token_storage: Literal["persistent", "in-memory"] = "persistent"  # noqa: S105 - a kind of storage
     allow_all_mcp_server_instructions: StrictBool = False
-    plugin_directories: list[str] = Field(default_factory=list[str])
+    plugin_directories: list[str] = Field([])
     # The system message.
     system_message: Later[SystemMessageConfig] = Field(default_factory=cache(SystemMessageConfig.model_construct))
     skip_custom_instructions: StrictBool = False
-    instruction_directories: list[str] = Field(default_factory=list[str])
+    instruction_directories: list[str] = Field([])
     organization_custom_instructions: str | None = None
     enable_config_discovery: StrictBool = False
     enable_skills: StrictBool = True
-    skill_directories: list[str] = Field(default_factory=list[str])
-    disabled_skills: list[str] = Field(default_factory=list[str])
+    skill_directories: list[str] = Field([])
+    disabled_skills: list[str] = Field([])
     memory: Later[MemoryOptions] | None = None
 
 
@@ -430,12 +430,12 @@ class KeptOptions(StoredOptions):
     reasoning_effort: str | None = None
     agent: str | None = None
     provider: Later[ProviderConfig] | None = None
-    providers: list[Later[NamedProviderConfig]] = Field(default_factory=list[NamedProviderConfig])
-    models: list[Later[ProviderModelConfig]] = Field(default_factory=list[ProviderModelConfig])
+    providers: list[Later[NamedProviderConfig]] = Field([])
+    models: list[Later[ProviderModelConfig]] = Field([])
     capi: Later[CapiOptions] = Field(default_factory=cache(CapiOptions.model_construct))
     streaming: StrictBool = False
     include_sub_agent_streaming_events: StrictBool = True
-    additional_directories: list[str] = Field(default_factory=list[str])
+    additional_directories: list[str] = Field([])
     request_mcp_apps: StrictBool = False
 
 
@@ -451,9 +451,9 @@ class SessionOptions(KeptOptions):
     """
 
     working_directory: str | None = None
-    tools: list[Later[ClientTool]] = Field(default_factory=list[ClientTool])
-    commands: list[Later[ClientCommand]] = Field(default_factory=list[ClientCommand])
-    canvases: list[Later[CanvasDeclaration]] = Field(default_factory=list[CanvasDeclaration])
+    tools: list[Later[ClientTool]] = Field([])
+    commands: list[Later[ClientCommand]] = Field([])
+    canvases: list[Later[CanvasDeclaration]] = Field([])
     canvas_provider: Later[CanvasProviderIdentity] | None = None
     hooks: StrictBool = False
     request_permission: StrictBool = False

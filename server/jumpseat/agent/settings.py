@@ -92,7 +92,8 @@ class SessionSettings(Discreet, Struct):
         """
         if unknown := options.keys() - vars(self.options).keys():
             raise TypeError(f"unknown option {min(unknown)!r}")
-        self.options = self.options.model_copy(update=options)
+        # A copy by pydantic would build the model.
+        self.options = KeptOptions.model_construct(**vars(self.options) | options)
 
     def with_options(self, **options: Any) -> SessionSettings:
         """Return a copy with changed options, as in :meth:`set_options`."""
