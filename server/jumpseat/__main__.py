@@ -9,20 +9,11 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from jumpseat.options import Options
     from jumpseat_transcript.transcript import Transcript
-
-_FIRST_SESSION: Final = (
-    "jumpseat.handlers.session.session",
-    "jumpseat.adapters.models.copilot_wires",
-    "jumpseat.adapters.models.session_providers",
-    "jumpseat.adapters.models.copilot_login",
-    "jumpseat_protocol.tool_checks",
-)
-"""What the first session needs and others import late: a server loads it while it starts."""
 
 
 def main() -> None:
@@ -82,8 +73,6 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
 
         # The server's event loop, which anyio imports when it starts.
         import_module("anyio._backends._asyncio")
-    for name in _FIRST_SESSION:
-        import_module(name)
 
     return lambda: run(options)
 

@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
@@ -52,9 +52,9 @@ from jumpseat.config import (
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
-from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.log_setup import log_to_stderr, mask_logs
 from jumpseat.observability.observability import Observability
+from jumpseat.observability.settings import Gauge
 from jumpseat.options import Options, TcpOptions
 from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
@@ -75,8 +75,7 @@ from jumpseat.store.project.skills import SkillLibrary
 from jumpseat.store.session.sessions import SessionStore
 from jumpseat.store.user.accounts import Accounts
 from jumpseat.store.user.location_approvals import approvals_in
-from jumpseat.store.user.mcp_config import McpConfigFile
-from jumpseat.store.user.mcp_tokens import McpTokenFile
+from jumpseat.store.user.mcp_config import McpConfigFile, McpTokenFile
 from jumpseat.store.user.memories import MemoryStore
 from jumpseat.store.user.settings import settings_in
 from jumpseat.store.user.trusted_folders import TrustedFolders
@@ -148,6 +147,8 @@ class App:
         self._cluster = cluster
         self._home = home = home_folder(options.environ)
         self._agents: AgentLibrary | None = None
+        self._installed_plugins: InstalledPlugins | None = None
+        self._persisted_reads: PersistedReads | None = None
         for folder in restrict_home(home, WRITTEN):
             tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
         config = load_config(home, environment_providers())
@@ -372,21 +373,27 @@ class App:
 
         record_changes(self.registry.storage(session).changes, session, prompt, edits)
 
-    @cached_property
+    @property
     def installed_plugins(self) -> InstalledPlugins:
-        # Imported here: few users have plugins.
-        from jumpseat.store.plugins.installed_plugins import InstalledPlugins
-        from jumpseat.store.plugins.marketplaces import Marketplaces
+        """See :class:`jumpseat.sessions.context.Server`."""
+        if self._installed_plugins is None:
+            # Imported here: few users have plugins.
+            from jumpseat.store.plugins.installed_plugins import InstalledPlugins
+            from jumpseat.store.plugins.marketplaces import Marketplaces
 
-        environ = self._children.variables
-        return InstalledPlugins(self._home, Marketplaces(self._home, environ), environ)
+            environ = self._children.variables
+            self._installed_plugins = InstalledPlugins(self._home, Marketplaces(self._home, environ), environ)
+        return self._installed_plugins
 
-    @cached_property
+    @property
     def persisted_reads(self) -> PersistedReads:
-        # Imported here: few clients read logs in pages.
-        from jumpseat.sessions.persisted_events import PersistedReads
+        """See :class:`jumpseat.sessions.context.Server`."""
+        if self._persisted_reads is None:
+            # Imported here: few clients read logs in pages.
+            from jumpseat.sessions.persisted_events import PersistedReads
 
-        return PersistedReads()
+            self._persisted_reads = PersistedReads()
+        return self._persisted_reads
 
     def gauges(self) -> list[Gauge]:
         """Return the numbers that metrics show."""

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jumpseat.agent.cron import parse_cron
+from jumpseat.agent.session.schedules import parse_cron
 from tests.support.cases import check_each
 
 

@@ -10,7 +10,7 @@ import pytest
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from jumpseat.agent.command_texts import STARTED
+from jumpseat.agent.interfaces import STARTED
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.subagents.subagents import sub_agents
 from jumpseat.sessions.replay import NOT_REPLAYED, decode_records, replay_records, replay_setting

@@ -1,19 +1,29 @@
-"""The description of one model provider, as the modules of ``adapters/providers`` give it.
+"""The description of one model provider, as in ``adapters/providers``, and of its list of models. No I/O.
 
 A description is cheap: importing one imports neither the adapter nor its wire format.
+
+``adapters/models/model_lists.py`` requests the lists. A fact that an answer leaves out stays unknown. This module
+has the list of chat completions, which most providers share:
+https://platform.openai.com/docs/api-reference/models/list, with the fields that others add to it,
+``context_length`` (Moonshot), ``context_size`` (Novita), ``context_window`` (Groq) and ``max_model_len`` (vLLM).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat_protocol.structs import Discreet
+
 if TYPE_CHECKING:
-    from jumpseat.adapters.adapter import Adapter
-    from jumpseat.adapters.listing import ModelListing
+    from jumpseat.adapters.adapter import Adapter, Endpoint
 
 EndpointFamily: TypeAlias = Literal["openai", "azure", "anthropic"]
 
@@ -90,3 +100,127 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
             key: {"order": place, "optional": True, **entry}
             for place, (key, entry) in enumerate(self.settings.items(), 1)
         }
+
+
+MAX_NAME: Final = 256
+"""Names of more characters are left out."""
+
+# Compiled at its first use: most processes read no list.
+_NOT_CHAT: Final = (
+    r"embed|whisper|moderation|dall-e"
+    r"|(?:^|[-/])(?:tts|realtime|audio|transcribe|image|sora|babbage|davinci)(?=[-.\d]|$)"
+)
+
+
+class ListRequest(Discreet, Struct, frozen=True):
+    """The request for a list: a GET, or a POST of the JSON ``body``."""
+
+    hidden = ("headers",)
+    url: str
+    headers: Mapping[str, str]
+    body: JsonObject | None = None
+
+
+class ModelPage(NamedTuple):
+    """Some models, in the provider's order; ``after`` is the cursor of the next page, ``None`` on the last."""
+
+    models: list[ModelInfo]
+    after: str | None = None
+
+
+class ModelDetails(NamedTuple):
+    """A request about one model. ``read`` completes the model's facts, or returns ``None`` if it cannot chat."""
+
+    url: Callable[[Endpoint], str]
+    read: Callable[[ModelInfo, JsonObject, Endpoint], ModelInfo | None]
+
+    def request(self, adapter: Adapter, endpoint: Endpoint, model: str) -> ListRequest:
+        """Write the request for the details of ``model``."""
+        headers = merge_headers(_headers(adapter, endpoint), {"Content-Type": "application/json"})
+        return ListRequest(self.url(endpoint), headers, {"model": model})
+
+
+class ModelListing(NamedTuple):
+    """A provider's list of models. ``url`` returns the URL of a page from the endpoint and the page's cursor."""
+
+    url: Callable[[Endpoint, str | None], str]
+    read: Callable[[JsonObject], ModelPage]
+    details: ModelDetails | None = None
+
+    def request(self, adapter: Adapter, endpoint: Endpoint, after: str | None = None) -> ListRequest:
+        """Write the request for the page at the cursor ``after``, the first without one."""
+        return ListRequest(self.url(endpoint, after), _headers(adapter, endpoint))
+
+
+def _headers(adapter: Adapter, endpoint: Endpoint) -> dict[str, str]:
+    # Whatever lets a model be called lets it be listed: keys, tokens, versions and the user's own headers.
+    request = adapter.request(endpoint, ModelRequest("", "", [], stream=False))
+    return {name: value for name, value in request.headers.items() if name.lower() != "content-type"}
+
+
+# --- the list of chat completions ---------------------------------------------------------------------------------
+
+
+def chat_models_url(endpoint: Endpoint, after: str | None) -> str:
+    """Return the URL of the list beside ``/chat/completions``. It has one page."""
+    return f"{endpoint.base_url.rstrip('/').removesuffix('/chat/completions')}/models"
+
+
+def read_chat_models(answer: JsonObject) -> ModelPage:
+    """Read the list of a server that speaks chat completions."""
+    models: list[ModelInfo] = []
+    for entry in entries(answer, "data"):
+        if (name := model_name(entry.get("id"))) and is_chat_model(name):
+            windows = (
+                entry.get(key) for key in ("context_length", "context_size", "context_window", "max_model_len")
+            )
+            max_output = entry.get("max_output_tokens") or entry.get("max_completion_tokens")
+            models.append(
+                ModelInfo(
+                    id=name,
+                    name=model_name(entry.get("display_name")) or None,
+                    vision=as_flag(entry.get("supports_image_in")),
+                    reasoning=as_flag(entry.get("supports_reasoning")),
+                    context_window=next(filter(None, map(as_limit, windows)), None),
+                    max_output_tokens=as_limit(max_output),
+                )
+            )
+    return ModelPage(models)
+
+
+CHAT_LISTING: Final = ModelListing(chat_models_url, read_chat_models)
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+
+def entries(answer: JsonObject, key: str) -> list[JsonObject]:
+    """Return the objects in the array ``answer[key]``."""
+    return [as_object(entry) for entry in as_list(answer.get(key))]
+
+
+def model_name(value: Any) -> str:
+    """Return ``value`` if it is a name that is safe to print in a terminal, else an empty string."""
+    text = as_text(value)
+    return text if text.isprintable() and len(text) <= MAX_NAME else ""
+
+
+def is_chat_model(name: str) -> bool:
+    """Decide by its name whether a model chats, for lists that do not say what their models do."""
+    return re.search(_NOT_CHAT, name, re.IGNORECASE) is None
+
+
+def strings(value: Any) -> tuple[str, ...] | None:
+    """Return the strings in an array, ``None`` for anything but an array."""
+    return tuple(item for item in as_list(value) if isinstance(item, str)) if isinstance(value, list) else None
+
+
+class Offer(Struct, frozen=True):
+    """A model by its name within the adapter (``id``) and at the provider (``wire_name``).
+
+    ``info.id`` is ``adapter/id``.
+    """
+
+    id: str
+    wire_name: str
+    info: ModelInfo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -448,3 +448,13 @@ class ToolRunner(Protocol):
     async def close(self, grace_s: float | None = None) -> None:
         """Stop everything that the tools have running; commands get ``grace_s`` seconds to end by themselves."""
         ...
+
+
+STARTED: Final = "<started in background with shellId: "
+"""Followed by the id of the shell; no call waits for the command."""
+
+RUNNING: Final = "<still running with shellId: "
+"""Followed by the id of the shell; the command has outlasted the call."""
+
+EXITED: Final = "<exited with exit code "
+"""Followed by the exit code."""

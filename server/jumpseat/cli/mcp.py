@@ -22,8 +22,7 @@ from jumpseat.config import Config, load_config
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config
 from jumpseat.mcp.tokens import Login, parse_login
-from jumpseat.store.user.mcp_config import McpConfigFile
-from jumpseat.store.user.mcp_tokens import McpTokenFile
+from jumpseat.store.user.mcp_config import McpConfigFile, McpTokenFile
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat_protocol.mcp import McpServerConfig
 from jumpseat_protocol.safe import one_line

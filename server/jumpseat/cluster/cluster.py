@@ -26,7 +26,7 @@ from jumpseat.cluster.sessions.documents import ClusterDocuments
 from jumpseat.cluster.sessions.ownership import RELEASE_S
 from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import JumpseatError
-from jumpseat.observability.gauge import Gauge
+from jumpseat.observability.settings import Gauge
 from jumpseat.store.user.location_approvals import LocationApprovals
 from jumpseat.store.user.settings import FILE, UserSettings
 from jumpseat.system.file_trees import delete_folder

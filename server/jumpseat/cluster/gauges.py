@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jumpseat.cluster.sessions.ownership import Ownerships
-from jumpseat.observability.gauge import Gauge
+from jumpseat.observability.settings import Gauge
 
 
 def gauges(ownerships: Ownerships, relayed: Callable[[], int]) -> list[Gauge]:

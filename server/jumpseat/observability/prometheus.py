@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.measurements import INSTRUMENTS, Attributes, Instrument
+from jumpseat.observability.settings import Gauge
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

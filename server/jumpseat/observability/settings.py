@@ -1,9 +1,9 @@
-"""The settings of OpenTelemetry: variables that the SDKs set, and those of operators."""
+"""The settings of OpenTelemetry: variables that the SDKs set, and those of operators; and what metrics show."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -92,3 +92,12 @@ def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
 
 def _is_true(environ: Mapping[str, str], name: str) -> bool:
     return environ.get(name, "").strip().lower() in ("true", "1")
+
+
+class Gauge(Struct, frozen=True):
+    """A value that is read when metrics are collected."""
+
+    name: str
+    unit: str
+    description: str
+    read: Callable[[], float]

@@ -22,9 +22,8 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 
 from jumpseat.agent.observation import Observer
-from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.measurements import INSTRUMENTS, Attributes, Instrument, Measurements
-from jumpseat.observability.settings import TelemetrySettings
+from jumpseat.observability.settings import Gauge, TelemetrySettings
 from jumpseat.observability.telemetry_file import MetricsToFile, SpansToFile, TelemetryFile
 from jumpseat.observability.tracing import Traces
 from jumpseat_protocol.version import __version__

@@ -8,7 +8,7 @@ from typing import Final
 import anyio
 
 from jumpseat.agent.session.session import Session
-from jumpseat.tools.ignored import ignored_paths
+from jumpseat.tools.files import ignored_paths
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.search.engine import GlobRefusedError, glob_in_python
 from jumpseat.tools.session_sandbox import reading_sandbox

@@ -22,7 +22,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from jumpseat.system.regular_files import read_whole
-from jumpseat.tools.ignored import is_ignored
+from jumpseat.tools.files import is_ignored
 from jumpseat.tools.workspace_files import FileEdit
 
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ NAME = "throwaway"
 MODULE = '''
 """Throwaway: chat completions."""
 
-from jumpseat.adapters.listing import CHAT_LISTING
+from jumpseat.adapters.provider import CHAT_LISTING
 from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wires.settings import seed, temperature
 

@@ -142,7 +142,7 @@ async def test_the_settings_of_a_repository_start_no_program(repository: Path, p
 async def test_a_git_that_hangs_neither_hides_files_nor_blocks_the_search(
     repository: Path, programs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jumpseat.tools.ignored.TIMEOUT_S", 0.25)
+    monkeypatch.setattr("jumpseat.tools.files.TIMEOUT_S", 0.25)
     _replace(Path(programs, "git"), "#!/bin/sh\nexec /bin/sleep 60\n")
     async with tool_session(repository, path=programs) as ctx:
         assert (await call(ctx, "grep", pattern="apple", glob="c.js")).text == "./node_modules/x/c.js"

@@ -24,7 +24,7 @@ from jumpseat.adapters.declared.schema import (
     model_problem,
 )
 from jumpseat.adapters.declared.view import AdapterView, Table
-from jumpseat.adapters.listing import Offer
+from jumpseat.adapters.provider import Offer
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price

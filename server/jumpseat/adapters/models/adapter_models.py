@@ -9,11 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.models.given_provider import GIVEN
-from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.config import AdapterConfig, ModelConfig

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.given_provider import GIVEN, provider_of_environ
-from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.config import AdapterConfig, Config, ModelConfig

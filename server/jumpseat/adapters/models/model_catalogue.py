@@ -15,11 +15,10 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import AdapterModels, find_offer
 from jumpseat.adapters.models.configured import Offered, no_model_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
-from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.config import AdapterConfig, AliasConfig

@@ -22,7 +22,7 @@ from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError, ProviderTransportError
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.listing import ListRequest
+    from jumpseat.adapters.provider import ListRequest
     from jumpseat.adapters.transport.http import HttpTransport
 
 log = logging.getLogger(__name__)

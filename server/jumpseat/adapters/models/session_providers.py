@@ -10,11 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import ClientToken, Endpoint
-from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import find_offer
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
-from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo

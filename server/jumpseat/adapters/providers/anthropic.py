@@ -8,8 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from jumpseat.adapters.listing import ModelListing, ModelPage, entries, model_name
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import (
+    EnvironmentVariables,
+    ModelListing,
+    ModelPage,
+    ProviderInfo,
+    entries,
+    model_name,
+)
 from jumpseat.adapters.wire import as_flag, as_limit, as_object, as_text
 from jumpseat.adapters.wires.settings import MESSAGES
 from jumpseat.agent.blocks import JsonObject

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from jumpseat.adapters.listing import strings
-from jumpseat.adapters.provider import ProviderInfo
+from jumpseat.adapters.provider import ProviderInfo, strings
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object, as_text
 from jumpseat.adapters.wires.settings import CHAT
 from jumpseat.agent.blocks import JsonObject

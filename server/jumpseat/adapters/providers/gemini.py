@@ -8,8 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from jumpseat.adapters.listing import ModelListing, ModelPage, entries, is_chat_model, model_name, strings
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import (
+    EnvironmentVariables,
+    ModelListing,
+    ModelPage,
+    ProviderInfo,
+    entries,
+    is_chat_model,
+    model_name,
+    strings,
+)
 from jumpseat.adapters.wire import as_flag, as_limit, as_text
 from jumpseat.adapters.wires.settings import (
     effort,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.adapters.listing import CHAT_LISTING
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import CHAT_LISTING, EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wires.settings import PENALTIES, effort, max_tokens, stop, temperature, top_p
 
 PROVIDER: Final = ProviderInfo(

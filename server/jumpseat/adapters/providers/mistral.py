@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.adapters.listing import ModelListing, ModelPage, chat_models_url, entries, model_name
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import (
+    EnvironmentVariables,
+    ModelListing,
+    ModelPage,
+    ProviderInfo,
+    chat_models_url,
+    entries,
+    model_name,
+)
 from jumpseat.adapters.wire import as_flag, as_limit, as_object
 from jumpseat.adapters.wires.settings import PENALTIES, effort, entry, max_tokens, seed, stop, temperature, top_p
 from jumpseat.agent.blocks import JsonObject

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from jumpseat.adapters.listing import ModelDetails, ModelListing, ModelPage, entries, model_name, strings
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import (
+    EnvironmentVariables,
+    ModelDetails,
+    ModelListing,
+    ModelPage,
+    ProviderInfo,
+    entries,
+    model_name,
+    strings,
+)
 from jumpseat.adapters.wire import as_limit, as_object, as_text
 from jumpseat.adapters.wires.settings import (
     effort,

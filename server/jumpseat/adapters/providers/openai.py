@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.adapters.listing import CHAT_LISTING
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import CHAT_LISTING, EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wires.settings import OPENAI_CHAT
 
 BASE_URL: Final = "https://api.openai.com/v1"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.adapters.listing import CHAT_LISTING
-from jumpseat.adapters.provider import ProviderInfo
+from jumpseat.adapters.provider import CHAT_LISTING, ProviderInfo
 from jumpseat.adapters.providers.openai import BASE_URL, KEY_VARIABLE
 from jumpseat.adapters.wires.settings import RESPONSES
 

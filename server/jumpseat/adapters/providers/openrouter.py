@@ -8,8 +8,16 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from jumpseat.adapters.listing import ModelListing, ModelPage, chat_models_url, entries, model_name, strings
-from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
+from jumpseat.adapters.provider import (
+    EnvironmentVariables,
+    ModelListing,
+    ModelPage,
+    ProviderInfo,
+    chat_models_url,
+    entries,
+    model_name,
+    strings,
+)
 from jumpseat.adapters.wire import as_limit, as_object
 from jumpseat.adapters.wires.settings import (
     PENALTIES,

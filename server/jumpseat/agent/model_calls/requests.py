@@ -17,9 +17,16 @@ from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import system_prompt, to_transform, wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import HostedTool, ModelInfo, ModelRequest, SubAgentRef, ToolChoice, ToolSpec
+from jumpseat.agent.model import (
+    HostedTool,
+    ModelInfo,
+    ModelRequest,
+    SubAgentRef,
+    ToolChoice,
+    ToolSpec,
+    provider_request,
+)
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
-from jumpseat.agent.rewriting import provider_request
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings

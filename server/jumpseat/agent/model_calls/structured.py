@@ -24,13 +24,14 @@ from jumpseat.agent.model import (
     ModelEvent,
     ModelRequest,
     ResponseFormat,
+    Rewriter,
+    RewritingModel,
     TextDelta,
     ToolCallDelta,
     ToolChoice,
     ToolSchema,
     ToolSpec,
 )
-from jumpseat.agent.rewriting import Rewriter, RewritingModel
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ResponseFormatError

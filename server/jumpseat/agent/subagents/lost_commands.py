@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple, cast
 
-from jumpseat.agent.command_texts import EXITED, RUNNING, STARTED
+from jumpseat.agent.interfaces import EXITED, RUNNING, STARTED
 from jumpseat_protocol import events
 
 TOOLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})

@@ -8,7 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from jumpseat.agent.clock import iso_time
-from jumpseat.agent.session.schedules import UTC, Schedule, Schedules
+from jumpseat.agent.session.schedules import DEFAULT_ZONE, Schedule, Schedules
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.schedule import (
@@ -122,7 +122,7 @@ def _to_wire(entry: Schedule) -> ScheduleEntry:
 
 
 def _local_zone() -> str:
-    """Return the name of the machine's time zone, that of UTC if it is not known."""
+    """Return the name of the machine's time zone, that of DEFAULT_ZONE if it is not known."""
     name = os.environ.get("TZ", "").lstrip(":")
     if not name:
         _, found, name = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")
@@ -130,4 +130,4 @@ def _local_zone() -> str:
     try:
         return str(ZoneInfo(name))
     except (ValueError, OSError, LookupError):
-        return UTC
+        return DEFAULT_ZONE

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.rules import Rule, Rules, parse_rule
-from jumpseat.parsing.toml_text import parse_toml
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.system.git import git_root
 from jumpseat.system.regular_files import read_whole, repository_root
@@ -79,6 +78,9 @@ def _rules(values: Any, name: str, base: str) -> tuple[Rule, ...]:
 
 def _read(path: Path, folder: Path) -> Rules:
     content = read_whole(path, LARGEST_BYTES, repository_root(folder))
+    # Imported here: few projects have rules.
+    from jumpseat.parsing.toml_text import parse_toml
+
     table: Any = parse_toml(content.decode()).get("permissions", {})
     if not isinstance(table, dict):
         raise ValueError("permissions: expected a table")

@@ -1,4 +1,4 @@
-"""The summaries of a session: ``checkpoints/NNN-title.md``, one per compaction, and ``checkpoints/index.md``."""
+"""The plan of a session, and the summaries of its compactions: ``checkpoints/NNN-title.md`` and an ``index.md``."""
 
 from __future__ import annotations
 
@@ -118,3 +118,60 @@ class Checkpoints(Struct, frozen=True):
 
 def _slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:LONGEST_SLUG].strip("-") or "checkpoint"
+
+
+FILE: Final = "plan.md"
+
+
+class Plan:
+    """The plan of one session, which need not exist."""
+
+    def __init__(self, state: StateFiles) -> None:
+        self._state = state
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self._state.path(FILE)
+
+    async def read(self) -> str | None:
+        """Return the text, invalid bytes replaced; ``None`` if there is no plan.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        await self._state.refresh(FILE)
+        try:
+            content = self._state.read(FILE)
+        except OSError as error:
+            raise store_error("read", FILE, error) from error
+        return None if content is None else content.decode("utf-8", "replace")
+
+    async def write(self, text: str) -> bool:
+        """Replace the text; returns whether the plan is new.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        await self._state.refresh(FILE)
+        try:
+            is_new = self._state.read(FILE) is None
+            self._state.write(FILE, text.encode())
+        except (OSError, UnicodeEncodeError) as error:
+            raise store_error("write", FILE, error) from error
+        await self._state.flush()
+        return is_new
+
+    async def remove(self) -> bool:
+        """Remove the plan; returns whether there was one.
+
+        Raises:
+            StoreError: the file cannot be removed.
+        """
+        await self._state.refresh(FILE)
+        try:
+            existed = self._state.remove(FILE)
+        except OSError as error:
+            raise store_error("remove", FILE, error) from error
+        await self._state.flush()
+        return existed

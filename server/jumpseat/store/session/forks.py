@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError
+from jumpseat.store.session.checkpoints import FILE as PLAN
 from jumpseat.store.session.options import keep_tracking
-from jumpseat.store.session.plan import FILE as PLAN
 from jumpseat.store.session.storage import SessionStorage
 from jumpseat.store.session.workspace import Workspace
 

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from jumpseat.agent.clock import iso_time, utc_now
 from jumpseat.agent.interfaces import Announcements, VirtualFiles
 from jumpseat.agent.session.metrics import ModelUsage
-from jumpseat.store.session.checkpoints import Checkpoint, Checkpoints
+from jumpseat.store.session.checkpoints import Checkpoint, Checkpoints, Plan
 from jumpseat.store.session.client_metadata import ClientMetadata
 from jumpseat.store.session.event_log import Replay
 from jumpseat.store.session.files import FileState
-from jumpseat.store.session.plan import Plan
 from jumpseat.store.session.state_files import StateFiles, store_error
 from jumpseat.store.session.workspace import Workspace, parse_workspace
 from jumpseat_protocol.events import Event, WorkingDirectoryContext

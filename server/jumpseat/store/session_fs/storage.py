@@ -10,12 +10,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.store.session.checkpoints import FILE as PLAN
 from jumpseat.store.session.checkpoints import FOLDER as CHECKPOINTS
 from jumpseat.store.session.client_metadata import FILE as CLIENT_METADATA
 from jumpseat.store.session.file_changes import FILE as CHANGES
 from jumpseat.store.session.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
 from jumpseat.store.session.options import FILE as OPTIONS
-from jumpseat.store.session.plan import FILE as PLAN
 from jumpseat.store.session.storage import OBJECTIVE, WORKSPACE, SessionStorage
 from jumpseat.store.session.workspace import Workspace
 from jumpseat.store.session_fs.database import ClientDatabase

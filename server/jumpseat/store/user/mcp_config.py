@@ -1,6 +1,6 @@
-"""The user's MCP servers that clients configure: ``mcp-config.json`` in the home folder.
+"""The user's MCP servers that clients configure, in ``mcp-config.json``, and their logins, in ``mcp-tokens.json``.
 
-The file is read at each use, because other programs write it, too. Unknown keys stay in it.
+The configuration is read at each use, because other programs write it, too. Unknown keys stay in it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import orjson
 
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.store.session.files import read_text, write_text
+from jumpseat.store.user.private_file import PrivateFile
 
 log = logging.getLogger(__name__)
 
@@ -109,3 +110,41 @@ class McpConfigFile:
 def _part(whole: Mapping[str, Any], name: str, otherwise: Any) -> Any:
     part = whole.get(name)
     return part if isinstance(part, type(otherwise)) else otherwise
+
+
+LOGIN_FILE: Final = "mcp-tokens.json"
+
+
+class McpTokenFile:
+    """The file with the logins; it is read at each use, because other processes change it, too."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = PrivateFile(home / LOGIN_FILE)
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Return all logins by URL."""
+        return {
+            url: cast("dict[str, Any]", value)
+            for url, value in self._file.read().items()
+            if isinstance(value, dict)
+        }
+
+    def get(self, url: str) -> dict[str, Any] | None:
+        """Return the login for a URL; ``None`` if there is none."""
+        return self.all().get(url)
+
+    def put(self, url: str, login: dict[str, Any]) -> None:
+        """Store a login.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        self._file.change(lambda logins: logins.update({url: login}))
+
+    def remove(self, url: str) -> bool:
+        """Remove a login; return whether there was one.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        return self._file.change(lambda logins: logins.pop(url, None)) is not None

@@ -7,7 +7,7 @@ from typing import Final, Literal
 import anyio
 from pydantic import Field, field_validator
 
-from jumpseat.agent.command_texts import STARTED
+from jumpseat.agent.interfaces import STARTED
 from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, command_needs, shell_permission

@@ -13,11 +13,9 @@ from pydantic import Field
 
 from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
-from jumpseat.tools.files import problem, readable
-from jumpseat.tools.ignored import ignored_note, ignored_paths
+from jumpseat.tools.files import ignored_note, ignored_paths, problem, readable
 from jumpseat.tools.search.engine import GlobRefusedError, cannot_start, glob_in_python, interrupted
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat.tools.virtual import names_below
 from jumpseat_protocol.permissions import ReadPermission
 
 LIMIT: Final = 5000
@@ -52,6 +50,9 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
 async def _glob_virtual(
     ctx: ToolContext, files: VirtualFiles, args: GlobArgs, root: str, pattern: str
 ) -> ToolOutcome:
+    # Imported here: few clients keep the files of their sessions.
+    from jumpseat.tools.virtual import names_below
+
     try:
         names = await names_below(files, root)
     except StoreError as error:

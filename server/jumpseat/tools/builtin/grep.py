@@ -16,8 +16,7 @@ from pydantic import Field
 
 from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
-from jumpseat.tools.files import problem, readable
-from jumpseat.tools.ignored import ignored_note, ignored_paths
+from jumpseat.tools.files import ignored_note, ignored_paths, problem, readable
 from jumpseat.tools.search.engine import (
     Ending,
     FileHits,
@@ -28,9 +27,7 @@ from jumpseat.tools.search.engine import (
     interrupted,
     search_in_python,
 )
-from jumpseat.tools.search.ripgrep import search_with_ripgrep
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat.tools.virtual import texts_below
 from jumpseat_protocol.permissions import ReadPermission
 
 OUTPUT_LIMIT: Final = 2 * 1024 * 1024
@@ -74,6 +71,9 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
 
 
 async def _grep_virtual(ctx: ToolContext, files: VirtualFiles, args: GrepArgs) -> ToolOutcome:
+    # Imported here: few clients keep the files of their sessions.
+    from jumpseat.tools.virtual import texts_below
+
     try:
         is_file = isinstance(await files.load(args.path), bytes)
         texts = await texts_below(files, args.path)
@@ -121,6 +121,8 @@ async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
     program = shutil.which("rg", path=environ.get("PATH")) if search.texts is None else None
     if program is None:
         return await search_in_python(environ, search, page.add)
+    from jumpseat.tools.search.ripgrep import search_with_ripgrep
+
     try:
         return await search_with_ripgrep(program, environ, search, page.add)
     except PatternRefusedError as refused:

@@ -66,7 +66,7 @@ class ChangeRecorder:
 
     async def _ignored(self, root: Path) -> frozenset[str]:
         session, environment = self._session, self._environment
-        from jumpseat.tools.ignored import ignored_paths
+        from jumpseat.tools.files import ignored_paths
 
         return await ignored_paths(
             root, environment.child_environ(session.id), reading_sandbox(session, environment.sandboxes)

@@ -24,8 +24,7 @@ import orjson
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct, field
 
-from jumpseat.tools.files import describe
-from jumpseat.tools.ignored import is_ignored
+from jumpseat.tools.files import describe, is_ignored
 from jumpseat.tools.tool import ToolOutcome, failure
 
 TIME_LIMIT_S: Final = 30.0

@@ -15,7 +15,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import EditorTerminals
-from jumpseat.agent.command_texts import EXITED, RUNNING
+from jumpseat.agent.interfaces import EXITED, RUNNING
 from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.sandbox.session_network import Reach

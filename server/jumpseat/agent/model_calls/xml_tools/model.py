@@ -21,6 +21,8 @@ from jumpseat.agent.model import (
     Completed,
     ModelEvent,
     ModelRequest,
+    Rewriter,
+    RewritingModel,
     TextDelta,
     ToolCallDelta,
 )
@@ -28,7 +30,6 @@ from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.prompt import as_text, instructions
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
-from jumpseat.agent.rewriting import Rewriter, RewritingModel
 
 NAMELESS: Final = "unknown"
 """The tool name of a call that does not name its tool."""
