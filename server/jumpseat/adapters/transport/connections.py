@@ -12,9 +12,9 @@ from typing import Final, cast
 
 import anyio
 import anyio.to_thread
-import httpcore2
 
 from jumpseat.adapters.adapter import Network
+from jumpseat.adapters.transport.library import httpcore2
 from jumpseat.adapters.transport.messages import CLOSE_S, Headers, Request, Response
 from jumpseat.adapters.transport.network import Proxies, tls_context
 from jumpseat.adapters.transport.url import InvalidURL, Url, parse_url

@@ -7,9 +7,9 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
 
-import httpcore2
 from msgspec import Struct
 
+from jumpseat.adapters.transport.library import httpcore2
 from jumpseat.adapters.transport.url import place_of
 from jumpseat.adapters.wire import one_line
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
