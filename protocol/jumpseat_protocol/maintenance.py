@@ -135,7 +135,7 @@ class SessionsOpenParams(WireModel):
     kind: Literal["create", "resume", "resumeLast", "attach", "remote", "cloud", "handoff"]
     session_id: str | None = None
     context: SessionContext | None = None
-    options: OpenOptions = Field(default_factory=OpenOptions)
+    options: OpenOptions = Field(default_factory=OpenOptions.model_construct)
     resume: StrictBool = True
     emit_start: StrictBool = True
 
