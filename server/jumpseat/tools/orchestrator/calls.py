@@ -8,9 +8,6 @@ answer do not run. Whatever happens on the way, cancellation included, each call
 
 from __future__ import annotations
 
-import random
-import string
-import time
 from collections.abc import Awaitable, Callable
 from itertools import groupby
 from typing import Final, TypeAlias, cast
@@ -30,32 +27,6 @@ from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES
 from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
-
-PREVIEW_CHARACTERS: Final = 500
-
-
-def spill(text: str, max_bytes: int, save: Callable[[str, bytes], str]) -> str:
-    """Return ``text`` if it fits into ``max_bytes``, else a note about the file that it was saved to.
-
-    ``save`` writes a new file and returns its path, or raises ``OSError``: then the note says so, and still
-    contains the preview.
-    """
-    # A character is one byte at least: short texts need no encoding to be measured.
-    if len(text) * 4 <= max_bytes or len(data := text.encode()) <= max_bytes:
-        return text
-    suffix = "".join(random.choices(string.ascii_lowercase + string.digits, k=6))  # noqa: S311 - a name, no secret
-    name = f"{int(time.time() * 1000)}-copilot-tool-output-{suffix}.txt"
-    try:
-        saved = f"Saved to: {save(name, data)}"
-    except OSError as error:
-        saved = f"It could not be saved: {error.strerror or error}"
-    return (
-        f"Output too large to read at once ({len(data) / 1024:.1f} KB). {saved}\n"
-        "Consider using tools like grep (for searching), head/tail (for viewing start/end), view with view_range"
-        " (for specific sections), or jq (for JSON) to examine portions of the output.\n\n"
-        f"Preview (first {PREVIEW_CHARACTERS} chars):\n{text[:PREVIEW_CHARACTERS]}"
-    )
-
 
 Execute: TypeAlias = Callable[[ToolUseBlock, PreToolUseOutput | None], Awaitable[ToolOutcome]]
 """Runs a call; the output of ``preToolUse`` may replace the question for permission."""
@@ -199,8 +170,12 @@ class ToolCalls:
         # Masked before the text is written to a file; events are masked by the session.
         text = self._session.services.secrets(text)
         config = self._session.settings.options.large_output
-        if not config.enabled:
+        # A character is one byte at least.
+        if not config.enabled or len(text) * 4 <= config.max_size_bytes:
             return text
+        # Few sessions have an output that is too large.
+        from jumpseat.tools.orchestrator.result_limit import spill
+
         return spill(
             text,
             config.max_size_bytes,

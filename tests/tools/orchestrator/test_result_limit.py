@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.system.private_files import write_new_file
-from jumpseat.tools.orchestrator.calls import spill
+from jumpseat.tools.orchestrator.result_limit import spill
 
 
 def into(folder: Path) -> Callable[[str, bytes], str]:
