@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec.json
-from msgspec import Raw, Struct, ValidationError, field
+from msgspec import Struct, ValidationError, field
 
 from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
-from jumpseat_protocol.wire import WireStruct, always, from_wire, model_of_wire, wire_of_model
+from jumpseat_protocol.wire import WireStruct, always, from_wire, wire_of_model
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
 AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
@@ -72,15 +71,6 @@ class Event(WireStruct, eq=False):
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=wire_of_model)
-
-
-class Record(WireStruct):
-    """An event as a line of a log, whose data is not decoded yet. ``id`` and ``agent_id`` should be strings."""
-
-    type: str
-    data: Raw = Raw(b"{}")
-    id: Any = None
-    agent_id: Any = None
 
 
 class Payload(WireStruct):
@@ -1380,16 +1370,3 @@ def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
         with suppress(ValidationError):
             return cast("EventPayload", from_wire(present, cls))
     return UnknownPayload(type=kind, data=values)
-
-
-def decode_data(record: Record) -> EventPayload | UnknownPayload:
-    """Decode the payload of a record; an unknown or invalid one becomes an :class:`UnknownPayload`."""
-    if record.type in EVENT_TYPES:
-        with suppress(ValidationError):
-            return _decoder(record.type).decode(record.data)
-    return decode_payload(record.type, msgspec.json.decode(record.data))
-
-
-@cache
-def _decoder(kind: str) -> msgspec.json.Decoder[EventPayload]:
-    return msgspec.json.Decoder(cast("type[EventPayload]", EVENT_TYPES[kind]), dec_hook=model_of_wire)
