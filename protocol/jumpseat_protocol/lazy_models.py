@@ -23,7 +23,8 @@ from pydantic.fields import ModelPrivateAttr
 from jumpseat_protocol.lazy_validation import DeclaredFields, declared_fields
 
 NEWEST_TESTED: Final = (2, 14)
-"""Later versions of pydantic may build models in another way: they build them when they are defined."""
+IS_TESTED: Final = tuple(map(int, VERSION.split(".")[:2])) <= NEWEST_TESTED
+"""Whether models are lazy. Later versions of pydantic may build models in another way: they do so at once."""
 
 _NAMESPACE: Final = "__lazy_namespace__"
 """The member of a class that is not built: its namespace, as pydantic expects it."""
@@ -121,7 +122,7 @@ def _build(cls: type) -> None:
             delattr(cls, member)
 
 
-if TYPE_CHECKING or tuple(map(int, VERSION.split(".")[:2])) > NEWEST_TESTED:
+if TYPE_CHECKING or not IS_TESTED:
 
     class LazyModel(BaseModel):
         """The base of lazy models."""
