@@ -187,7 +187,7 @@ def _kind(name: str) -> str:
     """Return the colour of a function: our own code, a library, or Python itself."""
     if "(jumpseat" in name:
         return "own"
-    return "lib" if re.search(r"\((pydantic|httpx|httpcore|h11|anyio|orjson|pygls|attrs?|mcp)\b", name) else "std"
+    return "lib" if re.search(r"\((pydantic|httpx2|httpcore2|h11|anyio|orjson|pygls|attrs?|mcp)\b", name) else "std"
 
 
 # --- the whole --------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The floor: a minimal server in Python that passes the bench.
 
-The floor decodes frames, streams from the model with httpx, and encodes frames. It validates and persists nothing
-and keeps no state except the model's URL, so its time is that of Python, the event loop and httpx. The times of
+The floor decodes frames, streams from the model with httpx2, and encodes frames. It validates and persists nothing
+and keeps no state except the model's URL, so its time is that of Python, the event loop and httpx2. The times of
 real servers are given as multiples of the floor's.
 """
 
@@ -12,15 +12,15 @@ import sys
 import uuid
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 
 
 class Floor:
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self._http = httpx.AsyncClient(
-            timeout=None, limits=httpx.Limits(max_connections=None, max_keepalive_connections=100)
+        self._http = httpx2.AsyncClient(
+            timeout=None, limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100)
         )
         self._base_urls: dict[str, str] = {}
         self._calls: dict[str, asyncio.Future[str]] = {}
