@@ -5,10 +5,13 @@ Loaded by the first request. ``docs/libraries.md`` has the costs of the layers.
 
 from __future__ import annotations
 
+import select
+import socket
 import ssl
+import sys
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import suppress
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import anyio
 import anyio.to_thread
@@ -154,8 +157,13 @@ class _Stream(httpcore2.AsyncNetworkStream):
         self._stream = stream
         self._unsent = b""
         self._write_timeout: float | None = None
+        self._socket = cast("socket.socket", stream.get_extra_info("socket"))
         self.aclose = stream.aclose
-        self.get_extra_info = stream.get_extra_info
+
+    def get_extra_info(self, info: str) -> Any:
+        # The pool asks this of every connection that it keeps, twice for each request. The stream would search its
+        # attributes for the socket each time.
+        return _is_readable(self._socket) if info == "is_readable" else self._stream.get_extra_info(info)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         # The head of a request waits for its body: the provider wakes up once for both.
@@ -184,6 +192,19 @@ class _Stream(httpcore2.AsyncNetworkStream):
             with anyio.CancelScope(shield=True):
                 await self._stream.aclose()
             raise
+
+
+def _is_readable(connected: socket.socket) -> bool:
+    """Return whether there are bytes to read, or the connection is closed."""
+    descriptor = connected.fileno()
+    if descriptor < 0:
+        return True
+    if sys.platform == "win32":
+        return bool(select.select([descriptor], [], [], 0)[0])
+    # Unlike `select`, this takes descriptors of any number.
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _library_url(url: Url) -> httpcore2.URL:

@@ -57,6 +57,9 @@ class _LineSplitter:
             self._after_cr = False
             if chunk.startswith(_LF):
                 chunk = chunk[1:]
+        if chunk.endswith(_LF) and not self._pieces:
+            # Most providers send each event in a chunk of its own.
+            return self._split(chunk)
         end = max(chunk.rfind(_LF), chunk.rfind(_CR)) + 1
         if not end:
             if chunk:
