@@ -12,10 +12,11 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec.json
-from msgspec import Struct, ValidationError, field
+import orjson
+from msgspec import DecodeError, Raw, Struct, ValidationError, field
 
 from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
-from jumpseat_protocol.wire import WireStruct, always, from_wire, wire_of_model
+from jumpseat_protocol.wire import WireStruct, always, from_wire, model_of_wire, wire_of_model
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
 AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
@@ -1355,6 +1356,21 @@ EventPayload: TypeAlias = (
 
 EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_args(EventPayload)}
 """The payload class of every known event, by wire name."""
+
+
+def decode_json(kind: str, data: bytes | memoryview | Raw) -> EventPayload | UnknownPayload:
+    """Decode a payload from JSON, like :func:`decode_payload`; other values than objects count as empty ones.
+
+    Raises:
+        orjson.JSONDecodeError: the data are no JSON.
+    """
+    if (cls := EVENT_TYPES.get(kind)) is not None:
+        try:
+            return cast("EventPayload", msgspec.json.decode(data, type=cls, dec_hook=model_of_wire))
+        except (DecodeError, UnicodeDecodeError, RecursionError):
+            # Decoded again below, as leniently as possible.
+            pass
+    return decode_payload(kind, orjson.loads(bytes(data)))
 
 
 def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:

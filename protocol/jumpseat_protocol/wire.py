@@ -202,10 +202,11 @@ class Method(NamedTuple):
     result: Any
 
 
-class WireStruct(Struct, rename="camel", omit_defaults=True):
+class WireStruct(Struct, rename="camel", omit_defaults=True, gc=False):
     """The base of data classes of the wire. Fields that are ``None`` by default are left out if unset.
 
-    Other defaults are sent: they are given by :func:`always`, or made by a factory such as ``list[str]``.
+    Other defaults are sent: they are given by :func:`always`, or made by a factory such as ``list[str]``. Values of
+    the wire are trees, which need no search for cycles by the garbage collector.
     """
 
     @classmethod

@@ -23,12 +23,13 @@ from jumpseat.agent.session.autopilot import Objective
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, StoreError
 from jumpseat.parsing.toml_text import MAX_KEY_PARTS, parse_toml
-from jumpseat.sessions.replay import decode_records
+from jumpseat.sessions.replay import decode_events
 from jumpseat.store.project.front_matter import body, front_matter, names
 from jumpseat.store.project.project_rules import read_rules
-from jumpseat.store.session.event_log import Replay, read_log, repair_log, truncate_log
+from jumpseat.store.session.event_log import read_log, repair_log, truncate_log
 from tests.agent.permissions.test_patterns import reference
 from tests.fuzz.target import Check, Choices, splits
+from tests.support.logs import in_parts, parts_of, replay_of
 
 TOOLS: Final[dict[str, dict[str, Any]]] = {
     "editor": {
@@ -131,7 +132,8 @@ def open_log() -> Generator[Check]:
             read = read_log(path)
             assert read.torn_bytes <= len(data)
             assert path.read_bytes() == data, "reading has changed the log"
-            for _ in decode_records(read.records):
+            assert [*map(parts_of, read.records.stored())] == [*map(in_parts, read.records)]
+            for _ in decode_events(read.records.stored()):
                 pass
             assert repair_log(path) == read
             repaired = path.read_bytes()
@@ -139,11 +141,11 @@ def open_log() -> Generator[Check]:
             assert data.startswith(repaired) or repaired == data + b"\n"
             with path.open("ab") as file:
                 file.write(b'{"id":"last","type":"x"}\n')
-            assert read_log(path) == Replay([*read.records, {"id": "last", "type": "x"}], 0)
+            assert read_log(path) == replay_of([*read.records, {"id": "last", "type": "x"}])
             records = list(read.records)
             if records and not any(record.get("id") == "last" for record in records):
                 cut = truncate_log(path, "last")
-                assert cut == (Replay(records, 0), 1)
+                assert cut == (replay_of(records), 1)
                 assert path.read_bytes() == repaired
 
         yield check

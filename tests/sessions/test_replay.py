@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from jumpseat.agent.interfaces import STARTED
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.subagents.lost_commands import LostCommands
 from jumpseat.agent.subagents.subagents import sub_agents
-from jumpseat.sessions.replay import NOT_REPLAYED, decode_records, replay_records, replay_setting
-from jumpseat_protocol.events import EVENT_TYPES, UnknownPayload
+from jumpseat.sessions.replay import APPLIED, replay_events, replay_setting
+from jumpseat_protocol.events import EVENT_TYPES, decode_payload
 from tests.protocol.samples import sample
+from tests.support.logs import log_of
 from tests.support.sessions import make_session
 
 pytestmark = pytest.mark.anyio
@@ -23,30 +25,30 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_events_that_a_replay_does_not_decode_change_no_state(tasks: TaskGroup) -> None:
     session = make_session(tasks, script=[{"text": "Hello."}]).session
-    before = state_of(session)
-    for kind in NOT_REPLAYED:
+    agents = sub_agents(session).history()
+    before = state_of(session), copy.deepcopy(agents.__dict__)
+    for kind in EVENT_TYPES.keys() - APPLIED:
         payload = sample(EVENT_TYPES[kind])
 
         session.apply("event-1", payload)
         replay_setting(session.settings, payload)
+        agents.apply(("event-1", None, payload))
 
         session.history.event_count, session.history.last_event_id = 0, None
-        assert state_of(session) == before, kind
+        assert (state_of(session), agents.__dict__) == before, kind
+    assert {kind.type for kind in LostCommands.appliers} <= APPLIED
 
 
-async def test_records_that_are_applied_without_decoding_have_the_effect_of_decoded_ones(tasks: TaskGroup) -> None:
+async def test_a_log_is_applied_like_the_events_that_were_written_to_it(tasks: TaskGroup) -> None:
     chance = random.Random(3)
     for _ in range(400):
         records = [odd(record, chance) for record in conversation(chance)]
         replayed, decoded = (make_session(tasks, script=[]).session for _ in range(2))
         decoded.settings = replace(replayed.settings)
 
-        replay_records(replayed, records)
-        for event_id, _, payload in decode_records(records):
-            if isinstance(payload, UnknownPayload):
-                decoded.history.count(event_id)
-            else:
-                decoded.apply(event_id, payload)
+        replay_events(replayed, log_of(records).stored())
+        for record in records:
+            decoded.apply(record["id"], decode_payload(record["type"], record["data"]))
 
         assert state_of(replayed) == state_of(decoded), records
 
@@ -62,7 +64,7 @@ async def test_each_command_that_was_left_running_is_reported(tasks: TaskGroup) 
         )
     ]
 
-    replay_records(session, records)
+    replay_events(session, log_of(records).stored())
 
     told = [notification.content for notification in sub_agents(session).commands.take_untold()]
     assert ["sleep 1" in told[0], "sleep 2" in told[1]] == [True, True]

@@ -35,12 +35,12 @@ class Citation(Struct):
     provider_data: Any = None
 
 
-class TextBlock(Struct):
+class TextBlock(Struct, gc=False):
     text: str
     citations: list[Citation] = field(default_factory=list[Citation])
 
 
-class ReasoningBlock(Struct):
+class ReasoningBlock(Struct, gc=False):
     """The model's reasoning. ``provider_data`` carries signatures and encrypted forms for exact replay."""
 
     text: str
@@ -64,7 +64,7 @@ class DocumentBlock(Struct):
     title: str | None = None
 
 
-class ToolUseBlock(Struct):
+class ToolUseBlock(Struct, gc=False):
     """A tool call requested by the model.
 
     ``arguments_json`` is the exact text written by the model; it is echoed to the model byte for byte.
@@ -81,7 +81,7 @@ class ToolUseBlock(Struct):
     problem: str | None = None
 
 
-class ToolResultBlock(Struct):
+class ToolResultBlock(Struct, gc=False):
     """The result of one :class:`ToolUseBlock`. ``images`` are sent to models with vision only."""
 
     tool_use_id: str

@@ -35,7 +35,7 @@ from jumpseat.errors import (
 )
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
-from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
+from jumpseat.sessions.replay import decode_events, replay_events, replay_setting
 from jumpseat.store.session.options import write_options
 from jumpseat.store.session.ownership import GiveUpRequest
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
@@ -265,7 +265,7 @@ class SessionRegistry:
         self._loaded.add(session_id)
         session.start_source = "resume"
         try:
-            replay_records(session, stored.records)
+            replay_events(session, stored.records.stored())
             if workspace is not None:
                 session.metrics.earlier = workspace.model_usage()
             context = working_directory_context(settings.cwd)
@@ -495,18 +495,18 @@ class SessionRegistry:
         if cut is None:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
-        session.rewind(decode_records(left.records))
+        session.rewind(decode_events(left.records.stored()))
         agents = None
         if session.agents is not None:
             from jumpseat.agent.subagents.subagents import sub_agents
 
             agents = sub_agents(session)
-            agents.rewind(decode_records(left.records))
+            agents.rewind(decode_events(left.records.stored()))
         session.emit(events.SessionSnapshotRewind(events_removed=removed, up_to_event_id=event_id))
         if agents is not None:
             # Some may have lost their ends.
             agents.end_interrupted()
-        self._restate_settings(session, decode_records(left.records))
+        self._restate_settings(session, decode_events(left.records.stored()))
         return removed
 
     def _read_agent(self, session: Session, agent_id: str) -> Iterator[LoggedEvent]:
@@ -515,8 +515,8 @@ class SessionRegistry:
         Raises:
             StoreError: the log cannot be read.
         """
-        records = self._storages[session.id].log.read().records
-        return decode_records(record for record in records if record.get("agentId") == agent_id)
+        stored = self._storages[session.id].log.read().records.stored()
+        return decode_events(event for event in stored if event.agent_id == agent_id)
 
     def _restate_settings(self, session: Session, history: Iterable[LoggedEvent]) -> None:
         """Write the settings of a session to its log again, if events that have set them were removed."""

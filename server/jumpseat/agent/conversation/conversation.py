@@ -8,7 +8,7 @@ providers always receive a valid sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import orjson
 from msgspec import Struct, field
@@ -37,6 +37,7 @@ from jumpseat.agent.conversation.attachments import (
 from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat.agent.conversation.tokens import Messages, Settled
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat_protocol import events
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
@@ -92,7 +93,7 @@ class _Step(Struct):
         return message
 
 
-class Conversation:
+class Conversation(Projection):
     """The conversation of a session, built by :meth:`apply` and read by :meth:`messages`."""
 
     def __init__(self) -> None:
@@ -119,67 +120,69 @@ class Conversation:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Apply one persisted event. Events that are not part of the conversation are ignored."""
-        match payload:
-            case events.UserMessage():
-                self._add_reports()
-                prompt = payload.content if payload.source is None else None
-                sent = payload.transformed_content or payload.content
-                bare = prompt is not None and is_bare_prompt(sent, prompt) and not payload.attachments
-                self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
-                self._unanswered = True
-                if prompt is not None:
-                    self.interrupted = False
-            case events.SystemNotification():
-                self._steps.append(_Step(UserMessage([TextBlock(payload.content)])))
-                self._unanswered = True
-            case events.AssistantMessage():
-                blocks = _assistant_blocks(payload)
-                calls = [block for block in blocks if isinstance(block, ToolUseBlock)]
-                self.add_answer(blocks, calls, is_final=not (payload.interrupted or payload.tool_requests))
-            case events.ToolUserRequested():
-                self._user_commands[payload.tool_call_id] = str(payload.arguments.get("command", ""))
-            case events.ToolExecutionComplete(is_user_requested=True):
-                if (command := self._user_commands.pop(payload.tool_call_id, None)) is not None:
-                    self._reports.append(command_report(command, payload))
-            case events.ToolExecutionComplete():
-                if (found := self._find_open_call(payload.tool_call_id)) is not None:
-                    step, place = found
-                    step.results[place] = _result(step.calls[place], payload)
-                    if payload.effective_arguments is not None:
-                        step.replace_arguments(place, payload.effective_arguments)
-            case events.Abort():
-                # A slash command that is aborted after an answer interrupts no prompt.
-                self.interrupted = self._unanswered
-            case events.SessionCompactionStart():
-                self._compacting = len(self._steps)
-            case events.SessionCompactionComplete(success=True, summary_content=str(summary)):
-                self._replace_steps(*self._compact(summary, payload.token_limit))
-                self._compacting = None
-                self.compactions += 1
-                self.checkpoint = payload.checkpoint_number or self.checkpoint
-            case events.SessionCompactionComplete():
-                self._compacting = None
-            case events.SessionContextCleared():
-                # The results of calls that still run find no call any more.
-                self._replace_steps([], [])
-                self._compacting = None
-            case _:
-                pass
+    def _add_prompt(self, payload: events.UserMessage) -> None:
+        self._add_reports()
+        prompt = payload.content if payload.source is None else None
+        sent = payload.transformed_content or payload.content
+        bare = prompt is not None and is_bare_prompt(sent, prompt) and not payload.attachments
+        self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
+        self._unanswered = True
+        if prompt is not None:
+            self.interrupted = False
 
-    def add_answer(self, blocks: list[AssistantBlock], calls: list[ToolUseBlock], *, is_final: bool) -> None:
-        """Add an answer of the model. ``calls`` are those among its blocks; a final answer ends a run."""
-        self._unanswered = not is_final
-        if blocks:
+    def _add_notification(self, payload: events.SystemNotification) -> None:
+        self._steps.append(_Step(UserMessage([TextBlock(payload.content)])))
+        self._unanswered = True
+
+    def _add_answer(self, payload: events.AssistantMessage) -> None:
+        self._unanswered = bool(payload.interrupted or payload.tool_requests)
+        if blocks := _assistant_blocks(payload):
+            calls = [block for block in blocks if isinstance(block, ToolUseBlock)]
             self._steps.append(_Step(AssistantMessage(blocks), calls=calls, results=[None] * len(calls)))
 
-    def settle(self, call_id: str, text: str, *, success: bool) -> None:
-        """Add the result of a call that consists of a text; without such an open call, do nothing."""
-        if (found := self._find_open_call(call_id)) is not None:
+    def _begin_user_command(self, payload: events.ToolUserRequested) -> None:
+        self._user_commands[payload.tool_call_id] = str(payload.arguments.get("command", ""))
+
+    def _end_call(self, payload: events.ToolExecutionComplete) -> None:
+        if payload.is_user_requested:
+            if (command := self._user_commands.pop(payload.tool_call_id, None)) is not None:
+                self._reports.append(command_report(command, payload))
+        elif (found := self._find_open_call(payload.tool_call_id)) is not None:
             step, place = found
-            call = step.calls[place]
-            step.results[place] = ToolResultBlock(call.id, call.name, text, is_error=not success)
+            step.results[place] = _result(step.calls[place], payload)
+            if payload.effective_arguments is not None:
+                step.replace_arguments(place, payload.effective_arguments)
+
+    def _abort(self, _: events.Abort) -> None:
+        # A slash command that is aborted after an answer interrupts no prompt.
+        self.interrupted = self._unanswered
+
+    def _begin_compaction(self, _: events.SessionCompactionStart) -> None:
+        self._compacting = len(self._steps)
+
+    def _end_compaction(self, payload: events.SessionCompactionComplete) -> None:
+        if payload.success and payload.summary_content is not None:
+            self._replace_steps(*self._compact(payload.summary_content, payload.token_limit))
+            self.compactions += 1
+            self.checkpoint = payload.checkpoint_number or self.checkpoint
+        self._compacting = None
+
+    def _clear(self, _: events.SessionContextCleared) -> None:
+        # The results of calls that still run find no call any more.
+        self._replace_steps([], [])
+        self._compacting = None
+
+    appliers: ClassVar[Appliers] = {
+        events.UserMessage: _add_prompt,
+        events.SystemNotification: _add_notification,
+        events.AssistantMessage: _add_answer,
+        events.ToolUserRequested: _begin_user_command,
+        events.ToolExecutionComplete: _end_call,
+        events.Abort: _abort,
+        events.SessionCompactionStart: _begin_compaction,
+        events.SessionCompactionComplete: _end_compaction,
+        events.SessionContextCleared: _clear,
+    }
 
     def _add_reports(self) -> None:
         reports, self._reports = self._reports, []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeGuard, cast
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeGuard, cast
 
 import orjson
 from msgspec import Struct
 
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
@@ -167,7 +168,7 @@ class ObjectiveFile(Protocol):
         ...
 
 
-class Autopilot:
+class Autopilot(Projection):
     """The autopilot of one session. ``most`` limits the continuations of one prompt, whatever clients ask for.
 
     It is not ``available`` to sub-agents.
@@ -207,10 +208,10 @@ class Autopilot:
         """Return whether the session is in autopilot mode."""
         return self._available and self._settings.mode == "autopilot"
 
-    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Count the objectives in the events of the session."""
-        if isinstance(payload, events.SessionAutopilotObjectiveChanged):
-            self._last_id = max(self._last_id, payload.id or 0)
+    def _count_objective(self, payload: events.SessionAutopilotObjectiveChanged) -> None:
+        self._last_id = max(self._last_id, payload.id or 0)
+
+    appliers: ClassVar[Appliers] = {events.SessionAutopilotObjectiveChanged: _count_objective}
 
     # --- a prompt -----------------------------------------------------------------------------------------------
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from msgspec import Struct
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.json_schema import UnusableSchemaError, problems_of
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError
@@ -40,7 +41,7 @@ class _Open(Struct, frozen=True):
     data: events.SessionCanvasOpened
 
 
-class Canvases:
+class Canvases(Projection):
     """The canvases of one session."""
 
     def __init__(
@@ -192,12 +193,13 @@ class Canvases:
 
     # --- logs and clients -----------------------------------------------------------------------------------------
 
-    def apply(self, payload: events.SessionCanvasRecorded | events.SessionCanvasRemoved) -> None:
-        """Update the recorded instances with an event, also from the log."""
-        if isinstance(payload, events.SessionCanvasRecorded):
-            self._recorded[payload.instance_id] = payload
-        else:
-            self._recorded.pop(payload.instance_id, None)
+    def _record(self, payload: events.SessionCanvasRecorded) -> None:
+        self._recorded[payload.instance_id] = payload
+
+    def _forget(self, payload: events.SessionCanvasRemoved) -> None:
+        self._recorded.pop(payload.instance_id, None)
+
+    appliers: ClassVar[Appliers] = {events.SessionCanvasRecorded: _record, events.SessionCanvasRemoved: _forget}
 
     async def restore(self, client: Client) -> None:
         """Open the recorded instances of a client's canvases again, where they are not open. Never fails."""

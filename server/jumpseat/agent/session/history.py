@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import anyio
 
 from jumpseat.agent.conversation.attachments import mentions
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.permissions.judge import MAX_PROMPTS
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat_protocol import events
 from jumpseat_protocol.events import Event
 
@@ -24,7 +25,7 @@ _NO_NAMES: Final[frozenset[str]] = frozenset()
 """Shared, because each empty set takes 216 bytes."""
 
 
-class History:
+class History(Projection):
     """The history of one session, or of one sub-agent."""
 
     def __init__(self) -> None:
@@ -43,43 +44,54 @@ class History:
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
 
-    def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
+    def add(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Add an event."""
         self.count(event_id)
-        if isinstance(payload, events.UserMessage) and payload.is_prompt:
-            self.latest_message_id = event_id
-        match payload:
-            case events.UserMessage(source=None):
-                self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
-                self.latest_prompts = (*self.latest_prompts, payload.content)[-MAX_PROMPTS:]
-                if mentioned := mentions(payload.content):
-                    self.mentions = self.mentions.union(mentioned)
-            case events.UserMessage(source=source) if source == LIMITS_SOURCE:
-                self.last_limits_status = payload.content
-            case events.SessionCompactionComplete(success=True) | events.SessionContextCleared():
-                # Neither a summary nor a new conversation contains the message.
-                self.last_limits_status = None
-            case events.AssistantMessage():
-                self.answered = True
-            case events.ToolExecutionStart():
-                if payload.tool_name not in self.tools_in_use:
-                    self.tools_in_use |= {payload.tool_name}
-            case events.ToolSearchActivated():
-                self.tools_in_use = self.tools_in_use.union(payload.tool_names)
-            case _:
-                pass
+        self.apply(payload)
         self.conversation.apply(payload)
+
+    def _add_prompt(self, payload: events.UserMessage) -> None:
+        if payload.is_prompt:
+            self.latest_message_id = self.last_event_id
+        if payload.source is None:
+            self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
+            self.latest_prompts = (*self.latest_prompts, payload.content)[-MAX_PROMPTS:]
+            if mentioned := mentions(payload.content):
+                self.mentions = self.mentions.union(mentioned)
+        elif payload.source == LIMITS_SOURCE:
+            self.last_limits_status = payload.content
+
+    def _end_compaction(self, payload: events.SessionCompactionComplete) -> None:
+        if payload.success:
+            # The summary does not contain the message.
+            self.last_limits_status = None
+
+    def _clear(self, _: events.SessionContextCleared) -> None:
+        self.last_limits_status = None
+
+    def _answer(self, _: events.AssistantMessage) -> None:
+        self.answered = True
+
+    def _use_tool(self, payload: events.ToolExecutionStart) -> None:
+        if payload.tool_name not in self.tools_in_use:
+            self.tools_in_use |= {payload.tool_name}
+
+    def _activate_tools(self, payload: events.ToolSearchActivated) -> None:
+        self.tools_in_use = self.tools_in_use.union(payload.tool_names)
+
+    appliers: ClassVar[Appliers] = {
+        events.UserMessage: _add_prompt,
+        events.SessionCompactionComplete: _end_compaction,
+        events.SessionContextCleared: _clear,
+        events.AssistantMessage: _answer,
+        events.ToolExecutionStart: _use_tool,
+        events.ToolSearchActivated: _activate_tools,
+    }
 
     def count(self, event_id: str | None) -> None:
         """Count an event that is in the log, but in the history of a sub-agent."""
         self.last_event_id = event_id
         self.event_count += 1
-
-    def count_all(self, number: int, last_event_id: str | None) -> None:
-        """Count ``number`` events in the log, the last of which has the id ``last_event_id``."""
-        if number:
-            self.last_event_id = last_event_id
-            self.event_count += number
 
     def rewind(self, left: Iterable[LoggedEvent]) -> None:
         """Rebuild the history after the log was truncated to ``left``.
@@ -95,7 +107,7 @@ class History:
         self.latest_prompts = ()
         for event_id, agent_id, payload in left:
             if agent_id is None:
-                self.apply(event_id, payload)
+                self.add(event_id, payload)
             else:
                 self.count(event_id)
 

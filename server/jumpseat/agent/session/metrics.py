@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat_protocol import events
 
 
@@ -72,7 +73,7 @@ class ModelUsage(Struct):
         )
 
 
-class Metrics(Struct):
+class Metrics(Struct, Projection):
     """Counters that are updated with every event of a session.
 
     Usage events are not in the log, so usage counts from the opening of the session in this process; ``earlier`` is
@@ -91,16 +92,6 @@ class Metrics(Struct):
     files_count: int | None = None
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     earlier: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
-
-    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Update the counters with one event."""
-        match payload:
-            case events.AssistantUsage():
-                self._count_call(payload)
-            case events.ToolExecutionComplete(success=True, result=events.ToolResult(detailed_content=str(diff))):
-                self._count_diff(diff)
-            case _:
-                pass
 
     def apply_of_agent(self, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Update the counters with an event of a sub-agent, which says nothing about the user's requests."""
@@ -161,6 +152,10 @@ class Metrics(Struct):
         if call.cost_usd is not None:
             used.dollars = (used.dollars or 0.0) + call.cost_usd
 
+    def _count_result(self, payload: events.ToolExecutionComplete) -> None:
+        if payload.success and payload.result is not None and payload.result.detailed_content is not None:
+            self._count_diff(payload.result.detailed_content)
+
     def _count_diff(self, diff: str) -> None:
         """Count the changes in a unified diff of one file; other texts are ignored."""
         before, _, rest = diff.partition("\n")
@@ -171,3 +166,5 @@ class Metrics(Struct):
         for line in hunks.split("\n"):
             self.lines_added += line.startswith("+")
             self.lines_removed += line.startswith("-")
+
+    appliers: ClassVar[Appliers] = {events.AssistantUsage: _count_call, events.ToolExecutionComplete: _count_result}

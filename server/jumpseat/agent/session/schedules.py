@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
 from jumpseat.agent.clock import Clock
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
@@ -162,7 +163,7 @@ class Schedule(Struct):
     running: bool = False
 
 
-class Schedules(Struct):
+class Schedules(Struct, Projection):
     """The entries of one session. ``send`` queues a prompt, ``emit`` publishes an event."""
 
     tasks: TaskGroup
@@ -253,36 +254,41 @@ class Schedules(Struct):
         self.emit(events.SessionScheduleRearmed(id=entry_id, next_run_at=int(at_ms)))
         return entry
 
-    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Apply an event, of this process or of the log."""
-        match payload:
-            case events.SessionScheduleCreated():
-                self._last_id = max(self._last_id, payload.id)
-                entry = Schedule(
-                    id=payload.id,
-                    prompt=payload.prompt,
-                    recurring=bool(payload.recurring),
-                    next_run_at=0,
-                    display_prompt=payload.display_prompt,
-                    interval_s=None if payload.interval_ms is None else payload.interval_ms / 1000,
-                    at=None if payload.at is None else payload.at / 1000,
-                    cron=payload.cron,
-                    tz=payload.tz,
-                    self_paced=bool(payload.self_paced),
-                )
-                try:
-                    entry.next_run_at = self._first_run(entry)
-                except InvalidRequestError:
-                    return  # a log of another version, or a time zone that this machine does not know
-                self._entries[payload.id] = entry
-            case events.SessionScheduleCancelled():
-                self._entries.pop(payload.id, None)
-            case events.SessionScheduleRearmed():
-                if (entry := self._entries.get(payload.id)) is not None:
-                    entry.next_run_at, entry.rearmed = payload.next_run_at / 1000, True
-            case _:
-                return
+    def _create(self, payload: events.SessionScheduleCreated) -> None:
+        self._last_id = max(self._last_id, payload.id)
+        entry = Schedule(
+            id=payload.id,
+            prompt=payload.prompt,
+            recurring=bool(payload.recurring),
+            next_run_at=0,
+            display_prompt=payload.display_prompt,
+            interval_s=None if payload.interval_ms is None else payload.interval_ms / 1000,
+            at=None if payload.at is None else payload.at / 1000,
+            cron=payload.cron,
+            tz=payload.tz,
+            self_paced=bool(payload.self_paced),
+        )
+        try:
+            entry.next_run_at = self._first_run(entry)
+        except InvalidRequestError:
+            return  # a log of another version, or a time zone that this machine does not know
+        self._entries[payload.id] = entry
         self._notify()
+
+    def _cancel(self, payload: events.SessionScheduleCancelled) -> None:
+        self._entries.pop(payload.id, None)
+        self._notify()
+
+    def _rearm(self, payload: events.SessionScheduleRearmed) -> None:
+        if (entry := self._entries.get(payload.id)) is not None:
+            entry.next_run_at, entry.rearmed = payload.next_run_at / 1000, True
+        self._notify()
+
+    appliers: ClassVar[Appliers] = {
+        events.SessionScheduleCreated: _create,
+        events.SessionScheduleCancelled: _cancel,
+        events.SessionScheduleRearmed: _rearm,
+    }
 
     # --- running --------------------------------------------------------------------------------------------------
 

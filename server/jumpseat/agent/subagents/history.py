@@ -42,10 +42,6 @@ class AgentHistory:
             _apply(agent, payload)
         self._note_calls(agent_id, payload)
 
-    def awaits(self, call_id: object) -> bool:
-        """Return whether the end of a call of the main agent matters."""
-        return (None, call_id) in self._starting or (None, call_id) in self._reading
-
     def _start(self, agent_id: str, payload: events.SubagentStarted) -> None:
         forget_old(self.agents, self._most_remembered)
         call = self._starting.pop((payload.parent_id, payload.tool_call_id), {})

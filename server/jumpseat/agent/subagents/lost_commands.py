@@ -6,9 +6,10 @@ They have ended with that process, and nobody has told the model.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from jumpseat.agent.interfaces import EXITED, RUNNING, STARTED
+from jumpseat.agent.projection import Appliers, Projection
 from jumpseat_protocol import events
 
 TOOLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
@@ -22,29 +23,33 @@ class LostCommand(NamedTuple):
     text: str
 
 
-class LostCommands:
+class LostCommands(Projection):
     """Follows the events of a log. ``left`` are the commands whose ends the model does not know."""
 
     def __init__(self) -> None:
         self.left: list[LostCommand] = []
         self._calls: dict[str, events.ToolExecutionStart] = {}
 
-    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Add an event of the main agent."""
-        match payload:
-            case events.ToolExecutionStart(tool_name=name) if name in TOOLS:
-                self._calls[payload.tool_call_id] = payload
-            case events.ToolExecutionComplete():
-                if (call := self._calls.pop(payload.tool_call_id, None)) is not None:
-                    self._end_call(call, payload)
-            case events.SystemNotification(kind={"type": "shell_completed", "shellId": str(shell_id)}):
+    def _begin_call(self, payload: events.ToolExecutionStart) -> None:
+        if payload.tool_name in TOOLS:
+            self._calls[payload.tool_call_id] = payload
+
+    def _complete(self, payload: events.ToolExecutionComplete) -> None:
+        if (call := self._calls.pop(payload.tool_call_id, None)) is not None:
+            self._end_call(call, payload)
+
+    def _notify(self, payload: events.SystemNotification) -> None:
+        match payload.kind:
+            case {"type": "shell_completed", "shellId": str(shell_id)}:
                 self._forget(shell_id)
             case _:
                 pass
 
-    def awaits(self, call_id: object) -> bool:
-        """Return whether the end of a call matters."""
-        return call_id in self._calls
+    appliers: ClassVar[Appliers] = {
+        events.ToolExecutionStart: _begin_call,
+        events.ToolExecutionComplete: _complete,
+        events.SystemNotification: _notify,
+    }
 
     def _end_call(self, call: events.ToolExecutionStart, payload: events.ToolExecutionComplete) -> None:
         text = payload.result.content if payload.result is not None else ""

@@ -18,7 +18,6 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.ending import shut_down_session
 from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat.sessions.session_fs import delete_session
-from jumpseat.store.session.event_log import Records
 from jumpseat_protocol.events import (
     AgentMode,
     EventPayload,
@@ -282,7 +281,7 @@ def get_messages(ctx: Context, params: SessionParams) -> Encoded[dict[str, Any]]
     """Return the persisted events in order, from ``session.start`` on, in the form in which they were sent."""
     session = ctx.registry.live(params.session_id)
     secrets, records = ctx.process.secrets, ctx.registry.storage(session).log.read().records
-    if isinstance(records, Records) and not secrets and ctx.connection.protocol != 2:
+    if not secrets and ctx.connection.protocol != 2:
         return Encoded((b'{"events":[', *records.json(), b"]}"))
     masked = secrets.mask_records(records)
     if ctx.connection.protocol == 2:

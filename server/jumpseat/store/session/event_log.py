@@ -19,7 +19,8 @@ import anyio
 import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
-from msgspec import Struct
+from msgspec import DecodeError, Raw, Struct
+from msgspec.json import Decoder
 
 from jumpseat.agent.interfaces import Announcements
 from jumpseat.errors import InvalidRequestError, StoreError
@@ -115,15 +116,24 @@ def sync_and_close(files: list[int]) -> None:
             os.close(fd)
 
 
-class Replay(Struct, frozen=True):
-    """The content of a log: its events as JSON objects, and the size of a torn last line, which is left out."""
-
-    records: Iterable[dict[str, Any]]
-    torn_bytes: int
-
-
 _BATCH_BYTES: Final = 8 * 1024
 _PART_BYTES: Final = 1 << 20
+_NO_DATA: Final = Raw(b"{}")
+
+
+class StoredEvent(Struct, rename="camel", gc=False):
+    """An event in a log, with data that are not decoded yet.
+
+    An id or the id of a sub-agent that is no text counts as missing.
+    """
+
+    type: str
+    id: str | None = None
+    agent_id: str | None = None
+    data: Raw = _NO_DATA
+
+
+_SPLITTER: Final = Decoder(StoredEvent)
 
 
 class Records(Iterable[dict[str, Any]]):
@@ -140,13 +150,13 @@ class Records(Iterable[dict[str, Any]]):
         self._size = len(lines) if isinstance(lines, bytes) else size or 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self.batches():
-            yield from batch
-
-    def batches(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the events in lists of some dozens, without a step of a generator for each of them."""
         for lines in self._batches():
-            yield _parse(lines)
+            yield from _parse(lines)
+
+    def stored(self) -> Iterator[StoredEvent]:
+        """Yield the same events with their data as JSON: for readers of the log that need few of them."""
+        for lines in self._batches():
+            yield from _split(lines)
 
     def json(self) -> Iterator[bytes]:
         """Yield the events as elements of a JSON array, as they are in the log, in parts of about a megabyte."""
@@ -177,7 +187,7 @@ class Records(Iterable[dict[str, Any]]):
             raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Records | list) and list(self) == list(cast("Iterable[object]", other))
+        return isinstance(other, Records) and list(self) == list(other)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -308,6 +318,13 @@ class FileEventLog:
             return 0
 
 
+class Replay(Struct, frozen=True):
+    """The content of a log: its events, and the size of a torn last line, which is left out."""
+
+    records: Records
+    torn_bytes: int
+
+
 def read_log(path: Path) -> Replay:
     """Read a log without changing it; invalid lines are left out, and a missing file is empty.
 
@@ -317,7 +334,7 @@ def read_log(path: Path) -> Replay:
     try:
         return parse_log(path.read_bytes())
     except FileNotFoundError:
-        return Replay([], 0)
+        return Replay(Records(b""), 0)
     except OSError as error:
         raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
 
@@ -337,6 +354,27 @@ def _parse(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     except orjson.JSONDecodeError:
         values = [parse_record(line) for line in lines]
     return [value for value in values if value.__class__ is dict and value.get("type").__class__ is str]
+
+
+def _split(lines: list[bytes]) -> list[StoredEvent]:
+    try:
+        # JSON is UTF-8, but not all data are looked at.
+        b"".join(lines).decode()
+        return list(map(_SPLITTER.decode, lines))
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        records = (record for line in lines if (record := parse_record(line)) is not None)
+        return [stored_event(record) for record in records]
+
+
+def stored_event(record: dict[str, Any]) -> StoredEvent:
+    """Return a valid event of a log."""
+    event_id, agent_id = record.get("id"), record.get("agentId")
+    return StoredEvent(
+        record["type"],
+        event_id if isinstance(event_id, str) else None,
+        agent_id if isinstance(agent_id, str) else None,
+        Raw(orjson.dumps(record.get("data"))),
+    )
 
 
 def parse_record(line: bytes) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import IO, Final
 import anyio
 
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.store.session.event_log import Replay, parse_log, parse_record
+from jumpseat.store.session.event_log import Records, Replay, parse_log, parse_record
 from jumpseat.store.session_fs.files import ClientFiles
 from jumpseat_protocol.events import Event
 
@@ -80,11 +80,11 @@ class ClientEventLog:
         )
         if cut is None:
             return None
-        left = [record for record in records[:cut] if record is not None]
-        if not left:
+        left = b"".join(lines[:cut])
+        if not any(records[:cut]):
             raise InvalidRequestError("the first event cannot be removed: delete the session instead")
-        self._files.write(FILE, b"".join(lines[:cut]))
-        return Replay(left, 0), sum(record is not None for record in records[cut:])
+        self._files.write(FILE, left)
+        return Replay(Records(left), 0), sum(record is not None for record in records[cut:])
 
     def exists(self) -> bool:
         return self._files.read(FILE) is not None
