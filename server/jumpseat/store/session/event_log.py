@@ -116,7 +116,7 @@ def sync_and_close(files: list[int]) -> None:
             os.close(fd)
 
 
-_BATCH_BYTES: Final = 8 * 1024
+_BATCH_BYTES: Final = 32 * 1024
 _PART_BYTES: Final = 1 << 20
 _NO_DATA: Final = Raw(b"{}")
 
