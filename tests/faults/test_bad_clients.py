@@ -17,8 +17,8 @@ import pytest
 
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED, METHOD_NOT_FOUND
 from tests.support.events import data_of
+from tests.support.limits import WAIT_S
 from tests.support.server import (
-    WAIT_S,
     JsonObject,
     RunningServer,
     Wire,
