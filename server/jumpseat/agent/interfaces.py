@@ -44,7 +44,7 @@ class EventLog(Protocol):
 
     @property
     def announcements(self) -> Announcements | None:
-        """What holds announcements until the events before are stored; ``None`` if they are at once."""
+        """The queue of announcements whose events are not stored yet; ``None`` if events are stored at once."""
         ...
 
     def append(self, event: Event) -> None:

@@ -23,7 +23,7 @@ from jumpseat_protocol.visible import exact_line
 JsonObject: TypeAlias = dict[str, Any]
 
 INTERRUPTED: Final = "\n\n*(interrupted)*"
-"""What a loaded session shows where a prompt was aborted; in Markdown, as answers are."""
+"""Marker of an aborted prompt in a loaded session; Markdown, like answers."""
 
 
 class Update(Struct, frozen=True):

@@ -295,7 +295,7 @@ class Queue:
 
     @property
     def paused(self) -> bool:
-        """Whether items wait until the queue is resumed; the running item is not affected."""
+        """True while the queue is paused; the running item is not affected."""
         return self._paused
 
     @paused.setter

@@ -1,4 +1,4 @@
-"""What a session knows of its sub-agents; :mod:`jumpseat.agent.subagents` runs them."""
+"""A session's record of its sub-agents; :mod:`jumpseat.agent.subagents` runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the requests of one client go: to this replica, or to the one that owns the session.
+"""Route the requests of one client to this replica, or to the one that owns the session.
 
 Requests about a session are carried out in the order of their arrival, also while the owner is looked for.
 """
@@ -248,7 +248,7 @@ class ClientRoutes:
 
     @property
     def _by_client(self) -> bool:
-        """Whether the client stores its sessions itself."""
+        """True if the client stores its sessions itself."""
         return self._client.session_fs is not None
 
     async def _create(self, call: Call) -> None:

@@ -19,7 +19,7 @@ from jumpseat_protocol import events
 
 
 class LastRun(Struct):
-    """What the log and the ends of runs tell about the last run of the main agent.
+    """State of the main agent's last run, according to the log and the ends of runs.
 
     ``has_ended`` says that its end is stored, ``is_open`` that there is more to do in it. ``started`` are the calls
     that have begun, ``asked`` those that wait for a permission.
