@@ -305,7 +305,7 @@ class Caller(Protocol):
 
     @property
     def wire_name(self) -> str:
-        """The provider type whose wire this is; the adapter's own name if it has a wire of its own."""
+        """The provider type whose wire this is; the adapter's own name if it has its own wire."""
         ...
 
     @property

@@ -381,7 +381,7 @@ class ClientRoutes:
         with anyio.move_on_after(limit_s):
             while self._unanswered:
                 await next(iter(self._unanswered)).wait()
-        # A client of this replica cannot go on elsewhere before its connection is closed.
+        # A client of this replica cannot continue elsewhere before its connection is closed.
         self._ending = True
         if self.relayed:
             self._client.notify(END_NOTE, {"received": self._received})
