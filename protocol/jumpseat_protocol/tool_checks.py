@@ -28,7 +28,7 @@ _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 
 
 class Problem(NamedTuple):
-    """What is wrong with a schema, and where: the path from the schema down, such as ``.items.type``."""
+    """A problem of a schema and its place: the path from the schema down, such as ``.items.type``."""
 
     path: str
     text: str

@@ -228,7 +228,7 @@ class McpClient:
         timeout_s: float,
         on_progress: Progress | None = None,
     ) -> T:
-        """Send one request in a task of its own, so that nobody waits for the notification of its cancellation."""
+        """Send one request in a separate task, so that nobody waits for the notification of its cancellation."""
         if self._gone:
             raise ServerGoneError
         results: list[T] = []

@@ -106,7 +106,7 @@ def _client(headers: dict[str, str], auth: httpx2.Auth | None, tls: ssl.SSLConte
 class _StatusErrors(httpx2.Auth):
     """The authentication by ``inner``, which raises for a final response that is an error and no JSON-RPC error.
 
-    The transport would replace the status, which decides about logins, by an error of its own. A hook for responses
+    The transport would replace the status, which decides about logins, by its own error. A hook for responses
     would see them before ``inner`` does. The streams for messages of servers (``GET``) and the end of a session
     (``DELETE``) tolerate errors.
     """

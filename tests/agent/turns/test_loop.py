@@ -42,6 +42,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError, ProviderTransportError
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
+from tests.support.limits import WAIT_S
 from tests.support.sessions import MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
@@ -131,7 +132,7 @@ async def test_a_turn_with_a_tool_call_publishes_call_result_and_answer() -> Non
         prompt = made.send("add")
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert made.answer_tool(request, "42")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert made.client.types(persisted_only=True) == [
             "user.message",
@@ -177,7 +178,7 @@ async def test_prompts_that_are_sent_while_busy_run_in_order_with_one_idle_at_th
         request = await made.client.wait_for(events.ExternalToolRequested)
         second = made.send("two")
         made.answer_tool(request, "1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await second.run.done.wait()
         assert first.run.done.is_set()
         assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
@@ -196,7 +197,7 @@ async def test_a_steering_prompt_is_added_before_the_next_model_call() -> None:
         request = await made.client.wait_for(events.ExternalToolRequested)
         made.session.send(Prompt("and be quick"), "immediate")
         made.answer_tool(request, "1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         users = made.client.payloads(events.UserMessage)
         assert [(user.content, user.delivery, user.turn_id) for user in users] == [
@@ -342,7 +343,7 @@ async def test_a_steering_prompt_that_arrives_too_late_runs_by_itself() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         made.send("one")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await called.wait()
         made.session.send(Prompt("two"), "immediate")
         gate.set()
@@ -372,7 +373,7 @@ async def _abort_at(made: MadeSession, kind: type[P]) -> None:
     """Send a prompt, wait for an event of the type ``kind``, and abort."""
     prompt = made.send("go")
     await made.client.wait_for(kind)
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         await made.session.abort("user_initiated")
     assert prompt.run.aborted
 
@@ -423,7 +424,7 @@ async def test_an_abort_right_after_send_is_not_lost() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"hang": True}])
         prompt = made.send("go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await made.session.abort("user_initiated")
         assert prompt.run.aborted
         assert made.client.types()[-1] == "session.idle"
@@ -457,12 +458,12 @@ async def test_streaming_waits_for_a_slow_client() -> None:
 
         made.client.drain = hold
         prompt = made.send("go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await reached.wait()
         assert 0 < len(made.client.payloads(events.MessageDelta)) < 200
         assert not prompt.run.done.is_set()
         held.set()
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.MessageDelta)) == 200
 

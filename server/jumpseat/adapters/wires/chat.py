@@ -85,7 +85,7 @@ class ChatAdapter(PathAdapter):
     )
     path: ClassVar[str] = "/chat/completions"
     has_strict_tools: ClassVar[bool] = True
-    """Whether a tool can ask for arguments that follow its schema exactly."""
+    """True if a tool can require arguments that match its schema exactly."""
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ChatDecoder(self.signature, request)
