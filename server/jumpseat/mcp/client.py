@@ -19,10 +19,12 @@ from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from jumpseat.mcp.http import SESSION_LOST
+from jumpseat.mcp.repair import repair_result
 from jumpseat.mcp.stdio import Incoming, Streams
 from jumpseat_protocol.version import __version__
 
@@ -359,6 +361,8 @@ async def open_client(
         try:
             with forward:
                 async for message in incoming:
+                    if isinstance(message, SessionMessage) and isinstance(message.message, types.JSONRPCResponse):
+                        repair_result(message.message.result)
                     await forward.send(message)
                     read += 1
                     if read >= MESSAGES_PER_S:

@@ -68,6 +68,9 @@ SETTLE_S: Final = 2.0
 REFRESH_S: Final = 0.5
 """Shortest time between two requests for a list that the server has announced as changed."""
 
+MAX_PROBLEMS: Final = 5
+"""Invalid tools that one warning names."""
+
 SHORTEST_SECRET: Final = 6
 
 R = TypeVar("R", bound=types.Result)
@@ -124,6 +127,7 @@ class Connection:
         self._secrets = Secrets()
         self._lost_at: list[float] = []
         self._discovers = True
+        self._problems: list[str] = []
 
     @property
     def name(self) -> str:
@@ -361,6 +365,13 @@ class Connection:
             self._context.warn(
                 f"The MCP server {self.name!r} has too many tools: only the first {len(offered.tools)} are offered."
             )
+        if offered.problems and offered.problems != self._problems:
+            shown = "; ".join(offered.problems[:MAX_PROBLEMS])
+            more = (
+                f"; and {len(offered.problems) - MAX_PROBLEMS} more" if len(offered.problems) > MAX_PROBLEMS else ""
+            )
+            self._context.warn(f"The MCP server {self.name!r} defines tools that are invalid: {shown}{more}.")
+        self._problems = offered.problems
         return [tool for tool in offered.tools if self.allows(tool.name) and not needs_task(tool)]
 
     def allows(self, tool: str) -> bool:
