@@ -340,6 +340,15 @@ def test_no_limit_in_a_test_is_shorter_than_a_quarter_of_a_second() -> None:
     assert matching_lines(short, ROOT / "tests") == []
 
 
+def test_no_guard_against_hanging_in_a_test_is_shorter_than_twenty_seconds() -> None:
+    """``WAIT_S`` of ``tests/support/limits.py`` is the usual guard. A limit that a test reaches is a subject."""
+    short = (
+        r"fail_after\(1?\d(\.\d*)?[,)]|(?<!\))\.(wait|join)\((timeout=)?1?\d(\.\d*)?\)"
+        r"|^[A-Z_]*(WAIT|ANSWER|CALL|EXIT|LIMIT)_S\b.*= 1?\d(\.\d*)?$"
+    )
+    assert matching_lines(short, ROOT / "tests") == []
+
+
 def test_nothing_changes_at_module_level() -> None:
     assert matching_lines(r"^\s*global\s", SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL) == []
 

@@ -11,7 +11,7 @@ from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
 ChangedFileState = Literal["as-left", "changed-since", "not-kept"]
-"""Whether a file is as the prompt left it. The earlier content of ``not-kept`` files was too large to be kept."""
+"""State of a file since the prompt changed it. The earlier content of a ``not-kept`` file was too large."""
 
 
 class ChangedFile(WireModel):

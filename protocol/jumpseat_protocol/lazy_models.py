@@ -24,7 +24,7 @@ from jumpseat_protocol.lazy_validation import DeclaredFields, declared_fields
 
 NEWEST_TESTED: Final = (2, 14)
 IS_TESTED: Final = tuple(map(int, VERSION.split(".")[:2])) <= NEWEST_TESTED
-"""Whether models are lazy. Later versions of pydantic may build models in another way: they do so at once."""
+"""True if models are lazy. Later versions of pydantic may build models differently: there, models are eager."""
 
 _NAMESPACE: Final = "__lazy_namespace__"
 """The member of a class that is not built: its namespace, as pydantic expects it."""

@@ -2,7 +2,7 @@
 
 Pydantic builds the validators of all fields of a model before it validates a first value; for the 90 fields of
 ``session.create``, of which a request has ten, that took longer than all else that creates a first session. Here,
-each field has a validator of its own, which is built for the first value of that field.
+each field has its own validator, which is built for the first value of that field.
 
 Invalid values are left to pydantic, and so is everything that is not a plain field: its rules and its errors count.
 """

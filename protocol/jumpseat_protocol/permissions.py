@@ -258,7 +258,7 @@ class HandlePendingPermissionRequestParams(WireModel):
 
 
 class DecidedBy(WireStruct, kw_only=True):
-    """Where a decision came from: the ``client_name`` of the client, and the name of its connection token.
+    """Origin of a decision: the ``client_name`` of the client, and the name of its connection token.
 
     Either is unset if the client or its token has no name.
     """

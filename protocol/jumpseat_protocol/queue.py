@@ -166,7 +166,7 @@ class NotificationKind(WireModel):
 
 
 class SendSystemNotificationParams(WireModel):
-    """With a ``kind``, the notification is an event of its own, otherwise a message of the source ``system``."""
+    """With a ``kind``, the notification is a separate event, otherwise a message of the source ``system``."""
 
     session_id: str
     message: str

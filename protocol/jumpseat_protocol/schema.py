@@ -284,7 +284,7 @@ def _tidy(value: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
 
 
 def _place(keyword: str) -> tuple[int, str]:
-    """Return the sort key of a keyword; keywords without a position of their own are sorted by name."""
+    """Return the sort key of a keyword; keywords without their own position are sorted by name."""
     return _PLACES.get(keyword, len(_FIRST)), keyword
 
 

@@ -607,7 +607,7 @@ class SessionMetadata(WireModel):
 
     @property
     def resumable(self) -> bool:
-        """Whether a person may want to resume the session."""
+        """Return whether a person may want to resume the session."""
         return not (self.one_off or self.unanswered) and bool(self.summary or self.name)
 
 

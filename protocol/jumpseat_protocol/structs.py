@@ -1,4 +1,4 @@
-"""What data classes need beyond :class:`msgspec.Struct`.
+"""Additions to :class:`msgspec.Struct` for data classes.
 
 Hundreds of data classes are defined at every start: a struct takes an eighth of the time of a standard dataclass.
 """

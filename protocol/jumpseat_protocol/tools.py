@@ -73,7 +73,7 @@ class ToolsListResult(WireModel):
 
 
 class SubagentSettingsEntry(WireModel):
-    """What sub-agents of one type run with, instead of what their definitions or calls say.
+    """Settings for sub-agents of one type, which override their definitions and calls.
 
     ``context_tier`` has no effect: the length of the context is that of the model.
     """

@@ -60,7 +60,7 @@ from jumpseat.options import Options, TcpOptions
 from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import IgnoredMembers, find_route
-from jumpseat.rpc.transport import HEADERS, Framing, Wire, open_stdio, take_stdio
+from jumpseat.rpc.transport import HEADERS, Framing, Stdio, Wire, open_stdio, take_stdio
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
@@ -596,17 +596,19 @@ def run(options: Options) -> NoReturn:
                 *(VERSION, *NEWEST_TESTED),
             )
         # Before any output: on stdio, fd 1 belongs to the protocol.
-        pipes = take_stdio() if options.tcp is None else None
-        anyio.run(_serve_and_exit, options, pipes)
+        stdio = take_stdio() if options.tcp is None else None
+        anyio.run(_serve_and_exit, options, stdio)
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
     _exit(1)
 
 
-async def _serve_and_exit(options: Options, pipes: tuple[int, int] | None) -> None:
+async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:
     with watch_loop():
-        await _serve(options, pipes)
+        failure = await _serve(options, stdio)
+    if failure is not None:
+        raise JumpseatError(failure)
     # The event loop is left open: a second signal that arrives while it closes would end the process with another
     # exit code, or be reported on stderr.
     _exit(0)
@@ -618,7 +620,9 @@ def _exit(code: int) -> NoReturn:
     os._exit(code)
 
 
-async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
+async def _serve(options: Options, stdio: Stdio | None) -> str | None:
+    """Serve until the end; returns the reason if stdin or stdout could not be used any more."""
+    wire: Wire | None = None
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         cluster = await _join_cluster(options, tasks, stack)
         app = App(options, tasks, cluster)
@@ -636,8 +640,9 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
         if options.session_idle_s is not None:
             tasks.start_soon(IdleSessions(app.registry, options.session_idle_s).run)
         if options.tcp is None:
-            assert pipes is not None
-            tasks.start_soon(open_stdio, app.connect_stdio(), *pipes)
+            assert stdio is not None
+            wire = app.connect_stdio()
+            tasks.start_soon(open_stdio, wire, stdio)
             await app.wait_stopped()
         else:
             from jumpseat.network.serving import serve_tcp
@@ -645,6 +650,7 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
             await serve_tcp(options.tcp, app, home_folder(options.environ))
         await app.close()
         tasks.cancel_scope.cancel()
+    return wire.failure if wire is not None else None
 
 
 async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStack) -> Cluster | None:

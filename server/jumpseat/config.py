@@ -328,7 +328,7 @@ class LimitsConfig(_Section):
 
 
 class EnvironmentConfig(_Section):
-    """What child processes can read of the server.
+    """The server's data that child processes can read.
 
     ``passed`` are the names of credentials that they get nevertheless. With ``readable``, all processes of the user
     can read the memory of the server, as debuggers and profilers do.
@@ -409,7 +409,7 @@ class McpConfig(_Section):
 
 
 class StoreConfig(_Section):
-    """Where sessions are stored: in files, or in NATS JetStream at ``url``, for many replicas of the server.
+    """The store of sessions: files, or NATS JetStream at ``url`` for many replicas of the server.
 
     ``shared`` are folders that all hosts have. The rest is checked where it is used.
     """

@@ -159,6 +159,35 @@ async def test_a_load_sends_the_history_before_its_response(tmp_path: Path, sche
         assert (await editor.say(session, "and now?"))["stopReason"] == "end_turn"
 
 
+async def test_events_without_a_translation_do_not_end_the_session_of_an_editor(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "one"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "first")
+    log = tmp_path / "home" / "session-state" / session / "events.jsonl"
+    records: list[JsonObject] = [json.loads(line) for line in log.read_text().splitlines()]
+    newer: JsonObject = {
+        **records[-1],
+        "id": "newer",
+        "parentId": records[-1]["id"],
+        "type": "session.clock_read",
+        "data": {},
+    }
+    log.write_text("".join(json.dumps(record) + "\n" for record in (*records, newer)))
+
+    async with running_editor(tmp_path, schemas, {"text": "two"}) as (_, editor):
+        await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        assert editor.answer_text(session) == "one"
+        # A turn has events without a translation too, such as its start.
+        for prompt in ("second", "third"):
+            assert (await editor.say(session, prompt))["stopReason"] == "end_turn"
+        assert editor.answer_text(session) == "onetwotwo"
+    types = [json.loads(line)["type"] for line in log.read_text().splitlines()]
+    assert types.count("session.clock_read") == 1
+    assert "assistant.turn_start" in types
+
+
 async def test_a_resume_does_not_send_the_history(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)

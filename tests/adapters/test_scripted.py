@@ -38,6 +38,7 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderTransportError,
 )
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +64,7 @@ def result(text: str) -> ToolMessage:
 
 
 async def play(model: ScriptedModel, *messages: Message, stream: bool = False, **request: Any) -> list[ModelEvent]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         async with model.stream(
             ModelRequest("m", request.pop("system", ""), [*messages], stream=stream, **request)
         ) as events:
@@ -244,7 +245,7 @@ async def test_a_turn_with_met_expectations_is_answered() -> None:
 async def test_a_hanging_turn_streams_its_deltas_and_can_be_cancelled() -> None:
     scripted = model(turns=[{"deltas": ["so far"], "hang": True}])
     heard: list[ModelEvent] = []
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         async with scripted.stream(ModelRequest("m", "", [prompt("a")])) as events:
             async for event in events:
                 heard.append(event)

@@ -132,7 +132,7 @@ def test_nothing_is_deleted_without_a_yes(place: Place) -> None:
     place.run("hello")
     problem = sessions(place, "delete", "last", code=1, stdin="y\n")
 
-    assert problem == "error: there is nobody to ask: --yes deletes without a question\n"
+    assert problem == "error: no terminal to ask on: --yes deletes without a question\n"
     assert list(listed(place)) == ["hello"]
     sessions(place, "delete", "last", "--yes")
     assert listed(place) == {}

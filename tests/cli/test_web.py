@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jumpseat.cli.web import find_server
 from jumpseat.store.user.page_access import PageAccess
+from tests.support.limits import WAIT_S
 
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/#pass=pass-\S+")
 
@@ -27,7 +28,7 @@ def test_web_starts_a_server_once_and_opens_the_running_one_from_then_on(tmp_pat
         assert second is not None
         assert (first[1], first[0] != second[0]) == (second[1], True)
         server.send_signal(signal.SIGTERM)
-        assert server.wait(10) == 0
+        assert server.wait(WAIT_S) == 0
     assert PageAccess(tmp_path / "home").servers() == []
 
 

@@ -14,6 +14,7 @@ from anyio.streams.stapled import StapledObjectStream
 
 from jumpseat_client import Client, MessageTap, open_client
 from jumpseat_protocol.envelope import FrameDecoder, encode_frame
+from tests.support.limits import WAIT_S
 
 SESSION = "5f0c1c5e-0000-4000-8000-000000000001"
 
@@ -39,7 +40,7 @@ class Peer:
 
     async def receive(self) -> dict[str, Any]:
         """Return the client's next message; waits at most 5 seconds for it."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             while not self._messages:
                 for body in self._decoder.feed(await self._receive.receive()):
                     assert isinstance(body, bytes)

@@ -13,6 +13,7 @@ import pytest
 from jumpseat_client import Client, JumpseatClientError, ProviderConfig, RpcError, connect_stdio
 from jumpseat_client.blocks import AnswerStream, CompleteParams
 from tests.support.forked import executable
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, event_stream
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +64,7 @@ async def test_leaving_a_stream_ends_the_call_of_the_provider(client: Client) ->
         provider = ProviderConfig(type="openai", base_url=server.url)
         async with client.stream(provider=provider, model="m", prompt="hi") as answer:
             event = await anext(answer)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await server.wait_for_hang_up()
     assert event.delta is not None
     assert (event.delta.text, answer.result) == ("Hel", None)

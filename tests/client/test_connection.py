@@ -9,6 +9,7 @@ import pytest
 
 from jumpseat_client import HandshakeError, RpcError, ServerGoneError, connect_stdio, connect_tcp
 from tests.client.peer import connected
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ async def test_error_responses_are_raised_with_code_and_data() -> None:
             peer.send(id=request["id"], error={"code": -32602, "message": "no", "data": {"field": "x"}})
 
         tasks.start_soon(refuse)
-        with anyio.fail_after(20), pytest.raises(RpcError) as caught:
+        with anyio.fail_after(WAIT_S), pytest.raises(RpcError) as caught:
             await client.request("session.create", {"tools": 1})
         assert (caught.value.code, caught.value.message, caught.value.data) == (-32602, "no", {"field": "x"})
 
@@ -86,7 +87,7 @@ async def test_end_of_the_connection_raises_in_all_waiting_callers() -> None:
                     peer.disconnect()
 
                 tasks.start_soon(disconnect)
-                with anyio.fail_after(20), pytest.raises(ServerGoneError, match="closed the connection"):
+                with anyio.fail_after(WAIT_S), pytest.raises(ServerGoneError, match="closed the connection"):
                     await client.request("slow")
             with pytest.raises(ServerGoneError):
                 await anext(notifications)
@@ -98,7 +99,7 @@ async def test_invalid_json_ends_the_connection_and_unframed_output_is_skipped()
     async with connected() as (client, peer), client.notifications() as notifications:
         peer.send_bytes(b"hello from a wrapper script\r\n\r\n")
         peer.send(method="session.lifecycle", params={})
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert (await anext(notifications)).method == "session.lifecycle"
             peer.send_bytes(b"Content-Length: 3\r\n\r\n{x}")
             with pytest.raises(ServerGoneError, match="invalid JSON"):
@@ -129,7 +130,7 @@ async def test_missing_executable_is_named_in_the_error() -> None:
 
 
 async def test_exit_code_and_stderr_of_a_server_that_exits_at_once_are_in_the_error() -> None:
-    with anyio.fail_after(10), pytest.raises(HandshakeError) as caught:
+    with anyio.fail_after(WAIT_S), pytest.raises(HandshakeError) as caught:
         async with connect_stdio(["sh", "-c", "echo 'bad flag' >&2; exit 3"]):
             pass
     assert "exited with code 3" in str(caught.value)
@@ -137,7 +138,7 @@ async def test_exit_code_and_stderr_of_a_server_that_exits_at_once_are_in_the_er
 
 
 async def test_a_server_that_refuses_to_start_is_quoted_without_its_exit_code() -> None:
-    with anyio.fail_after(10), pytest.raises(HandshakeError) as caught:
+    with anyio.fail_after(WAIT_S), pytest.raises(HandshakeError) as caught:
         async with connect_stdio(["sh", "-c", "echo starting >&2; echo 'error: config.toml:3: no' >&2; exit 1"]):
             pass
     assert str(caught.value) == "the server could not start: config.toml:3: no"
@@ -146,6 +147,6 @@ async def test_a_server_that_refuses_to_start_is_quoted_without_its_exit_code() 
 async def test_port_without_a_listener_is_named_in_the_error() -> None:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         port: int = listener.extra(anyio.abc.SocketAttribute.local_port)
-    with anyio.fail_after(20), pytest.raises(HandshakeError, match=f"could not connect to 127.0.0.1:{port}"):
+    with anyio.fail_after(WAIT_S), pytest.raises(HandshakeError, match=f"could not connect to 127.0.0.1:{port}"):
         async with connect_tcp("127.0.0.1", port):
             pass

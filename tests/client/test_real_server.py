@@ -42,6 +42,7 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.permissions import ReadPermission
 from jumpseat_protocol.version import __version__
 from tests.support.forked import executable
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +70,7 @@ def unconfined_home(home: Path) -> Path:
 
 @asynccontextmanager
 async def server(home: Path) -> AsyncGenerator[Client]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(WAIT_S):
         async with connect_stdio([executable()], env={"COPILOT_HOME": str(home)}) as client:
             yield client
 
@@ -291,7 +292,7 @@ async def test_killed_server_is_reported_with_its_exit(unconfined_home: Path) ->
 
 
 async def test_unknown_option_is_named_in_the_error(home: Path) -> None:
-    with anyio.fail_after(10), pytest.raises(HandshakeError, match="--nonexistent"):
+    with anyio.fail_after(WAIT_S), pytest.raises(HandshakeError, match="--nonexistent"):
         async with connect_stdio([executable()], args=["--nonexistent"], env={"COPILOT_HOME": str(home)}):
             pass
 
@@ -301,7 +302,7 @@ async def listening(home: Path, token: str) -> AsyncGenerator[int]:
     """Start a server on a free port and yield the port."""
     command = [executable(), "--headless", "--port", "0"]
     env = {**os.environ, "COPILOT_HOME": str(home), "COPILOT_CONNECTION_TOKEN": token}
-    with anyio.fail_after(30):
+    with anyio.fail_after(WAIT_S):
         async with await anyio.open_process(command, stdin=DEVNULL, stdout=PIPE, stderr=None, env=env) as process:
             assert process.stdout is not None
             line = ""

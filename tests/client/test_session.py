@@ -28,6 +28,7 @@ from jumpseat_protocol.events import AssistantMessage, SessionIdle, UnknownPaylo
 from jumpseat_protocol.permissions import ReadPermission
 from jumpseat_protocol.sessions import SpecificToolChoice, TextFormat
 from tests.client.peer import SESSION, Peer, connected
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -105,7 +106,7 @@ async def test_ask_returns_the_last_text_of_its_own_turn() -> None:
         session = await create(client, peer)
         # The end of an earlier prompt arrives first and must not count.
         tasks.start_soon(play, peer, message("old"), IDLE, MINE, message("thinking"), message("done"), IDLE)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await session.ask("hi") == "done"
 
 
@@ -119,7 +120,7 @@ async def test_ask_ignores_messages_of_sub_agents() -> None:
             peer.emit(*IDLE)
 
         tasks.start_soon(answer)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await session.ask("hi") == "mine"
 
 
@@ -128,7 +129,7 @@ async def test_failed_prompt_raises_after_the_session_is_idle() -> None:
         session = await create(client, peer)
         error = {"errorType": "rate_limit", "message": "slow down", "statusCode": 429}
         tasks.start_soon(play, peer, MINE, ("session.error", error), IDLE)
-        with anyio.fail_after(20), pytest.raises(SessionFailed, match="slow down") as caught:
+        with anyio.fail_after(WAIT_S), pytest.raises(SessionFailed, match="slow down") as caught:
             await session.ask("hi")
         assert (caught.value.error_type, caught.value.status_code) == ("rate_limit", 429)
 
@@ -137,7 +138,7 @@ async def test_aborted_prompt_raises_even_if_it_never_started() -> None:
     async with connected() as (client, peer), anyio.create_task_group() as tasks:
         session = await create(client, peer)
         tasks.start_soon(play, peer, ("session.idle", {"mode": "interactive", "aborted": True}))
-        with anyio.fail_after(20), pytest.raises(SessionAborted):
+        with anyio.fail_after(WAIT_S), pytest.raises(SessionAborted):
             await session.ask("hi")
 
 
@@ -145,7 +146,7 @@ async def test_stream_yields_events_from_the_prompt_to_idle() -> None:
     async with connected() as (client, peer), anyio.create_task_group() as tasks:
         session = await create(client, peer)
         tasks.start_soon(play, peer, MINE, ("brand.new", {"x": 1}), message("done"), IDLE)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             payloads = [event.payload async for event in session.stream("hi")]
         assert payloads == [
             UserMessage(content="hi", message_id="m1"),
@@ -161,7 +162,7 @@ async def test_lost_server_ends_an_event_iteration_with_an_error() -> None:
         async with session.events() as events:
             peer.emit(*IDLE)
             peer.disconnect()
-            with anyio.fail_after(20):
+            with anyio.fail_after(WAIT_S):
                 assert (await anext(events)).type == "session.idle"
                 with pytest.raises(ServerGoneError):
                     await anext(events)
@@ -172,7 +173,7 @@ async def test_detach_ends_event_iterations_quietly() -> None:
         session = await create(client, peer)
         async with session.events() as events:
             tasks.start_soon(peer.answer, "session.detach", {"success": True})
-            with anyio.fail_after(20):
+            with anyio.fail_after(WAIT_S):
                 await session.detach()
                 assert [event async for event in events] == []
 
@@ -278,7 +279,7 @@ async def test_tool_is_cancelled_when_the_server_completes_its_call() -> None:
     async with connected() as (client, peer):
         await create(client, peer, tools=[hang])
         peer.emit("external_tool.requested", {**TOOL_CALL, "toolName": "hang"})
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await started.wait()
             peer.emit("tool.execution_complete", {"toolCallId": "t1", "success": False})
             await stopped.wait()
@@ -347,7 +348,7 @@ async def test_permission_handler_is_cancelled_when_another_client_answers() -> 
     async with connected() as (client, peer):
         await create(client, peer, on_permission=think)
         peer.emit("permission.requested", {"requestId": "p1", "permissionRequest": READ})
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await started.wait()
             peer.emit("permission.completed", {"requestId": "p1", "result": {"kind": "approved"}})
             await withdrawn.wait()

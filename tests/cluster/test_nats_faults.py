@@ -13,6 +13,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cluster.replicas import Replicas, answers, running_replicas
+from tests.support.limits import WAIT_S
 from tests.support.nats import Nats, Node, running_nats, running_split_nats
 from tests.support.server import JsonObject, Wire
 
@@ -164,7 +165,7 @@ async def test_nobody_notices_that_the_leader_of_the_log_leaves_in_its_lame_duck
 
 
 async def until_another_leads(nats: Nats, stream: str, before: Node | None) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         while (await nats.leader(stream)) in (None, before):
             await anyio.lowlevel.checkpoint()
 
@@ -174,7 +175,7 @@ async def test_nobody_notices_that_streams_change_their_leaders(tmp_path: Path) 
         for _ in range(3):
             for stream in (LOG, "KV_jumpseat-owners", "KV_jumpseat-sessions", "KV_jumpseat-replicas"):
                 before = await nats.leader(stream)
-                await client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", b"", timeout=5)
+                await client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", b"", timeout=WAIT_S)
                 await until_another_leads(nats, stream, before)
 
     async with running_replicas(tmp_path, 2, nodes=3, limit_s=90) as replicas:

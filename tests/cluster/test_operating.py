@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster.replicas import answers, running_replicas
 from tests.observability.test_metrics_port import metrics_url
+from tests.support.limits import WAIT_S
 from tests.support.nats import running_nats
 from tests.support.server import RunningServer, calls, running_server, scripted
 
@@ -155,7 +156,7 @@ async def test_sessions_that_nobody_changes_are_removed_after_their_retention(tm
         status = json.loads(await command(replicas.servers[0].home, "cluster", "status", "--json"))
         assert status["sessions"] == 2
         await client.call("session.detach", {"sessionId": session})
-        with anyio.fail_after(30):
+        with anyio.fail_after(WAIT_S):
             while len((await kept.call("session.list", {}))["sessions"]) > 1:
                 await anyio.lowlevel.checkpoint()
         # The open one is as old.

@@ -14,6 +14,7 @@ import pytest
 from anyio.abc import SocketStream
 from nats.aio.client import Client
 
+from tests.support.limits import WAIT_S
 from tests.support.nats import Nats, running_nats
 from tests.support.tcp_forwarder import forwarder, listen
 
@@ -26,7 +27,7 @@ async def _connected(servers: Nats) -> AsyncGenerator[Any]:
     client: Any = Client()
     await client.connect(servers.url.split(","), connect_timeout=1)
     try:
-        yield client.jetstream(timeout=5)
+        yield client.jetstream(timeout=WAIT_S)
     finally:
         await client.close()
 

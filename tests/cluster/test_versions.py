@@ -12,6 +12,7 @@ from jumpseat_protocol.version import __version__
 from tests.cluster.replicas import answers
 from tests.cluster.test_nats_faults import admin
 from tests.cluster.test_operating import command
+from tests.support.limits import WAIT_S
 from tests.support.nats import Nats, running_nats
 from tests.support.server import running_server, scripted
 
@@ -160,7 +161,7 @@ async def test_a_replica_ignores_what_later_ones_tell_of_a_client_and_refuses_th
 
         async def say_hello(**members: object) -> bytes:
             hello = json.dumps({"tunnel": "abc", "replica": "another", **members}).encode()
-            return (await client.request(f"jumpseat.to.{replica}.open", hello, timeout=5)).data
+            return (await client.request(f"jumpseat.to.{replica}.open", hello, timeout=WAIT_S)).data
 
         assert await say_hello(relay=[1, 9], hologram={"of": "the future"}) == b"ok"
         for refused in ({}, {"relay": [2, 9]}, {"relay": [1, 9], "tunnel": 5}):

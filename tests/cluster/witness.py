@@ -16,6 +16,7 @@ import anyio
 import orjson
 from nats.aio.client import Client
 
+from tests.support.limits import WAIT_S
 from tests.support.nats import Nats
 
 LOG_STREAM: Final = "jumpseat-log"
@@ -50,7 +51,7 @@ class Witness:
     async def broken_promises(self) -> list[str]:
         """Compare what was acknowledged with what the log has now. Nothing may have been removed from it."""
         request = orjson.dumps({"deleted_details": True})
-        answer = await self._client.request(f"$JS.API.STREAM.INFO.{LOG_STREAM}", request, timeout=10)
+        answer = await self._client.request(f"$JS.API.STREAM.INFO.{LOG_STREAM}", request, timeout=WAIT_S)
         state = orjson.loads(answer.data)["state"]
         last, gone = state["last_seq"], {*state.get("deleted", ())}
         lost = sorted(seq for seq in self.acknowledged if seq > last or seq in gone)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.adapters.golden import DATA
 from tests.support.cases import all_cases
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, event_stream, json_reply, text_reply
 from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
 
@@ -125,7 +126,7 @@ async def test_cancelling_the_request_ends_the_call_of_the_provider(tmp_path: Pa
         cancel = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": request}}
         await ours.wire.send(ours.wire.encode(cancel))
         answer = await ours.wire.response(request)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await server.wait_for_hang_up()
 
     assert answer["error"]["message"] == "request cancelled"
@@ -502,7 +503,7 @@ async def test_two_running_streams_cannot_have_one_id(tmp_path: Path) -> None:
         error = await ours.wire.error_of("jumpseat.complete", {**own, "streamId": "s"})
         other = await ours.wire.call("jumpseat.complete", {**own, "streamId": "t"})
         await ours.wire.hang_up()
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             # A client that has left ends its calls.
             await model.wait_for_hang_up()
     assert error["message"] == "streamId 's' belongs to another running request"

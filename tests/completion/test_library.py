@@ -20,6 +20,7 @@ from jumpseat import (
     complete_sync,
     open_models,
 )
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, event_stream, json_reply
 
 pytestmark = pytest.mark.anyio
@@ -83,7 +84,7 @@ async def test_leaving_a_stream_closes_the_connection_to_the_provider(tmp_path: 
         async with open_models(home=tmp_path, environ={}, provider=provider, model="m") as models:
             async with models.stream(prompt="hi") as answer:
                 event = await anext(answer)
-            with anyio.fail_after(20):
+            with anyio.fail_after(WAIT_S):
                 await server.wait_for_hang_up()
     assert event.delta is not None
     assert (event.delta.text, answer.result) == ("Hel", None)

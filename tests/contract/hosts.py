@@ -23,6 +23,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
 from tests.support.forked import ForkedProcess, Program, executable, fork
+from tests.support.limits import WAIT_S
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
@@ -33,7 +34,6 @@ HOSTS_KEY = "a-key-of-the-host"
 USERS_KEY = "a-key-of-the-user"
 USERS_KEY_VARIABLE = "FAKE_MODEL_KEY"
 DRIVER_LIMIT_S = 45
-SERVER_LIMIT_S = 10
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,11 @@ class Host:
         # As the SDKs do: the server warns where a busy machine holds it up.
         command = [executable(), "--headless", "--port", "0", "--log-level", "error"]
         async with spawned(command, self.workspace, environment, errors) as server:
-            with anyio.fail_after(SERVER_LIMIT_S):
+            with anyio.fail_after(WAIT_S):
                 port = await announced_port(server)
             yield {"kind": "uri", "url": f"localhost:{port}", "token": token}
             server.terminate()
-            with anyio.fail_after(SERVER_LIMIT_S):
+            with anyio.fail_after(WAIT_S):
                 await server.wait()
             assert (server.returncode, errors.read_text()) == (0, "")
 

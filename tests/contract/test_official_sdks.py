@@ -11,6 +11,7 @@ import pytest
 
 from tests.contract.hosts import HOSTS_KEY, USERS_KEY, Host, Observations, configure, in_order
 from tests.support.fake_openai import MODEL, JsonObject, Script, calls, fake_openai, says, stalls, texts
+from tests.support.limits import WAIT_S
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -212,7 +213,7 @@ async def test_an_aborted_turn_stops_the_model_and_the_next_turn_works(host: Hos
     script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
     async with fake_openai(script) as model:
         observations = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await model.hung_up.wait()
 
     assert_healthy(observations, host)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.contract.hosts import Host, Observations, TransportKind, configure, in_order
 from tests.support.fake_openai import Script, calls, fake_openai, says, stalls, texts
+from tests.support.limits import WAIT_S
 from tests.support.toolchains import OLD_SDKS, Sdk, require_program, require_sdk
 
 # The first test of an SDK version installs it, which takes longer than a test's time limit.
@@ -203,7 +204,7 @@ async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> No
     script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
     async with fake_openai(script) as model:
         observations = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await model.hung_up.wait()
 
     assert_healthy(observations, host)

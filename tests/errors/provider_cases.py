@@ -169,8 +169,8 @@ FAILURES: Final[Mapping[str, Mapping[str, Failure]]] = {
                 }
             },
             f"{URL} was reached and refused access: HTTP 403 Forbidden: Country, region, or territory not supported. "
-            f"Check that {VARIABLE} may use model 'gpt-5'; firewalls, and providers that do not serve your country, "
-            f"refuse access, too. {TEST}",
+            f"Check that {VARIABLE} may use model 'gpt-5'; firewalls and providers that do not serve your country "
+            f"also refuse access. {TEST}",
         ),
     },
     "The account": {

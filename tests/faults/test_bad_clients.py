@@ -17,8 +17,8 @@ import pytest
 
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED, METHOD_NOT_FOUND
 from tests.support.events import data_of
+from tests.support.limits import WAIT_S
 from tests.support.server import (
-    WAIT_S,
     JsonObject,
     RunningServer,
     Wire,
@@ -269,25 +269,78 @@ async def test_the_end_of_stdin_ends_a_running_command_and_the_server_in_time(tm
         await check_one_result(tmp_path, server, session)
 
 
-@pytest.mark.parametrize("mode", ["--headless", "--acp"])
-@pytest.mark.parametrize(("stdin", "code"), [("/dev/null", 0), ("an empty file", 0), ("nothing at all", 1)])
-def test_a_server_with_an_empty_or_closed_stdin_exits_at_once(
-    tmp_path: Path, mode: str, stdin: str, code: int
+CLOSED = "stdin and stdout must be open: the protocol uses them"
+FULL = "cannot write to stdout: No space left on device"
+
+
+@pytest.mark.parametrize("mode", ["--stdio", "--acp"])
+@pytest.mark.parametrize("stdin", ["pipe", "file"])
+@pytest.mark.parametrize(
+    ("stdout", "problem"),
+    [
+        ("pipe", None),
+        ("file", None),
+        ("/dev/null", None),
+        ("/dev/full", FULL),
+        ("closed", CLOSED),
+        ("read only", "stdout cannot be written: the protocol uses it"),
+    ],
+)
+def test_stdin_and_stdout_may_be_of_any_kind(
+    tmp_path: Path, mode: str, stdin: str, stdout: str, problem: str | None
 ) -> None:
-    (tmp_path / "an empty file").touch()
-    source = "<&-" if stdin == "nothing at all" else f"<'{stdin}'"
-    executable = Path(sys.executable).with_name("jumpseat")
-    process = subprocess.run(
-        ["sh", "-c", f'exec "$0" {mode} --stdio {source}', executable],
-        cwd=tmp_path,
-        env={"PATH": os.defpath, "HOME": str(tmp_path)},
+    if stdout == "/dev/full" and not Path(stdout).exists():
+        pytest.skip("needs /dev/full")
+    method, params = ("initialize", {"protocolVersion": 1}) if mode == "--acp" else ("ping", {"message": "hello"})
+    message = request(1, method, params)
+    asked = json.dumps(message).encode() + b"\n" if mode == "--acp" else frame(message)
+    (tmp_path / "in").write_bytes(asked)
+    (tmp_path / "out").touch()
+    targets = {"pipe": "", "file": ">out", "closed": ">&-", "read only": "1<out"}
+    source = "cat in | " if stdin == "pipe" else ""
+    process = run_server(
+        tmp_path,
+        f"{source}$0 --headless {mode} {'' if stdin == 'pipe' else '<in'} {targets.get(stdout, f'>{stdout}')}",
+    )
+
+    expected = f"error: {problem}\n" if problem else ""
+    assert (process.returncode, process.stderr) == (1 if problem else 0, expected)
+    assert process.stdout.count('"result"') == (stdout == "pipe")
+    # No file but that of stdout has the answer, whatever descriptors are used again.
+    answered = {path.name for path in tmp_path.rglob("*") if path.is_file() and b'"result"' in path.read_bytes()}
+    assert answered == ({"out"} if stdout == "file" else set())
+
+
+@pytest.mark.parametrize("mode", ["--stdio", "--acp"])
+@pytest.mark.parametrize(
+    ("stdin", "problem"),
+    [
+        ("</dev/null", None),
+        ("<empty", None),
+        ("<&-", CLOSED),
+        ("0>empty", "stdin cannot be read: the protocol uses it"),
+    ],
+)
+def test_a_server_that_cannot_read_stdin_exits_at_once(
+    tmp_path: Path, mode: str, stdin: str, problem: str | None
+) -> None:
+    (tmp_path / "empty").touch()
+    process = run_server(tmp_path, f"exec $0 --headless {mode} {stdin}")
+    expected = f"error: {problem}\n" if problem else ""
+    assert (process.returncode, process.stdout, process.stderr) == (1 if problem else 0, "", expected)
+
+
+def run_server(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the shell in which ``$0`` is the server."""
+    return subprocess.run(
+        ["sh", "-c", command, Path(sys.executable).with_name("jumpseat")],
+        cwd=folder,
+        env={"PATH": os.defpath, "HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    expected = "" if code == 0 else "error: stdin and stdout must be open: the protocol uses them\n"
-    assert (process.returncode, process.stdout, process.stderr) == (code, "", expected)
 
 
 async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> None:

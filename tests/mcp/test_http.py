@@ -22,6 +22,7 @@ from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.probe import probe
 from jumpseat_protocol.mcp import McpServerConfig
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply
 from tests.support.server import JsonObject
 
@@ -62,7 +63,7 @@ async def connected(url: str, tls: ssl.SSLContext | None = None) -> AsyncGenerat
     callbacks = ServerCallbacks(
         notified=lambda _: None, sampling=_refuse, elicitation=_refuse, roots=lambda: list[str]()
     )
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with (
             http_streams(McpServerConfig(url=url), httpx2.Auth(), tls) as streams,
             open_client(streams, callbacks, anyio.Event()) as client,
@@ -74,7 +75,7 @@ async def connected(url: str, tls: ssl.SSLContext | None = None) -> AsyncGenerat
 async def tools(url: str, tls: ssl.SSLContext | None = None) -> list[str]:
     """Connect to a server and return the names of its tools."""
     async with connected(url, tls) as client:
-        return [tool.name for tool in (await client.list_tools(None, timeout_s=5)).tools]
+        return [tool.name for tool in (await client.list_tools(None, timeout_s=WAIT_S)).tools]
 
 
 async def _refuse(*_: object) -> None:
@@ -232,7 +233,7 @@ async def test_a_server_that_asks_for_nothing_but_repetition_is_given_up() -> No
     params = types.CallToolRequestParams(name="go")
     async with ModelServer(answer=answer) as server, connected(f"{server.url}/mcp") as client:
         with pytest.raises(RefusedError, match="asked for input more than 10 times"):
-            await client.ask(types.CallToolRequest(params=params), types.CallToolResult, timeout_s=5)
+            await client.ask(types.CallToolRequest(params=params), types.CallToolResult, timeout_s=WAIT_S)
     calls = [request.json for request in server.requests if request.headers.get("mcp-method") == "tools/call"]
     assert len(calls) == 10
     assert ["requestState" in call["params"] for call in calls[:2]] == [False, True]
@@ -248,7 +249,7 @@ async def test_an_error_of_the_server_is_not_taken_for_the_end_of_the_connection
 
     async with ModelServer(answer=busy) as server, connected(f"{server.url}/mcp") as client:
         with pytest.raises(RefusedError, match="too busy"):
-            await client.list_tools(None, timeout_s=5)
+            await client.list_tools(None, timeout_s=WAIT_S)
 
 
 async def test_a_response_that_breaks_off_is_a_lost_connection() -> None:
@@ -257,7 +258,7 @@ async def test_a_response_that_breaks_off_is_a_lost_connection() -> None:
 
     async with ModelServer(answer=breaking) as server, connected(f"{server.url}/mcp") as client:
         with pytest.raises(ServerGoneError):
-            await client.list_tools(None, timeout_s=5)
+            await client.list_tools(None, timeout_s=WAIT_S)
 
 
 def reply_to_list(body: bytes, content_type: str, **headers: str) -> Callable[[SeenRequest], Reply]:
@@ -284,7 +285,7 @@ FORMS = {"application/json": b"%s", "text/event-stream": b"event: message\r\ndat
 async def test_half_an_emoji_loses_no_reply(content_type: str, headers: dict[str, str]) -> None:
     reply = reply_to_list(FORMS[content_type] % LIST, content_type, **headers)
     async with ModelServer(answer=reply) as server, connected(f"{server.url}/mcp") as client:
-        listed = await client.list_tools(None, timeout_s=5)
+        listed = await client.list_tools(None, timeout_s=WAIT_S)
     assert [tool.description for tool in listed.tools] == ["cut \ufffd"]
 
 
@@ -296,7 +297,7 @@ async def test_a_small_reply_that_expands_to_a_large_one_is_refused(content_type
     async with ModelServer(answer=reply) as server:
         with pytest.raises((ServerGoneError, RefusedError, ExceptionGroup)) as caught:
             async with connected(f"{server.url}/mcp") as client:
-                await client.list_tools(None, timeout_s=5)
+                await client.list_tools(None, timeout_s=WAIT_S)
     # The package hides the reason where a stream ends.
     error = leaf(caught.value)
     assert isinstance(error, ServerGoneError) or "more than 32 MiB" in str(error)

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from tests.support.forked import executable
+from tests.support.limits import WAIT_S
 from tests.support.login_server import LoginServer
 from tests.support.mcp_servers import call, status, turn
 from tests.support.model_server import ModelServer
@@ -57,7 +58,7 @@ async def terminal(home: Path, *argv: str, **environ: str) -> AsyncGenerator[Ter
     env = {"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home), **environ}
     process = await anyio.open_process(command, stdout=PIPE, stderr=PIPE, env=env, cwd=home)
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             yield Terminal(process)
     finally:
         if process.returncode is None:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from tests.support.forked import Program, executable
+from tests.support.limits import WAIT_S
 from tests.support.mcp_servers import call, session_with, turn
 from tests.support.server import JsonObject, Wire, running_server
 
@@ -86,7 +87,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path, revis
         await wire.event("tool.execution_progress")
         await wire.call("session.abort", {"sessionId": session})
         idle = await wire.event("session.idle")
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             while not mark.exists():
                 await wire.call("session.mcp.resources.list", {"sessionId": session, "serverName": "old"})
     assert idle["data"]["aborted"] is True

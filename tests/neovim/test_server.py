@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.forked import INSTALLED, executable
+from tests.support.limits import WAIT_S
 from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, require_program
 
@@ -95,7 +96,7 @@ def test_the_server_exits_with_neovim(tmp_path: Path, how: str) -> None:
                 nvim.quit()
             else:
                 nvim.process.kill()
-                nvim.process.wait(10)
+                nvim.process.wait(WAIT_S)
             assert select.select([watched], [], [], 5.0)[0], "the server is still running"
         finally:
             os.close(watched)

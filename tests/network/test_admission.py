@@ -19,8 +19,8 @@ from jumpseat.network.listener import GREETING_S, Limits, Listener, open_sockets
 from jumpseat.network.peer_user import Owner, endpoint, find_owner
 from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES, Connection
 from tests.support.cases import all_cases, check_each
+from tests.support.limits import WAIT_S
 from tests.support.server import (
-    WAIT_S,
     RunningServer,
     calls,
     frame,

@@ -20,7 +20,8 @@ from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REFUSALS
 from tests.protocol.samples import sample
 from tests.support.cases import all_cases
 from tests.support.commands import run_command
-from tests.support.server import WAIT_S, JsonObject, RunningServer, Wire, calls, running_server, scripted
+from tests.support.limits import WAIT_S
+from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,8 @@ from jumpseat.errors import ConfigError
 from jumpseat.network.tls import server_context
 from jumpseat_client import HandshakeError, ProviderConfig, connect_tcp
 from tests.support.certificates import certificate as certificate
-from tests.support.server import WAIT_S, running_server, scripted
+from tests.support.limits import WAIT_S
+from tests.support.server import running_server, scripted
 
 pytestmark = pytest.mark.anyio
 

@@ -24,7 +24,8 @@ from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES
 from jumpseat.rpc.transport import Framing, Wire
 from jumpseat.store.user.page_access import LOGIN_S, PASS_S, PageAccess
 from tests.support.cases import all_cases
-from tests.support.server import WAIT_S, JsonObject, RunningServer, calls, running_server, scripted
+from tests.support.limits import WAIT_S
+from tests.support.server import JsonObject, RunningServer, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 

@@ -23,6 +23,7 @@ from jumpseat_protocol.envelope import (
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
 )
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +51,7 @@ class Wire:
         self.receive(id=msg_id, method=method, params=params)
 
     async def until_sent(self, count: int) -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             while len(self.sent) < count:
                 await checkpoint()
 
@@ -303,7 +304,7 @@ async def test_a_closed_connection_fails_our_requests_and_cancels_those_of_the_p
         with pytest.raises(ClientCallError, match="the client has disconnected"):
             await wire.peer.ask("question", {})
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             await wire.until_sent(1)

@@ -152,7 +152,7 @@ async def test_temporary_files_are_private_and_last_for_the_session(tmp_path: Pa
     assert result.output.startswith("mine\n")
     assert "of another program" not in result.output
     if any(tmp_path.is_relative_to(folder) for folder in TEMP_FOLDERS):
-        why = "because commands have a folder for temporary files of their own"
+        why = "because commands have their own folder for temporary files"
         assert result.refusals == [f"reading {tmp_path}/secret, {why}"]
     await session.sandbox.close()
 

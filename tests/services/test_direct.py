@@ -15,6 +15,7 @@ from jumpseat.services.direct import DirectFetcher
 from jumpseat.tools.web import Page, WebError
 from tests.support.certificates import certificate as certificate
 from tests.support.host_names import resolve_names
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, text_reply
 
 pytestmark = pytest.mark.anyio
@@ -249,7 +250,7 @@ async def test_a_cancelled_fetch_closes_its_connection() -> None:
             while not server.requests:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await server.wait_for_hang_up()
 
 

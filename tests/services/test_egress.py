@@ -7,6 +7,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from jumpseat.services.egress import connect_host
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +24,7 @@ async def test_data_that_a_host_sends_first_is_not_lost_behind_the_answer_of_a_p
     ):
         tasks.start_soon(listener.serve, answer)
         proxy = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             async with await connect_host("host.example", 22, private=True, proxy=proxy) as stream:
                 assert await stream.receive() == b"SSH-2.0-server\r\n"
         tasks.cancel_scope.cancel()

@@ -17,6 +17,7 @@ from jumpseat.errors import StoreError
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, Replay, read_log, repair_log
 from jumpseat_protocol import events
 from tests.support.cases import check_each
+from tests.support.limits import WAIT_S
 from tests.support.logs import in_parts, parts_of, replay_of
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -79,7 +80,7 @@ async def test_the_file_is_open_only_while_the_session_is_busy(log: FileEventLog
     assert open_files(path) == 1
     log.sync_soon()
     log.sync_soon()
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         while open_files(path):
             await anyio.wait_all_tasks_blocked()
     log.append(event("three"))
@@ -99,12 +100,12 @@ async def test_a_log_that_is_still_written_does_not_keep_others_open(tmp_path: P
     for log in (busy, *quiet):
         log.append(event("one"))
         log.sync_soon()
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         while any(open_files(log.path) for log in quiet):
             busy.append(event("more"))
             await anyio.wait_all_tasks_blocked()
     assert open_files(busy.path) == 1
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         while open_files(busy.path):
             await anyio.wait_all_tasks_blocked()
 
@@ -118,7 +119,7 @@ async def test_logs_that_are_due_already_are_synced_at_once(tmp_path: Path, task
     for log in logs:
         log.append(event("one"))
         log.sync_soon()
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         while any(open_files(log.path) for log in logs):
             await anyio.wait_all_tasks_blocked()
 

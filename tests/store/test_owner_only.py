@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.support.limits import WAIT_S
 from tests.support.server import calls, running_server, scripted
 
 pytestmark = [
@@ -59,7 +60,7 @@ async def test_a_home_folder_of_an_older_version_is_closed_at_the_start(tmp_path
         path.chmod(0o755)
     async with running_server(tmp_path) as server:
         await server.wire.check_alive()
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             while (left := readable_by_others(home)) != ["skills", "skills/deploy", "skills/deploy/run.sh"]:
                 assert "." not in left
                 await anyio.sleep(0.01)

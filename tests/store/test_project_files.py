@@ -25,6 +25,7 @@ from jumpseat.store.project.project_rules import PermissionRules
 from jumpseat.store.project.skills import SkillLibrary, find_skills
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.system.git import working_directory_context
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +99,7 @@ async def test_a_pipe_in_place_of_a_file_of_the_project_stops_nothing(project: P
         os.mkfifo(project / name)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     rules = PermissionRules(Rules(), TrustedFolders(tmp_path / "home"))
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         _, problems = await anyio.to_thread.run_sync(rules, project, abandon_on_cancel=True)
         context = await anyio.to_thread.run_sync(working_directory_context, project, abandon_on_cancel=True)
         assert await anyio.to_thread.run_sync(read_instructions, SessionSettings(cwd=project)) == ""

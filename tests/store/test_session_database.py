@@ -13,6 +13,7 @@ import pytest
 from jumpseat.errors import StoreError
 from jumpseat.store.session import database as session_database
 from jumpseat.store.session.database import SessionDatabase, TodoRows, split_statements
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -164,7 +165,7 @@ async def test_endless_statements_are_interrupted(
 async def test_a_cancelled_call_leaves_no_running_thread(database: SessionDatabase) -> None:
     with anyio.move_on_after(0.25):
         await database.run(f"INSERT INTO todos (id, title) VALUES ('a', 'A'); {ENDLESS}")
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         # The transaction is rolled back before the next one begins.
         await database.run("INSERT INTO todos (id, title) VALUES ('b', 'B')")
     assert [row["id"] for row in (await database.todos()).todos] == ["b"]

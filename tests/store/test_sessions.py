@@ -28,6 +28,7 @@ from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata
+from tests.support.limits import WAIT_S
 from tests.support.sessions import OneModel, RecordingClient, ignore_command
 
 pytestmark = pytest.mark.anyio
@@ -424,7 +425,7 @@ async def test_a_prompted_session_is_listed_with_its_working_directory(
     session = sessions.create("s-1", SessionSettings(cwd=cwd), Attachment(client))
     session.send(Prompt("  Say\nhi "))
     await client.wait_for(events.SessionIdle)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         await sessions.detach_and_close(session.id, client)
 
     (listed,) = sessions.list()
@@ -446,7 +447,7 @@ async def test_a_session_without_clients_is_closed_after_the_timeout_and_kept_on
     left.send(Prompt("hi"))
     await client.wait_for(events.SessionIdle)
     idle = IdleSessions(sessions, timeout_s=60)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         await idle.check(now=0)
         sessions.detach_client(client)
         # Counted from the first check that finds the session without clients.

@@ -30,13 +30,12 @@ import anyio
 import anyio.to_thread
 import httpx2
 
+from tests.support.limits import WAIT_S
 from tests.support.tcp_forwarder import Forwarder, forwarder
 from tests.support.toolchains import missing
 
 OLDEST: Final = (2, 14)
 """The oldest version whose conditional publishes are reliable: the 2.9 of Debian has a known race in them."""
-WAIT_S: Final = 30.0
-"""An election of NATS may take 9 seconds."""
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -172,7 +171,7 @@ class Node:
     async def monitor(self, page: str) -> JsonObject:
         """Return a page of the server about itself, such as ``jsz?streams=1``."""
         async with httpx2.AsyncClient(trust_env=False) as client:
-            answer = await client.get(f"http://127.0.0.1:{self._monitor_port}/{page}", timeout=5)
+            answer = await client.get(f"http://127.0.0.1:{self._monitor_port}/{page}", timeout=WAIT_S)
         return json.loads(answer.content)
 
     def _log(self) -> str:

@@ -28,13 +28,13 @@ import msgpack  # pyright: ignore[reportMissingTypeStubs]  # msgpack has none
 import pytest
 
 from tests.support.forked import executable
+from tests.support.limits import WAIT_S
 from tests.support.locks import locked
 from tests.support.tmux import Tmux
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, missing
 
 PLUGIN: Final = ROOT / "clients" / "neovim"
 OLDEST: Final = (0, 10)
-WAIT_S: Final = 20.0
 PRESS_AGAIN_S: Final = 5.0
 COLUMNS: Final = 100
 LINES: Final = 30
@@ -323,7 +323,7 @@ def running_neovim(
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(WAIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

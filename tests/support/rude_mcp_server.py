@@ -36,6 +36,7 @@ def main(mode: str) -> None:
     if mode == "dying":
         print("cannot open the database with key hunter2-hunter2", file=sys.stderr)
         sys.exit(7)
+    answers: list[Any] = json.loads(Path(sys.argv[2]).read_text()) if mode == "answering" else []
     for line in sys.stdin:
         message = json.loads(line)
         match message.get("method"):
@@ -62,6 +63,8 @@ def main(mode: str) -> None:
                     say(changed)
             case "tools/call" if mode == "babbling":
                 say({"jsonrpc": "2.0", "id": message["id"], "result": {"content": "nonsense"}})
+            case "tools/call" if mode == "answering":
+                say({"jsonrpc": "2.0", "id": message["id"], "result": answers.pop(0)})
             case "tools/call" if mode == "cutting":
                 content = rb'[{"type": "text", "text": "cut \ud83d ' + b"\xff" + b'"}]'
                 line = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": %b}}\n' % (message["id"], content)

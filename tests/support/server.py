@@ -36,16 +36,12 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.stapled import StapledByteStream
 
 from tests.support.forked import SERVER, ForkedProcess, fork, preload
+from tests.support.limits import WAIT_S
 
 JsonObject: TypeAlias = dict[str, Any]
 
 EXIT_S: Final = 20.0
 """Seconds until a server that is exiting counts as hanging. The benchmarks measure the contract, half a second."""
-WAIT_S: Final = 30.0
-"""Seconds that a test waits for one message before it fails.
-
-Only a failing test waits that long. Ten busy processes on each core must not be the reason.
-"""
 
 READABLE: Final = "[environment]\nreadable = true\n"
 """The ``config.toml`` of a server whose ``/proc`` entries a test reads: otherwise only root could."""

@@ -61,12 +61,11 @@ from jumpseat_protocol.callbacks import (
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
+from tests.support.limits import WAIT_S
 
 P = TypeVar("P", bound=events.EventPayload)
 
 MODEL = "scripted-model"
-WAIT_S = 30.0
-"""Seconds that a test waits at most."""
 
 
 @dataclass(eq=False)

@@ -96,9 +96,9 @@ class Forwarder:
             target = self.targets[self._next % len(self.targets)]
             self._next += 1
             try:
-                with anyio.fail_after(2):
+                with anyio.move_on_after(2):
                     return await anyio.connect_tcp("127.0.0.1", target), target
-            except (OSError, TimeoutError):
+            except OSError:
                 continue
         return None
 

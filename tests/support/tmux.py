@@ -13,10 +13,8 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
 
-ANSWER_S: Final = 10.0
-"""Seconds that tmux may take to answer a command."""
+from tests.support.limits import WAIT_S
 
 
 class Tmux:
@@ -29,14 +27,14 @@ class Tmux:
     def __init__(
         self, command: Sequence[str], new_session: Sequence[str], env: Mapping[str, str] | None = None
     ) -> None:
-        subprocess.run([*command, "new-session", "-d", *new_session], env=env, timeout=ANSWER_S, check=True)
+        subprocess.run([*command, "new-session", "-d", *new_session], env=env, timeout=WAIT_S, check=True)
         self._client = subprocess.Popen(
             [*command, "-C", "attach", "-f", "ignore-size"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self._received = b""
         self._changed = False
         # tmux answers the command that has attached this client, too.
-        self._answer(time.monotonic() + ANSWER_S)
+        self._answer(time.monotonic() + WAIT_S)
 
     def run(self, *command: str) -> str:
         """Run a tmux command and return its output.
@@ -49,7 +47,7 @@ class Tmux:
         assert self._client.stdin is not None
         self._client.stdin.write(line.encode() + b"\n")
         self._client.stdin.flush()
-        return self._answer(time.monotonic() + ANSWER_S)
+        return self._answer(time.monotonic() + WAIT_S)
 
     def until(self, fits: Callable[[], str | None], wait_s: float) -> str | None:
         """Return the first true value of ``fits``, called at once and after every change; ``None`` on time-out."""
@@ -72,7 +70,7 @@ class Tmux:
         with suppress(BrokenPipeError):
             self._client.stdin.write(b"kill-server\n")
             self._client.stdin.close()
-        self._client.wait(ANSWER_S)
+        self._client.wait(WAIT_S)
         self._client.stdout.close()
 
     def _answer(self, deadline: float) -> str:

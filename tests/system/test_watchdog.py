@@ -10,10 +10,9 @@ import anyio
 import pytest
 
 from jumpseat.system.watchdog import watch_loop
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
-
-WAIT_S = 10.0
 
 
 class Reports(logging.Handler):

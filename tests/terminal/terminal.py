@@ -18,11 +18,11 @@ from pathlib import Path
 import yaml
 
 from tests.support.forked import executable
+from tests.support.limits import WAIT_S
 from tests.support.tmux import Tmux
 from tests.support.toolchains import require_program
 
 CAPTURES = Path(__file__).parent / "captures"
-WAIT_S = 20.0
 LINES_KEPT = 500
 
 

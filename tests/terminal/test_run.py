@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.support.forked import INSTALLED, executable
+from tests.support.limits import WAIT_S
 from tests.terminal.terminal import Place
 
 WRITES = {"name": "create", "arguments": {"path": "a.txt", "file_text": "one\n"}}
@@ -277,7 +278,7 @@ def test_signal_cancels_the_turn_and_ends_the_server(place: Place, number: int, 
         assert run.stdout.read(7) == b"Working"
         server = int(Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text())
         run.send_signal(number)
-        assert run.wait(20) == code
+        assert run.wait(WAIT_S) == code
         assert not Path(f"/proc/{server}").exists()
     # The session is kept and can be resumed.
     done = place.run("-p", "hello", "--continue")
@@ -338,7 +339,7 @@ def test_closed_stdout_ends_the_run_quietly(place: Place) -> None:
         run.stdout.read(100)
         run.stdout.close()
         assert run.stderr.read() == b""
-        assert run.wait(20) == 141
+        assert run.wait(WAIT_S) == 141
 
 
 def test_pipes_get_the_models_text_and_terminals_safe_text(place: Place) -> None:
@@ -389,7 +390,7 @@ def in_a_terminal(
             if not data:
                 break
             output += data
-        code = run.wait(20)
+        code = run.wait(WAIT_S)
     os.close(keyboard)
     return output, code
 

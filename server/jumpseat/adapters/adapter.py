@@ -187,7 +187,7 @@ class Adapter(ABC):
     """The provider whose form the citations have; ``None`` where there are no citations."""
 
     limits_calls: bool = True
-    """Whether a request can ask for one tool call at a time."""
+    """True if a request can demand at most one tool call per answer."""
 
     option_names: frozenset[str] = ANY_OPTION
     """The names that ``Endpoint.options`` may have."""
@@ -305,7 +305,7 @@ class Caller(Protocol):
 
     @property
     def wire_name(self) -> str:
-        """The provider type whose wire this is; the adapter's own name if it has a wire of its own."""
+        """The provider type whose wire this is; the adapter's own name if it has its own wire."""
         ...
 
     @property

@@ -44,7 +44,7 @@ class EventLog(Protocol):
 
     @property
     def announcements(self) -> Announcements | None:
-        """What holds announcements until the events before are stored; ``None`` if they are at once."""
+        """The queue of announcements whose events are not stored yet; ``None`` if events are stored at once."""
         ...
 
     def append(self, event: Event) -> None:
@@ -353,7 +353,7 @@ class BuiltinToolInfo(NamedTuple):
 
 
 class ToolTexts(Struct, frozen=True):
-    """The tools' part of the system message: their instructions, and the sections without a text of their own."""
+    """The tools' part of the system message: their instructions, and the sections without their own text."""
 
     instructions: str
     omitted_sections: frozenset[str]
@@ -438,7 +438,7 @@ class ToolRunner(Protocol):
         ...
 
     def move_commands_to_background(self) -> None:
-        """End the calls that wait for commands; these go on, and the model is told about their ends."""
+        """End the calls that wait for commands; these continue, and the model is told about their ends."""
         ...
 
     async def settle(self) -> None:

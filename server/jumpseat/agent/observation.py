@@ -20,7 +20,7 @@ from jumpseat.agent.model import Completed, ModelRequest
 Decider: TypeAlias = Literal[
     "tool", "hook", "rule", "approval", "mode", "sandbox", "judge", "operator", "client", "nobody", "turn"
 ]
-"""Who decided that a tool call may run or not.
+"""Source of the decision about a tool call.
 
 ``tool``: the tool needs no permission. ``mode``: the permission mode allows everything. ``sandbox``: the call stays
 confined. ``operator``: the server allows calls that nobody can be asked about. ``nobody``: nobody could be asked.

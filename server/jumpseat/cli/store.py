@@ -18,7 +18,7 @@ def add_arguments(parser: CommandParser) -> None:
     copy = commands.add_parser(
         "copy",
         help="copy sessions from files to the cluster, or back",
-        description="Copy sessions that nobody has open. The originals stay; sessions that exist are left out.",
+        description="Copy sessions that are not open. The originals remain; sessions that exist are left out.",
         allow_abbrev=False,
     )
     copy.add_argument("--to", choices=("cluster", "files"), required=True, help="where the copies go")

@@ -20,8 +20,8 @@ LARGEST_BYTES: Final = 1 << 16
 
 
 DESCRIPTION: Final = (
-    "Open the page for sessions in the browser: that of the server of this home folder that was started with"
-    " --ws-port, otherwise that of a server of its own, which ends with Ctrl-C."
+    "Open the page for sessions in the browser. It uses the server of this home folder that was started with"
+    " --ws-port, or starts a server, which ends with Ctrl-C."
 )
 
 

@@ -52,7 +52,7 @@ async def _autopilot(call: Call) -> CommandResult:
             session.change_mode("autopilot")
             objective = session.autopilot.objective
             goes_on = objective is not None and objective.status == "paused"
-            more = f" The objective goes on with the next prompt: {objective.text}" if objective and goes_on else ""
+            more = f" The next prompt resumes the objective: {objective.text}" if objective and goes_on else ""
             return Done(f"Switched to autopilot mode.{more}")
         case _:
             session.autopilot.set_objective(args)

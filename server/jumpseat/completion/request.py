@@ -93,7 +93,7 @@ async def build_request(models: Models, params: CompleteParams) -> tuple[Resolve
 
 
 def _is_plain(params: CompleteParams) -> bool:
-    """Return whether the answer can only be text, which declared adapters may read by a handler of its own."""
+    """Return whether the answer can only be text, which declared adapters may read with a separate handler."""
     return not (params.stream or params.tools or params.hosted_tools)
 
 

@@ -1,4 +1,4 @@
-"""The settings that nearly every provider has under a name of its own, such as the temperature."""
+"""The settings that nearly every provider has under its own name, such as the temperature."""
 
 from __future__ import annotations
 

@@ -19,9 +19,12 @@ from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
+from jumpseat.mcp.http import SESSION_LOST
+from jumpseat.mcp.repair import repair_result
 from jumpseat.mcp.stdio import Incoming, Streams
 from jumpseat_protocol.version import __version__
 
@@ -63,6 +66,13 @@ class RefusedError(Exception):
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
         self.code = code
+
+
+class SessionLostError(RefusedError):
+    """The server has lost the session, and has not run the request: a new connection has a new session."""
+
+    def __init__(self) -> None:
+        super().__init__("the server has lost the session")
 
 
 class ServerCallbacks:
@@ -125,6 +135,11 @@ class McpClient:
         self._gone = True
         for done in self._waiting:
             done.set()
+
+    async def settle(self) -> None:
+        """Wait for the responses to requests that were sent."""
+        for done in list(self._waiting):
+            await done.wait()
 
     @property
     def stateless(self) -> bool:
@@ -228,7 +243,7 @@ class McpClient:
         timeout_s: float,
         on_progress: Progress | None = None,
     ) -> T:
-        """Send one request in a task of its own, so that nobody waits for the notification of its cancellation."""
+        """Send one request in a separate task, so that nobody waits for the notification of its cancellation."""
         if self._gone:
             raise ServerGoneError
         results: list[T] = []
@@ -268,6 +283,8 @@ class McpClient:
         match error:
             case MCPError() if error.code == types.CONNECTION_CLOSED and self._is_connection_loss(error.message):
                 return ServerGoneError()
+            case MCPError() if error.code == SESSION_LOST:
+                return SessionLostError()
             case MCPError():
                 return RefusedError(error.message, error.code)
             case ValidationError():
@@ -344,6 +361,8 @@ async def open_client(
         try:
             with forward:
                 async for message in incoming:
+                    if isinstance(message, SessionMessage) and isinstance(message.message, types.JSONRPCResponse):
+                        repair_result(message.message.result)
                     await forward.send(message)
                     read += 1
                     if read >= MESSAGES_PER_S:

@@ -8,7 +8,7 @@ of a server are raised only to callers that wait for one of its responses.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,6 +27,7 @@ from jumpseat.mcp.client import (
     RefusedError,
     ServerCallbacks,
     ServerGoneError,
+    SessionLostError,
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
@@ -61,12 +62,19 @@ HEALTHY_S: Final = 60.0
 RECONNECT_S: Final = 10.0
 """Time-out of a call that waits for its server to be started."""
 
+SETTLE_S: Final = 2.0
+"""Time that a server has to answer other requests before the connection with a lost session is closed."""
+
 REFRESH_S: Final = 0.5
 """Shortest time between two requests for a list that the server has announced as changed."""
+
+MAX_PROBLEMS: Final = 5
+"""Invalid tools that one warning names."""
 
 SHORTEST_SECRET: Final = 6
 
 R = TypeVar("R", bound=types.Result)
+T = TypeVar("T")
 
 
 class ConnectionContext(Struct, frozen=True):
@@ -114,10 +122,12 @@ class Connection:
         self._changed = anyio.Event()
         self._auth_changed = anyio.Event()
         self._tools_stale = anyio.Event()
+        self._session_lost = anyio.Event()
         self._start_limit: anyio.CancelScope | None = None
         self._secrets = Secrets()
         self._lost_at: list[float] = []
         self._discovers = True
+        self._problems: list[str] = []
 
     @property
     def name(self) -> str:
@@ -155,13 +165,17 @@ class Connection:
     async def _run_once(self) -> bool:
         """Start the server and wait for its end; return whether to start it again."""
         self._set("pending")
-        self._auth_changed = anyio.Event()
+        self._auth_changed, self._session_lost = anyio.Event(), anyio.Event()
         began, came_up = anyio.current_time(), False
         try:
             async with self._connect() as (client, ended, child):
                 self._client, came_up = client, True
                 self._set("connected")
                 await self._watch(client, ended)
+                if self._session_lost.is_set():
+                    with anyio.move_on_after(SETTLE_S):
+                        await client.settle()
+                    return True
                 problem = await _end_reason(child)
         except Exception as error:
             # Any failure of a server, its transport or its settings affects this server alone.
@@ -286,8 +300,14 @@ class Connection:
             tasks.start_soon(self._refresh_tools, client)
             if client.can_listen:
                 tasks.start_soon(self._listen, client)
-            await ended.wait()
-            tasks.cancel_scope.cancel()
+            tasks.start_soon(_cancel_after, ended, tasks.cancel_scope)
+            tasks.start_soon(_cancel_after, self._session_lost, tasks.cancel_scope)
+
+    def _begin_session(self, lost: McpClient) -> None:
+        """Connect to the server again, which has lost the session of a connection."""
+        if self._client is lost:
+            self._client = None
+            self._session_lost.set()
 
     async def _refresh_tools(self, client: McpClient) -> None:
         while True:
@@ -295,6 +315,8 @@ class Connection:
             self._tools_stale = anyio.Event()
             try:
                 self.tools = await self._list_tools(client)
+            except SessionLostError:
+                self._begin_session(client)
             except (ServerGoneError, CallTimeoutError, RefusedError) as error:
                 log.warning("MCP server %s: cannot list its tools: %s", self.name, error)
             else:
@@ -343,6 +365,13 @@ class Connection:
             self._context.warn(
                 f"The MCP server {self.name!r} has too many tools: only the first {len(offered.tools)} are offered."
             )
+        if offered.problems and offered.problems != self._problems:
+            shown = "; ".join(offered.problems[:MAX_PROBLEMS])
+            more = (
+                f"; and {len(offered.problems) - MAX_PROBLEMS} more" if len(offered.problems) > MAX_PROBLEMS else ""
+            )
+            self._context.warn(f"The MCP server {self.name!r} defines tools that are invalid: {shown}{more}.")
+        self._problems = offered.problems
         return [tool for tool in offered.tools if self.allows(tool.name) and not needs_task(tool)]
 
     def allows(self, tool: str) -> bool:
@@ -372,12 +401,11 @@ class Connection:
             CallTimeoutError: there was no response or progress in time.
             RefusedError: the server responded with an error.
         """
-        client = await self._wait_for_client()
         params = types.CallToolRequestParams.model_validate(
             {"name": tool, "arguments": arguments, **({"_meta": meta} if meta else {})}
         )
 
-        async def send() -> types.CallToolResult:
+        async def send(client: McpClient) -> types.CallToolResult:
             return await client.ask(
                 types.CallToolRequest(params=params),
                 types.CallToolResult,
@@ -385,14 +413,17 @@ class Connection:
                 on_progress=on_progress,
             )
 
-        try:
-            return await send()
-        except RefusedError as error:
-            if error.code != types.HEADER_MISMATCH:
-                raise
-        # Some arguments are sent in headers too, and the server has changed which.
-        self.tools = await self._list_tools(client)
-        return await send()
+        async def send_with_headers(client: McpClient) -> types.CallToolResult:
+            try:
+                return await send(client)
+            except RefusedError as error:
+                if error.code != types.HEADER_MISMATCH:
+                    raise
+            # Some arguments are sent in headers too, and the server has changed which.
+            self.tools = await self._list_tools(client)
+            return await send(client)
+
+        return await self._in_session(send_with_headers)
 
     async def ask(self, request: types.ClientRequest, result: type[R]) -> R:
         """Send any other request and return its result.
@@ -400,9 +431,16 @@ class Connection:
         Raises:
             NotConnectedError, ServerGoneError, CallTimeoutError, RefusedError: as in :meth:`call`.
         """
-        if self._client is None:
-            raise NotConnectedError(self._not_connected_text())
-        return await self._client.ask(request, result, timeout_s=REQUEST_S)
+        return await self._in_session(lambda client: client.ask(request, result, timeout_s=REQUEST_S))
+
+    async def _in_session(self, send: Callable[[McpClient], Awaitable[T]]) -> T:
+        """Send a request, and repeat it once in a new session if the server has lost the session."""
+        client = await self._wait_for_client()
+        try:
+            return await send(client)
+        except SessionLostError:
+            self._begin_session(client)
+        return await send(await self._wait_for_client())
 
     @property
     def call_timeout_s(self) -> float:
@@ -441,6 +479,11 @@ class Connection:
             tools = len(self.tools) if self.status == "connected" else None
             where = fields(server=self.name, status=self.status, tools=tools, reason=self.error)
             log.log(level, f"MCP server {self.status}", extra=where)
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 async def _end_reason(child: Child | None) -> str:

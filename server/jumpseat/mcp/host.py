@@ -57,7 +57,7 @@ class McpHost:
         self.sampling_runs: dict[str, anyio.CancelScope] = {}
         self._services = services
         self._states: dict[str, ServerState] = {}
-        # The servers that a client has started with a configuration of its own.
+        # The servers that a client has started with its own configuration.
         self._client_servers: dict[str, ServerEntry] = {}
         self._tools: dict[str, McpTool] = {}
         self._questions: Questions | None = None

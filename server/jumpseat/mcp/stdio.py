@@ -210,7 +210,7 @@ async def _confine(
     if sandbox is None or sandbox.mode == "off":
         return Confined(command, variables, folder)
     if "/" not in command[0] and shutil.which(command[0], path=variables.get("PATH")) is None:
-        # The program of the sandbox would fail with a text of its own.
+        # The program of the sandbox would fail with its own text.
         raise ServerFailedError(f"cannot run {command[0]!r}: No such file or directory")
     try:
         reach = Reach(approved=True, command=command[0])

@@ -45,7 +45,7 @@ class Newcomer(Protocol):
 
     @property
     def admitted(self) -> bool:
-        """Whether the first valid request has arrived."""
+        """True once the first valid request has arrived."""
         ...
 
     async def wait_until_settled(self) -> None:

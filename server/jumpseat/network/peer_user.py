@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 Endpoint: TypeAlias = tuple[IPv4Address | IPv6Address, int]
 
 IS_AVAILABLE: Final = sys.platform == "linux"
-"""Whether this system has the tables."""
+"""True if this system has the tables."""
 
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 # The kernel does not freeze a table while it is read in pieces, so a row may be missed.

@@ -1,1 +1,1 @@
-"""What becomes of the records of :mod:`jumpseat.agent.observation`: log entries, metrics and traces."""
+"""Convert the records of :mod:`jumpseat.agent.observation` to log entries, metrics and traces."""

@@ -1,4 +1,4 @@
-"""Health and metrics over HTTP, for supervisors and Prometheus: a port of its own, on loopback only.
+"""Health and metrics over HTTP, for supervisors and Prometheus: a separate port, on loopback only.
 
 ``/healthz`` answers as long as the event loop runs, ``/readyz`` while new clients are accepted, ``/metrics`` in the
 text format of Prometheus, and ``/status`` with a JSON object for ``jumpseat status``.

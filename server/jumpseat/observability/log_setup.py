@@ -71,7 +71,7 @@ class TextFormatter(logging.Formatter):
             line += f" {name}={_text_of(value)}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
-        # A text of somebody else must not look like an entry of its own.
+        # Foreign text must not look like a separate entry.
         return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", line).replace("\n", "\n    ")
 
 

@@ -1,4 +1,4 @@
-"""What the process shows of itself: log entries, telemetry, and the port for health and metrics."""
+"""The observability of the process: log entries, telemetry, and the port for health and metrics."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Protocol = Literal["http/json", "http/protobuf"]
 
 
 class TelemetrySettings(Struct, frozen=True):
-    """Where traces and metrics go: to the file ``path``, or over OTLP to a collector.
+    """Destination of traces and metrics: the file ``path``, or a collector over OTLP.
 
     ``variable`` is the one that asks for telemetry; ``required`` is whether it concerns this server alone. With
     ``content``, prompts, answers, arguments and results are exported, too.

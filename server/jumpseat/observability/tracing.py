@@ -119,7 +119,7 @@ class Traces:
         opened_in = self._span_context(record.opened_in)
         return self._tracer.start_span(
             f"invoke_agent {record.agent}" if record.agent else "invoke_agent",
-            # A prompt without a trace of its own begins one: the request that queued it may be long over.
+            # A prompt without its own trace begins one: the request that queued it may be long over.
             self._propagator.extract(dict(headers_of(record.parent)), Context()),
             SpanKind.INTERNAL,
             attributes,

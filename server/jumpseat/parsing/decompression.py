@@ -37,7 +37,7 @@ async def decompress(stream: AsyncIterable[bytes], encoding: str) -> AsyncGenera
     Encodings other than compressions are ignored, as HTTP libraries do.
 
     Raises:
-        DecompressionError: the data is invalid, goes on after its end, or is compressed more than once.
+        DecompressionError: the data is invalid, continues after its end, or is compressed more than once.
     """
     formats = [name for part in encoding.split(",") if (name := part.strip().lower()) in _FORMATS]
     if len(formats) > 1:
@@ -67,7 +67,7 @@ class Decompressor:
         """Yield the pieces that ``data``, the next part of the body, stands for.
 
         Raises:
-            DecompressionError: the data is invalid, or goes on after its end.
+            DecompressionError: the data is invalid, or continues after its end.
         """
         if self._stream.eof:
             # The stream would keep the data, and the caller count none of it.

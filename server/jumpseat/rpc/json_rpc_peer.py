@@ -226,7 +226,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def handle_message(self, message: Any) -> None:
         """Dispatch by class: pygls compares with runtime protocols, which takes most of the time of a ping."""
-        # Each handler has a context of its own, as in pygls.
+        # Each handler has its own context, as in pygls.
         if isinstance(message, json_rpc.JsonRPCRequestMessage):
             copy_context().run(self._handle_request, message.id, message.method, message.params)
         elif isinstance(message, json_rpc.JsonRPCNotification):
@@ -321,7 +321,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _rpc_exception(self, exc: Exception) -> json_rpc.JsonRpcException:
         if isinstance(exc, ResponseError):
-            # The failure of a part of the request, which was a request of its own.
+            # The failure of a part of the request, which was a separate request.
             return exc
         error = self._dialect.error_of(exc)
         # A provider's explanation may quote the prompt.

@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -87,6 +87,8 @@ class Wire(asyncio.Protocol):
         self._drained.set()
         self._paused = False
         self._closed = False
+        self.failure: str | None = None
+        """The reason why the connection has ended, if it is no end that the peer wanted."""
 
     # --- asyncio calls these ------------------------------------------------------------------------------------
 
@@ -206,6 +208,11 @@ class Wire(asyncio.Protocol):
             self._out.abort()
             self._handle_loss()
 
+    def fail(self, reason: str) -> None:
+        """End the connection, whose file cannot be used any more."""
+        self.failure = self.failure or reason
+        self._handle_loss()
+
     def _handle_loss(self) -> None:
         if not self._closed:
             self._closed = True
@@ -213,19 +220,23 @@ class Wire(asyncio.Protocol):
             self._on_close()
 
 
-def take_stdio() -> tuple[int, int]:
+class Stdio(NamedTuple):
+    """The files of the protocol. They are kept here: a file that nothing refers to is closed."""
+
+    stdin: io.FileIO
+    stdout: io.FileIO
+
+
+def take_stdio() -> Stdio:
     """Reserve stdin and stdout for the protocol. From here on fd 1 is stderr, so that stray prints are harmless.
 
-    Returns:
-        The file descriptors for reading and for writing.
-
     Raises:
-        JumpseatError: stdin or stdout is closed.
+        JumpseatError: stdin or stdout is closed, or cannot be used in its direction.
     """
-    try:
-        stdin, stdout = os.dup(0), os.dup(1)
-    except OSError:
-        raise JumpseatError("stdin and stdout must be open: the protocol uses them") from None
+    # The interpreter looks when it starts. Later, something else may have been opened as 0 or 1.
+    if sys.stdin is None or sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - not if closed
+        raise JumpseatError("stdin and stdout must be open: the protocol uses them")
+    taken = Stdio(_open(0, "rb"), _open(1, "wb"))
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -233,43 +244,67 @@ def take_stdio() -> tuple[int, int]:
     os.dup2(2, 1)
     # What a tool prints is read in a log, also if the process ends abruptly.
     cast("io.TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
-    return stdin, stdout
+    return taken
 
 
-async def open_stdio(wire: Wire, stdin: int, stdout: int) -> None:
-    """Connect ``wire`` to two file descriptors: pipes, sockets, terminals, files or the null device."""
+def _open(fd: int, mode: Literal["rb", "wb"]) -> io.FileIO:
+    """Return a copy of stdin or stdout."""
+    name = ("stdin", "stdout")[fd]
+    try:
+        if sys.platform != "win32":
+            import fcntl
+
+            access = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE
+            if access == (os.O_WRONLY if fd == 0 else os.O_RDONLY):
+                raise JumpseatError(f"{name} cannot be {'read' if fd == 0 else 'written'}: the protocol uses it")
+        return os.fdopen(os.dup(fd), mode, buffering=0)
+    except OSError as error:
+        raise JumpseatError(f"cannot use {name}: {error.strerror or error}") from None
+
+
+async def open_stdio(wire: Wire, stdio: Stdio) -> None:
+    """Connect ``wire`` to two files of any kind: pipes, sockets, terminals, plain files, the null device."""
     loop = asyncio.get_running_loop()
-    try:
-        await loop.connect_write_pipe(lambda: wire, os.fdopen(stdout, "wb", buffering=0))
-    except (ValueError, OSError):
-        wire.connection_made(_FileWriter(stdout))
-    # asyncio takes every device for a pipe, and fails in a callback when the device cannot be polled.
-    if stat.S_ISCHR(os.fstat(stdin).st_mode) and not os.isatty(stdin):
-        await _read_file(wire, stdin)
-        return
-    try:
-        await loop.connect_read_pipe(lambda: wire, os.fdopen(stdin, "rb", buffering=0))
-    except (ValueError, OSError):
-        await _read_file(wire, stdin)
+    if _is_polled(stdio.stdout):
+        await loop.connect_write_pipe(lambda: wire, stdio.stdout)
+    else:
+        wire.connection_made(_FileWriter(stdio.stdout, wire.fail))
+    if _is_polled(stdio.stdin):
+        await loop.connect_read_pipe(lambda: wire, stdio.stdin)
+    else:
+        await _read_file(wire, stdio.stdin)
 
 
-async def _read_file(wire: Wire, fd: int) -> None:
-    while data := await anyio.to_thread.run_sync(os.read, fd, 1 << 16):
-        wire.data_received(data)
+def _is_polled(file: io.FileIO) -> bool:
+    """Return whether asyncio can wait for a file. It takes all devices for pipes, but polls terminals only."""
+    kind = os.fstat(file.fileno()).st_mode
+    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or file.isatty()
+
+
+async def _read_file(wire: Wire, file: io.FileIO) -> None:
+    try:
+        while data := await anyio.to_thread.run_sync(file.read, 1 << 16):
+            wire.data_received(data)
+    except OSError as error:
+        wire.fail(f"cannot read stdin: {error.strerror or error}")
     wire.eof_received()
 
 
 class _FileWriter(asyncio.WriteTransport):
-    """A plain file as a transport. Writing does not block, so nothing is queued."""
+    """A file as a transport. Writing does not block, so nothing is queued."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, file: io.FileIO, fail: Callable[[str], None]) -> None:
         super().__init__()
-        self._fd = fd
+        self._file = file
+        self._fail = fail
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError as error:
+            self._fail(f"cannot write to stdout: {error.strerror or error}")
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Do nothing: nothing is buffered."""
@@ -278,13 +313,13 @@ class _FileWriter(asyncio.WriteTransport):
         return 0
 
     def close(self) -> None:
-        """Do nothing: the descriptor is closed with the process."""
+        """Do nothing: the file is closed with the process."""
 
     def abort(self) -> None:
-        """Do nothing: the descriptor is closed with the process."""
+        """Do nothing: the file is closed with the process."""
 
 
-log = logging.getLogger("jumpseat.wire")
+_messages = logging.getLogger("jumpseat.wire")
 
 MASK: Final = "[redacted]"
 
@@ -298,8 +333,8 @@ _CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environmen
 
 def log_message(label: Callable[[], str], direction: str, body: bytes) -> None:
     """Log one message; ``direction`` is ``received`` or ``sent``."""
-    if log.isEnabledFor(logging.DEBUG):
-        log.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body)))
+    if _messages.isEnabledFor(logging.DEBUG):
+        _messages.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body)))
 
 
 def _masked(body: bytes) -> str:

@@ -31,7 +31,7 @@ _ATTEMPT: Final = 'echo in >"$1/file"; { echo out >"$2/file"; } 2>/dev/null; cat
 class Mechanism(Protocol):
     """A way to confine a command.
 
-    With ``has_processes``, confined processes have a PID namespace of their own, which ends as a whole. With
+    With ``has_processes``, confined processes have their own PID namespace, which ends as a whole. With
     ``can_protect``, files inside writable folders can be made read-only.
     """
 

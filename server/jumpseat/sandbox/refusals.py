@@ -68,7 +68,7 @@ def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
         if any(path.is_relative_to(folder) for folder in view.hidden):
             yield f"reading {path}"
         elif not match["denied"] and view.temp is not None and _is_hidden_by_temp(path):
-            yield f"reading {path}, because commands have a folder for temporary files of their own"
+            yield f"reading {path}, because commands have their own folder for temporary files"
         elif match["denied"] and not any(path.is_relative_to(folder) for folder in view.writable):
             yield f"writing to {path}"
     if view.network:

@@ -70,7 +70,7 @@ class Confined(Struct):
 
     @property
     def has_processes(self) -> bool:
-        """Return whether the processes have a PID namespace of their own."""
+        """Return whether the processes have their own PID namespace."""
         return self.mechanism is not None and self.mechanism.has_processes
 
 

@@ -23,7 +23,7 @@ class Namespace(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """What a confined process may do. All paths are real paths of existing files and folders.
+    """The rights of a confined process. All paths are real paths of existing files and folders.
 
     A path that is not listed can be read, but not written. If one listed path contains another, the inner one
     applies to its contents; if a path is listed twice, ``hidden`` wins over ``read_only``, and ``read_only`` over

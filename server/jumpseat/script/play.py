@@ -69,7 +69,7 @@ class PlayOptions(Struct, frozen=True):
 
 
 async def play(script: Script, name: str, options: PlayOptions | None = None) -> Outcome:
-    """Play ``script`` against a server of its own, in a folder of its own; ``name`` is for scripts without one.
+    """Play ``script`` against a new server, in a new folder; ``name`` is for scripts without one.
 
     Raises:
         ScriptError: the server cannot be started, or the script uses a name before it has a value.

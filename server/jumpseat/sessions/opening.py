@@ -268,7 +268,7 @@ def _log_opening(ctx: Context, session: Session, message: str) -> None:
 async def _live_session(ctx: Context, params: SessionResumeParams) -> Session | None:
     """Return the session if it is live, after stopping a run that waits for a client that has left.
 
-    The run goes on if the client asks for it. Clients of protocol 2 cannot ask, so theirs always goes on.
+    The run continues if the client asks for it. Clients of protocol 2 cannot ask, so theirs always continues.
     """
     session = await ctx.registry.find_live(params.session_id)
     if session is None or not session.waits_for_absent_client():

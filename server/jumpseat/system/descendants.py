@@ -28,7 +28,7 @@ from jumpseat.system.descendants_watch import PAUSE_S
 log = logging.getLogger(__name__)
 
 PREFIX: Final = "JUMPSEAT_CHILD_"
-"""The beginning of the names of marks. A server that runs below another one has a mark of its own."""
+"""The beginning of the names of marks. A server that runs below another one has its own mark."""
 
 WATCH_S: Final = 0.3
 """Time limit, at the end of the server, for the end of all processes."""

@@ -1,6 +1,6 @@
 """Signals for the process groups of child processes, on every platform.
 
-A child that was started with ``start_new_session=True`` leads a process group of its own. Windows has no process
+A child that was started with ``start_new_session=True`` leads its own process group. Windows has no process
 groups: there, only the child itself is ended (see docs/platforms.md).
 """
 

@@ -368,7 +368,7 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
     unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
     because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed with the
     file as it is. ``ready`` finds out what the permission depends on. A tool that ``runs_commands`` starts shell
-    commands or lets them go on, so that any file of the workspace may have changed after a call.
+    commands or lets them continue, so that any file of the workspace may have changed after a call.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]

@@ -109,7 +109,7 @@ class WorkspaceWatch:
             self._watching = self._root is not None
 
     async def end(self) -> None:
-        """Record the changes since the last look. The watch goes on while a command runs in the background."""
+        """Record the changes since the last look. The watch continues while a command runs in the background."""
         async with self._lock:
             if self._watching:
                 await self._compare(recorded=True)

@@ -26,6 +26,7 @@ from jumpseat.agent.model import Completed, ModelInfo, ModelRequest, Price
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.errors import ProviderAuthError, ProviderOverloadedError, ProviderProtocolError
 from tests.adapters.conversations import REQUESTS
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, json_reply
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,7 @@ def headers(request: ModelRequest, **options: Any) -> dict[str, str]:
 
 async def test_the_user_is_requested_from_github_with_the_token(transport: HttpTransport) -> None:
     async with ModelServer(json_reply({"login": "me", "copilot_plan": "pro"})) as server:
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await account(server, transport).user() == {"login": "me", "copilot_plan": "pro"}
 
     (request,) = server.requests
@@ -61,7 +62,7 @@ async def test_the_user_is_requested_from_github_with_the_token(transport: HttpT
 
 async def test_a_bad_token_is_an_authentication_error_that_says_401_unauthorized(transport: HttpTransport) -> None:
     async with ModelServer(json_reply({"message": f"Bad credentials {TOKEN}"}, status=401)) as server:
-        with anyio.fail_after(20), pytest.raises(ProviderAuthError) as caught:
+        with anyio.fail_after(WAIT_S), pytest.raises(ProviderAuthError) as caught:
             await account(server, transport).user()
 
     assert str(caught.value) == "HTTP 401 Unauthorized: Bad credentials [redacted]"
@@ -69,7 +70,7 @@ async def test_a_bad_token_is_an_authentication_error_that_says_401_unauthorized
 
 async def test_a_response_that_is_not_an_object_is_a_protocol_error(transport: HttpTransport) -> None:
     async with ModelServer(json_reply([])) as server:
-        with anyio.fail_after(20), pytest.raises(ProviderProtocolError):
+        with anyio.fail_after(WAIT_S), pytest.raises(ProviderProtocolError):
             await account(server, transport).user()
 
 
@@ -77,7 +78,7 @@ async def test_a_look_up_that_a_gateway_answers_with_502_is_tried_again(transpor
     bad = json_reply({"message": "Bad Gateway"}, status=502)
     async with ModelServer(bad, bad, json_reply({"login": "me"}), bad, bad, bad) as server:
         copilot_account = account(server, transport, retry=RetryPolicy(attempts=3, first_wait_s=0))
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await copilot_account.user() == {"login": "me"}
             with pytest.raises(ProviderOverloadedError, match="502"):
                 await copilot_account.user(refresh=True)
@@ -89,7 +90,7 @@ async def test_the_address_of_the_api_is_requested_from_github_once(transport: H
     async with ModelServer() as server:
         server.replies += [json_reply({"endpoints": {"api": f"{server.url}/tenant/"}}), json_reply({"data": []})]
         copilot_account = account(server, transport)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await copilot_account.models() == []
             endpoint = await copilot_account.endpoint({"X-A": "1"})
 
@@ -101,13 +102,13 @@ async def test_the_address_of_the_api_is_requested_from_github_once(transport: H
 
 async def test_the_public_api_is_used_if_github_names_none(transport: HttpTransport) -> None:
     async with ModelServer(json_reply({"login": "me"})) as server:
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await account(server, transport).api_url() == COPILOT_API_URL
 
 
 async def test_a_given_api_is_used_without_asking_github(transport: HttpTransport) -> None:
     async with ModelServer(json_reply({"data": [{"id": "m"}]})) as server:
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             models = await account(server, transport, api_url=f"{server.url}/api").models()
 
     assert [model.id for model in models] == ["m"]
@@ -121,7 +122,7 @@ async def test_models_are_cached_until_a_refresh_and_concurrent_callers_share_a_
 ) -> None:
     async with ModelServer(json_reply([{"id": "one"}]), json_reply({"data": [{"id": "two"}]})) as server:
         copilot_account = account(server, transport, api_url=server.url)
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as tasks:
                 for _ in range(5):
                     tasks.start_soon(copilot_account.models)
@@ -254,7 +255,7 @@ async def test_a_chat_merges_all_choices_of_the_answer(transport: HttpTransport)
     ]
     async with ModelServer(json_reply({"choices": choices})) as server:
         endpoint = await account(server, transport, api_url=server.url).endpoint()
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             model = HttpModel(WireCaller(CopilotChatAdapter(), endpoint), transport)
             async with model.stream(ModelRequest("m", "s", [PROMPT], stream=False)) as events:
                 (done,) = [event async for event in events]

@@ -11,6 +11,7 @@ from jumpseat.adapters.models.copilot_accounts import MAX_ACCOUNTS, CopilotAccou
 from jumpseat.adapters.models.copilot_login import TokenLogin
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat_protocol.accounts import AccountQuotaSnapshot
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, SeenRequest, json_reply
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +23,7 @@ async def test_the_number_of_cached_accounts_is_limited() -> None:
 
     async with ModelServer(answer=answer) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             for number in [*range(MAX_ACCOUNTS + 1), MAX_ACCOUNTS, 0]:
                 assert (await accounts.user(TokenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
 
@@ -108,5 +109,5 @@ async def test_the_same_token_on_two_sites_is_two_accounts() -> None:
 async def test_the_valid_part_of_a_quota_is_decoded(user: dict[str, Any], expected: dict[str, Any]) -> None:
     async with ModelServer(json_reply(user)) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             assert await accounts.quota(TokenLogin("t")) == expected

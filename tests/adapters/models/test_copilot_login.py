@@ -22,6 +22,7 @@ from jumpseat.adapters.models.copilot_login import (
 from jumpseat.errors import ClientCallError, ProviderAuthError
 from jumpseat.options import Options
 from jumpseat_protocol.callbacks import GitHubTokenResult
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +115,7 @@ async def test_a_token_callback_without_an_answer_times_out() -> None:
         await anyio.sleep_forever()
         raise AssertionError(reason)
 
-    with pytest.raises(ProviderAuthError, match=r"within 0\.25 s"), anyio.fail_after(20):
+    with pytest.raises(ProviderAuthError, match=r"within 0\.25 s"), anyio.fail_after(WAIT_S):
         await ClientLogin(ask, HOST, timeout_s=0.25).token()
 
 
@@ -130,7 +131,7 @@ async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
         return GitHubTokenResult(kind="token", access_token="second", expires_in=9000)
 
     login = ClientLogin(ask, HOST)
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(login.token)
             await gate.wait()

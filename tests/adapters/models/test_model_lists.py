@@ -22,6 +22,7 @@ from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config
 from jumpseat.options import Options
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +68,7 @@ def at(adapter: str, endpoint: Endpoint) -> FindListEndpoint:
 
 async def get_list(transport: HttpTransport, server: ModelServer, adapter: str, base: str, **options: Any) -> Any:
     endpoint = Endpoint(f"{server.url}{base}", api_key=KEY, headers={"X-Mine": "1"}, options=options)
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         found = await ModelLists(lambda: transport).get({"work": at(adapter, endpoint)})
     return found["work"]
 
@@ -256,7 +257,7 @@ async def test_a_list_is_cached_for_half_an_hour_and_served_while_the_next_is_fe
     providers = {"work": at("openai", Endpoint(server.url))}
     async with anyio.create_task_group() as tasks:
         lists = ModelLists(lambda: transport, tasks, clock=clock)
-        with anyio.fail_after(5):
+        with anyio.fail_after(WAIT_S):
             server.replies.append(data({"id": "one"}))
             assert await lists.get(providers) == {"work": [ModelInfo("one")]}
             clock.now += KEEP_S - 1
@@ -289,7 +290,7 @@ async def test_a_late_list_is_there_the_next_time(transport: HttpTransport) -> N
         clock = Clock()
         lists = ModelLists(lambda: transport, tasks, timeout_s=2, clock=clock)
         providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
-        with anyio.fail_after(5):
+        with anyio.fail_after(WAIT_S):
             assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
             # Later calls do not wait again, unless they require a new list.
             clock.now += 2
@@ -311,7 +312,7 @@ async def test_a_failing_provider_keeps_its_last_list_and_is_not_requested_for_a
         "off": at("openai", Endpoint("http://127.0.0.1:1")),
         "azure": at("azure", Endpoint(server.url)),
     }
-    with anyio.fail_after(5), caplog.at_level(logging.WARNING):
+    with anyio.fail_after(WAIT_S), caplog.at_level(logging.WARNING):
         server.replies.append(data({"id": "one"}))
         expected = {"work": [ModelInfo("one")], "off": [], "azure": []}
         assert await lists.get(providers) == expected
@@ -348,7 +349,7 @@ async def test_only_the_selected_providers_are_requested_and_declared_models_com
         models=[{"id": "mine", "wire_model": "gpt-5", "vision": False}, {"id": "other", "wire_model": "gpt-5"}],
     )
     server.replies.append(data({"id": "gpt-5", "context_length": 7}, {"id": "new", "max_model_len": 5}))
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         listed = await models.catalogue.list()
         resolved = await models.resolve(SessionSettings.of(Path("/"), model="work/new"))
     await models.connections.close()
@@ -366,7 +367,7 @@ async def test_only_the_selected_providers_are_requested_and_declared_models_com
 
 async def test_no_provider_is_requested_unless_selected(server: ModelServer) -> None:
     models = configured(server, models=["gpt-5"])
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         listed = await models.catalogue.list()
         resolved = await models.resolve(SessionSettings.of(Path("/"), model="work/gpt-5"))
     await models.connections.close()
@@ -404,7 +405,7 @@ async def test_an_unexpected_error_of_an_adapter_affects_only_its_list(
     async def find_endpoint() -> ListEndpoint:
         raise KeyError(KEY)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             assert await ModelLists(lambda: transport, tasks).get({"odd": find_endpoint}) == {"odd": []}
 

@@ -27,6 +27,7 @@ from jumpseat_protocol.sessions import (
     ProviderModelConfig,
 )
 from jumpseat_protocol.version import __version__
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +88,7 @@ def provider(**fields: Any) -> ProviderConfig:
 
 
 async def resolve(models: Models, model: str | None = None, **fields: Any) -> ResolvedModel:
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         return await models.resolve(settings_for(model, **fields))
 
 
@@ -96,7 +97,7 @@ async def call(server: ModelServer, models: Models, model: str | None = None, **
     resolved = await resolve(models, model, **fields)
     server.replies.append(ANSWER)
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         async with resolved.model.stream(request) as stream:
             assert [type(event) for event in [event async for event in stream]] == [Completed]
     return server.requests[-1]
@@ -643,7 +644,7 @@ async def test_a_copilot_api_that_does_not_respond_hides_no_other_models(server:
     environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
     config = Config.model_validate(two_adapters(server))
     models = Models(config, Options(environ=environ, auth_token=TOKEN), list_timeout_s=0.25)
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         listed = await models.catalogue.list()
     await models.connections.close()
 
@@ -681,7 +682,7 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: Mo
     resolved = await resolve(build(), provider=options)
     server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret-1"}}, status=401))
 
-    with anyio.fail_after(20), pytest.raises(ProviderAuthError) as caught:
+    with anyio.fail_after(WAIT_S), pytest.raises(ProviderAuthError) as caught:
         async with resolved.model.stream(ModelRequest("m", "", [UserMessage([TextBlock("p")])])) as stream:
             [event async for event in stream]
     text = repr(caught.value) + str(caught.value)

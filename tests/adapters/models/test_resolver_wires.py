@@ -18,6 +18,7 @@ from jumpseat.config import Config
 from jumpseat.errors import ClientCallError, ConfigError, InvalidRequestError, ProviderAuthError
 from jumpseat.options import Options
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderConfig, ProviderModelConfig, SessionOptions
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, SeenRequest, json_reply, text_reply
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +82,7 @@ async def call(
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
     name = resolved.model.adapter_name
     server.replies.append(MESSAGE if name == "anthropic" else RESPONSE if name.endswith("responses") else CHAT)
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         async with resolved.model.stream(request) as stream:
             assert len([event async for event in stream]) == 1
     return server.requests[-1]
@@ -391,7 +392,7 @@ async def test_a_copilot_model_is_called_over_a_wire_that_serves_it(
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies += [json_reply({"data": [{"id": "m", "supported_endpoints": endpoints}]}), answer]
     models = Models(Config(), Options(environ=environ))
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         resolved = await models.resolve(settings("m"))
         async with resolved.model.stream(ModelRequest("m", "", [], stream=False)) as stream:
             assert len([event async for event in stream]) == 1
@@ -406,6 +407,6 @@ async def test_a_copilot_model_without_a_known_wire_is_an_error(server: ModelSer
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies.append(json_reply({"data": [{"id": "m", "supported_endpoints": ["ws:/other"]}]}))
     models = Models(Config(), Options(environ=environ))
-    with pytest.raises(ConfigError, match="'m' only by unsupported endpoints: ws:/other"), anyio.fail_after(20):
+    with pytest.raises(ConfigError, match="'m' only by unsupported endpoints: ws:/other"), anyio.fail_after(WAIT_S):
         await models.resolve(settings("m"))
     await models.connections.close()

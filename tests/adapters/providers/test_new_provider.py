@@ -22,6 +22,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config
 from jumpseat.errors import InvalidRequestError
 from jumpseat.options import Options
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, event_stream, json_reply
 
 NAME = "throwaway"
@@ -108,7 +109,7 @@ async def test_its_model_answers_with_the_key_of_the_environment() -> None:
             resolved.wire_name, "", [UserMessage([TextBlock("Hi")])], max_output_tokens=9, settings={"seed": 7}
         )
         events: list[ModelEvent] = []
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             async with resolved.model.stream(request) as stream:
                 events = [event async for event in stream]
         await found.connections.close()
@@ -127,7 +128,7 @@ async def test_its_model_answers_with_the_key_of_the_environment() -> None:
 async def test_its_models_are_listed() -> None:
     async with ModelServer(json_reply({"data": [{"id": "big"}, {"id": "small"}]})) as server:
         found = models(f"{server.url}/v1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             listed = await found.catalogue.of_adapter(NAME)
         await found.connections.close()
 

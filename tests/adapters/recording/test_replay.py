@@ -24,11 +24,11 @@ from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.model import ModelEvent, ModelRequest
 from jumpseat.errors import ProviderAuthError, ProviderTransportError, ReplayError
 from tests.support.cases import all_cases
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
 
 pytestmark = pytest.mark.anyio
 
-WAIT_S: Final = 5
 KEY: Final = "very-secret-value-1234567"  # not a real one
 STOP: Final = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
 DONE: Final = b"data: [DONE]\n\n"

@@ -23,10 +23,10 @@ from jumpseat.adapters.transport.failures import FAILURES
 from jumpseat.adapters.transport.messages import Limits, Request, Response
 from jumpseat.adapters.transport.url import parse_url
 from tests.support.certificates import certificate as certificate
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
-WAIT_S = 5
 LIMITS: Final[Limits] = {"connect": WAIT_S, "read": WAIT_S, "write": WAIT_S, "pool": None}
 EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -134,7 +134,7 @@ async def test_more_responses_stream_at_once_than_connections_are_kept(connectio
                 all_streaming.set()
         await response.body.aclose()
 
-    with anyio.fail_after(4 * WAIT_S):
+    with anyio.fail_after(WAIT_S):
         async with serving(answer) as port, anyio.create_task_group() as tasks:
             for _ in range(number):
                 tasks.start_soon(stream, port)
@@ -206,7 +206,7 @@ async def test_connects_that_are_cancelled_while_they_succeed_leave_nothing_open
 
     with garbage_kept():
         async with serving(held.hold) as port:
-            with anyio.fail_after(4 * WAIT_S):
+            with anyio.fail_after(WAIT_S):
                 for turns in range(240):
                     await ask(port, turns % 12)
                 async with await anyio.connect_tcp("127.0.0.1", port):

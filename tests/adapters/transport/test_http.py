@@ -35,11 +35,11 @@ from jumpseat.errors import (
     ProviderTransportError,
 )
 from tests.support.cases import all_cases
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
 
 pytestmark = pytest.mark.anyio
 
-WAIT_S = 5
 SECRET = "very-secret-value-1234567"  # not a real one
 DONE = b"data: [DONE]\n\n"
 STOP = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'

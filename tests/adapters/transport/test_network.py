@@ -19,6 +19,7 @@ from jumpseat.adapters.transport.url import parse_url
 from jumpseat.errors import ProviderTransportError
 from tests.support.cases import all_cases
 from tests.support.certificates import certificate as certificate
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, json_reply
 
 PROXY = "http://proxy:3128"
@@ -85,7 +86,7 @@ def no_certificate_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 async def _ask(certificate: tuple[Path, Path]) -> object:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         async with ModelServer(json_reply({"ok": True}), tls=context) as server, HttpTransport() as transport:
             return await transport.get_json(server.url, {})
 
@@ -125,7 +126,7 @@ async def test_certificates_apply_to_their_adapter_only(certificate: tuple[Path,
     if way == "client_cert":
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cert)
-    with anyio.fail_after(5):
+    with anyio.fail_after(WAIT_S):
         async with ModelServer(json_reply({"ok": True}), tls=context) as server, HttpTransport() as transport:
             assert await transport.with_network(network).get_json(server.url, {}) == {"ok": True}
             assert transport.with_network(network) is transport.with_network(network)
@@ -156,7 +157,7 @@ async def test_an_invalid_proxy_is_reported_without_its_password(monkeypatch: py
 
     async with HttpTransport() as transport:
         with (
-            anyio.fail_after(5),
+            anyio.fail_after(WAIT_S),
             pytest.raises(ProviderTransportError, match="invalid proxy in the environment") as caught,
         ):
             await transport.get_json("http://model.invalid/", {})
@@ -178,7 +179,7 @@ async def test_an_unreachable_proxy_is_named_without_its_password(scheme: str) -
     with _closed_port() as port:
         async with HttpTransport() as transport:
             proxied = transport.with_network(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
-            with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
+            with anyio.fail_after(WAIT_S), pytest.raises(ProviderTransportError) as caught:
                 await proxied.get_json(f"{scheme}://model.invalid/x", {})
 
     peer = f"the proxy http://127.0.0.1:{port} for {scheme}://model.invalid/x"
@@ -202,7 +203,7 @@ async def test_a_connection_that_is_not_accepted_times_out(by_proxy: bool) -> No
         async with HttpTransport() as transport:
             way = transport.with_network(Network(proxy=url)) if by_proxy else transport
             target = "http://model.invalid" if by_proxy else url
-            with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
+            with anyio.fail_after(WAIT_S), pytest.raises(ProviderTransportError) as caught:
                 await way.get_json(target, {}, timeouts=Timeouts(connect=0.25))
 
     peer = f"the proxy {url} for {target}" if by_proxy else url

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.events import data_of
 from tests.support.fake_copilot import ALICE, fake_copilot
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.provided import at, says
 from tests.support.server import JsonObject, RunningServer, running_server
@@ -800,7 +801,7 @@ async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_pat
             request = await wire.event("external_tool.requested", since=since, toolCallId=f"c{number}")
             if number == 2:
                 gate.set()
-                with anyio.fail_after(10):
+                with anyio.fail_after(WAIT_S):
                     await wire.event("session.compaction_complete", since=since)
             await wire.call(
                 "session.tools.handlePendingToolCall",

@@ -35,6 +35,7 @@ from jumpseat_protocol.permissions import (
     WritePermission,
 )
 from jumpseat_protocol.wire import to_wire
+from tests.support.limits import WAIT_S
 from tests.tools.session import permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +56,7 @@ class Scene:
 
     async def judge(self, request: PermissionRequest, decision: dict[str, Any] | None = None) -> Verdict:
         """Return the verdict on ``request``; if a question is expected, answer it with ``decision``."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             if decision is None:
                 return await self.permissions.decide(request)
             async with self.ask(request) as (asked, verdicts):
@@ -72,7 +73,7 @@ class Scene:
         async def decide() -> None:
             verdicts.append(await self.permissions.decide(request))
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(decide)
                 await anyio.wait_all_tasks_blocked()

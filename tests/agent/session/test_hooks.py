@@ -14,6 +14,7 @@ from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.sessions import ClientTool, SystemMessageConfig
+from tests.support.limits import WAIT_S
 from tests.support.sessions import MadeSession, make_session
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ async def test_the_hooks_of_a_prompt_with_a_tool_call_are_called_in_order() -> N
         made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={})
         prompt = made.send("go")
         made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "out")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert [kind for kind, _ in made.client.hook_calls] == [
             "userPromptSubmitted",
@@ -143,7 +144,7 @@ async def test_modified_arguments_are_run_and_shown_to_the_model_as_its_own() ->
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert request.arguments == {"value": "theirs"}
         made.answer_tool(request, "x")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         (call,) = next(m for m in made.session.conversation.messages() if m.role == "assistant").tool_uses()
         assert (call.arguments, call.arguments_json) == ({"value": "theirs"}, '{"value":"theirs"}')
@@ -159,7 +160,7 @@ async def test_a_hook_can_leave_the_decision_to_the_user() -> None:
         assert request.permission_request.kind == "hook"
         assert request.permission_request.hook_message == "is this wise?"
         made.decide(request, {"kind": "reject"})
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.PermissionRequested)) == 1
         assert made.client.payloads(events.ExternalToolRequested) == []
@@ -176,7 +177,7 @@ async def test_post_tool_use_can_replace_the_result() -> None:
         made = make_session(tasks, script=script, tools=[ECHO], approve_all=True, hooks=hooks)
         prompt = made.send("go")
         made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "original")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert made.client.payloads(events.AssistantMessage)[-1].content == "changed"
         roles = [message.role for message in made.session.conversation.messages()]
@@ -241,7 +242,7 @@ async def test_a_hook_that_fails_or_answers_with_invalid_values_has_no_effect(an
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert request.arguments == {"value": "mine"}
         made.answer_tool(request, "x")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         ends = [end for end in made.client.payloads(events.HookEnd) if end.hook_type == "preToolUse"]
         assert [end.success for end in ends] == [False]

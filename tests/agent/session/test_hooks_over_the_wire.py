@@ -13,6 +13,7 @@ import pytest
 from tests.support.callbacks import SILENT, THROWS, AnsweringClient, Whole, answering, server_request
 from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, Answer, FakeOpenAI, calls, fake_openai, says, texts
+from tests.support.limits import WAIT_S
 from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
 from tests.support.server import calls as scripted_call
 
@@ -195,7 +196,7 @@ async def test_a_session_is_closed_if_its_client_hangs_up_during_session_end(tmp
                     await other.check_alive()
                 await wire.ask("session.detach", {"sessionId": session})
                 await server_request(wire, "sessionEnd")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             while server.descendants():
                 await other.check_alive()
         error = await other.error_of("session.mode.get", {"sessionId": session})

@@ -114,7 +114,7 @@ async def test_an_objective_is_paused_outside_of_the_mode_and_at_the_limit(tmp_p
         assert (await scene.state() or {})["pauseReason"] == "autopilot mode was left"
         assert await scene.command("off") == {"kind": "completed", "message": "Already in interactive mode."}
         on = await scene.command()
-        assert on["message"] == "Switched to autopilot mode. The objective goes on with the next prompt: the next"
+        assert on["message"] == "Switched to autopilot mode. The next prompt resumes the objective: the next"
         await scene.prompt()
         assert [(change["operation"], change["id"], change["status"]) for change in scene.changes()] == [
             ("create", 1, "active"),

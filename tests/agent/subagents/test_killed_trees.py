@@ -20,6 +20,7 @@ from jumpseat.adapters.scripted import Script
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.script.model_server import ModelServer
 from tests.soak.views import problem_of_agents, problem_of_calls, problem_of_parents
+from tests.support.limits import WAIT_S
 from tests.support.server import JsonObject, RunningServer, calls, frame, running_server
 from tests.support.wire_rules import check_calls
 
@@ -242,7 +243,7 @@ async def test_nothing_is_lost_and_nothing_runs_twice_after_a_kill(tmp_path: Pat
     async with ModelServer(Script.model_validate({"prompts": prompts})) as model:
         async with opened(tmp_path, model, "", effects, point) as (server, session, client):
             await server.wire.call("session.send", {"sessionId": session, "prompt": "begin"})
-            with anyio.fail_after(10):
+            with anyio.fail_after(WAIT_S):
                 await client.reached.wait()
             await server.kill()
             await server.wire.ended.wait()
@@ -357,7 +358,7 @@ async def test_an_agent_continues_its_conversation_in_the_next_process(tmp_path:
     async with ModelServer(Script.model_validate({"prompts": entries})) as model:
         async with opened(tmp_path, model, "", effects, point) as (server, session, client):
             await server.wire.call("session.send", {"sessionId": session, "prompt": "begin"})
-            with anyio.fail_after(10):
+            with anyio.fail_after(WAIT_S):
                 await client.reached.wait()
             await server.kill()
             await server.wire.ended.wait()

@@ -29,7 +29,9 @@ from jumpseat.agent.model import (
     ModelEvent,
     ModelInfo,
     ModelRequest,
+    ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     ToolChoice,
     ToolSchema,
     ToolSpec,
@@ -40,10 +42,12 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError, ProviderTransportError
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
+from tests.support.limits import WAIT_S
 from tests.support.sessions import MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
 
+QUICK = RetryPolicy(first_wait_s=0)
 STREAMING = SessionSettings.of(Path("/project"), streaming=True)
 ADD = ClientTool(name="add", skip_permission=True)
 CALL_ADD: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "add", "arguments": {"a": 1}}]}
@@ -128,7 +132,7 @@ async def test_a_turn_with_a_tool_call_publishes_call_result_and_answer() -> Non
         prompt = made.send("add")
         request = await made.client.wait_for(events.ExternalToolRequested)
         assert made.answer_tool(request, "42")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert made.client.types(persisted_only=True) == [
             "user.message",
@@ -174,7 +178,7 @@ async def test_prompts_that_are_sent_while_busy_run_in_order_with_one_idle_at_th
         request = await made.client.wait_for(events.ExternalToolRequested)
         second = made.send("two")
         made.answer_tool(request, "1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await second.run.done.wait()
         assert first.run.done.is_set()
         assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
@@ -193,7 +197,7 @@ async def test_a_steering_prompt_is_added_before_the_next_model_call() -> None:
         request = await made.client.wait_for(events.ExternalToolRequested)
         made.session.send(Prompt("and be quick"), "immediate")
         made.answer_tool(request, "1")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         users = made.client.payloads(events.UserMessage)
         assert [(user.content, user.delivery, user.turn_id) for user in users] == [
@@ -261,13 +265,52 @@ async def test_a_call_that_fails_for_good_ends_in_an_error_and_idle() -> None:
         ]
 
 
-async def test_an_answer_that_was_partly_shown_is_kept_and_not_retried() -> None:
-    broken = [TextDelta("half an ans"), ProviderTransportError("connection broke")]
-    model = Recorder(broken, [completed("unused")])
+BROKEN = ProviderTransportError("connection broke")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param(["wer", ".", completed("wer.")], id="continued"),
+        pytest.param(["half ", "an answ", "er.", completed("half an answer.")], id="begun anew"),
+    ],
+)
+async def test_a_broken_answer_is_continued_as_one_message(rest: list[str | Completed]) -> None:
+    broken = [TextDelta("half an "), TextDelta("ans"), BROKEN]
+    model = Recorder(broken, [TextDelta(item) if isinstance(item, str) else item for item in rest])
     async with anyio.create_task_group() as tasks:
-        made = make_session(tasks, script=model, settings=STREAMING)
+        made = make_session(tasks, script=model, settings=STREAMING, retry=QUICK)
         await made.ask("?")
-        assert len(model.requests) == 1
+        (message,) = made.client.payloads(events.AssistantMessage)
+        deltas = made.client.payloads(events.MessageDelta)
+        assert message.content == "".join(delta.delta_content for delta in deltas) == "half an answer."
+        assert {delta.message_id for delta in deltas} == {message.message_id}
+        assert len(made.client.payloads(events.MessageStart)) == 1
+        assert made.client.payloads(events.SessionError) == []
+        assert [type(message) for message in model.requests[1].messages] == [
+            UserMessage,
+            AssistantMessage,
+            UserMessage,
+        ]
+
+
+async def test_an_answer_that_breaks_before_its_text_begins_anew() -> None:
+    thought = [ReasoningDelta("hm"), ToolCallDelta("c1", "add", '{"a'), BROKEN]
+    model = Recorder(thought, [ReasoningDelta("hm"), TextDelta("yes"), completed("yes")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=STREAMING, retry=QUICK)
+        await made.ask("?")
+        assert model.requests[0].messages == model.requests[1].messages
+        assert made.client.payloads(events.AssistantMessage)[0].content == "yes"
+        first, second = made.client.payloads(events.ReasoningDelta)
+        assert first.reasoning_id != second.reasoning_id
+
+
+async def test_an_answer_that_breaks_for_good_keeps_the_shown_text() -> None:
+    model = Recorder([TextDelta("half "), BROKEN], [TextDelta("an ans"), BROKEN])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=STREAMING, retry=RetryPolicy(attempts=2, first_wait_s=0))
+        await made.ask("?")
         assert len(made.client.payloads(events.SessionError)) == 1
         (kept,) = made.client.payloads(events.AssistantMessage)
         assert kept.content == "half an ans"
@@ -300,7 +343,7 @@ async def test_a_steering_prompt_that_arrives_too_late_runs_by_itself() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
         made.send("one")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await called.wait()
         made.session.send(Prompt("two"), "immediate")
         gate.set()
@@ -330,7 +373,7 @@ async def _abort_at(made: MadeSession, kind: type[P]) -> None:
     """Send a prompt, wait for an event of the type ``kind``, and abort."""
     prompt = made.send("go")
     await made.client.wait_for(kind)
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         await made.session.abort("user_initiated")
     assert prompt.run.aborted
 
@@ -381,7 +424,7 @@ async def test_an_abort_right_after_send_is_not_lost() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"hang": True}])
         prompt = made.send("go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await made.session.abort("user_initiated")
         assert prompt.run.aborted
         assert made.client.types()[-1] == "session.idle"
@@ -415,12 +458,12 @@ async def test_streaming_waits_for_a_slow_client() -> None:
 
         made.client.drain = hold
         prompt = made.send("go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await reached.wait()
         assert 0 < len(made.client.payloads(events.MessageDelta)) < 200
         assert not prompt.run.done.is_set()
         held.set()
-        with anyio.fail_after(20):
+        with anyio.fail_after(WAIT_S):
             await prompt.run.done.wait()
         assert len(made.client.payloads(events.MessageDelta)) == 200
 

@@ -191,12 +191,12 @@ async def stop(client, recorder):
     # The errors of 0.1, which later SDKs raise.
     recorder.seen["complaints"] += map(str, await client.stop() or [])
     if reader is not None:
-        reader.join(timeout=5)
+        reader.join(timeout=TIME_LIMIT_S)
         stderr = connection.get_stderr_output()
     else:
         server.terminate()
         stderr = server.stderr.read().decode()
-        server.wait(timeout=5)
+        server.wait(timeout=TIME_LIMIT_S)
     recorder.seen["stderr"] += stderr.splitlines()
 
 

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED
+from tests.support.limits import WAIT_S
 from tests.support.server import READABLE, JsonObject, Wire, calls, frame, request, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -464,7 +465,7 @@ async def test_tcp_listens_on_both_loopback_addresses(tmp_path: Path) -> None:
 async def test_a_broken_configuration_file_stops_the_start_with_its_name_and_the_field(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[adapters.x]\nbase_urll = 'y'\n")
     command = [str(Path(sys.executable).with_name("jumpseat")), "--stdio"]
-    with anyio.fail_after(20):
+    with anyio.fail_after(WAIT_S):
         process = await anyio.run_process(command, env={"COPILOT_HOME": str(tmp_path)}, input=b"", check=False)
     assert (process.returncode, process.stdout) == (1, b"")
     assert process.stderr.decode().startswith("error: ")

@@ -13,6 +13,7 @@ from jumpseat.tools.shell import shells as shells_module
 from jumpseat.tools.shell.process import OutputBuffer
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import ToolOutcome
+from tests.support.limits import WAIT_S
 from tests.tools.session import call, output_until, permission, process_runs, tool_session, until
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_output_of_both_streams_comes_in_order_with_the_exit_code(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "bash", command="echo one; echo two >&2; echo three", description="x")
     assert outcome.text == "one\ntwo\nthree\n<exited with exit code 0>"
     assert outcome.ok
@@ -28,7 +29,7 @@ async def test_output_of_both_streams_comes_in_order_with_the_exit_code(tmp_path
 
 async def test_a_failing_command_is_a_successful_call_with_its_exit_code(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "bash", command="echo no; exit 3")
             assert (outcome.text, outcome.ok) == ("no\n<exited with exit code 3>", True)
             assert (await call(ctx, "bash", command="true")).text == "<exited with exit code 0>"
@@ -40,7 +41,7 @@ async def test_commands_run_in_the_working_directory_without_input_pager_or_star
     async with tool_session(tmp_path) as ctx:
         ctx.environ()["BASH_ENV"] = str(tmp_path / "start-up")
         (tmp_path / "start-up").write_text("echo start-up file")
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "bash", command="pwd; cat; echo $PAGER $TERM")
     assert outcome.text == f"{tmp_path}\ncat dumb\n<exited with exit code 0>"
 
@@ -50,7 +51,7 @@ async def test_commands_use_no_repository_among_the_files_of_a_project_and_no_cd
         ctx.environ().update({"CDPATH": str(tmp_path / "other"), "GIT_CONFIG_COUNT": "1"})
         ctx.environ().update({"GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada"})
         (tmp_path / "other" / "sub").mkdir(parents=True)
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await call(ctx, "bash", command="git init -q --bare sub")
             outcome = await call(ctx, "bash", command="git config user.name && cd sub && pwd && git rev-parse HEAD")
     assert outcome.text.startswith(f"Ada\n{tmp_path}/sub\nfatal: cannot use bare repository")
@@ -67,7 +68,7 @@ async def test_partial_output_is_the_whole_output_so_far(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "go")
     async with tool_session(tmp_path) as ctx, anyio.create_task_group() as tasks:
         ctx.partial = partial
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             tasks.start_soon(lambda: call(ctx, "bash", command="echo one; read x < go; echo two"))
             await news.wait()
             assert shown == ["one\n"]
@@ -79,7 +80,7 @@ async def test_partial_output_is_the_whole_output_so_far(tmp_path: Path) -> None
 async def test_a_slow_command_continues_in_the_background_and_can_be_read_to_its_end(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "bash", command="echo one; read x < go; echo two", initial_wait=0.25)
             assert "<still running with shellId: 0; go on with read_bash" in outcome.text
             await output_until(ctx, "0", "one\n<still running with shellId: 0;", outcome.text)
@@ -98,7 +99,7 @@ async def test_a_slow_command_continues_in_the_background_and_can_be_read_to_its
 
 async def test_a_background_command_takes_input_and_end_of_file(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             started = await call(ctx, "bash", command="read x; echo got $x; cat", mode="async")
             assert "shellId: 0" in started.text
             first = await call(ctx, "write_bash", shellId="0", input="hello", delay=0.25)
@@ -109,7 +110,7 @@ async def test_a_background_command_takes_input_and_end_of_file(tmp_path: Path) 
 
 async def test_writing_to_a_command_without_stdin_explains_how_to_get_one(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await call(ctx, "bash", command="sleep 60", initial_wait=0)
             outcome = await call(ctx, "write_bash", shellId="0", input="x")
             assert not (await call(ctx, "write_bash", shellId="7", input="x")).ok
@@ -121,7 +122,7 @@ async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
 ) -> None:
     monkeypatch.setattr("jumpseat.tools.builtin.write_bash.WRITE_TIMEOUT_S", 0.25)
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await call(ctx, "bash", command="sleep 60", mode="async")
             stuck = await call(ctx, "write_bash", shellId="0", input="x" * 1_000_000)
             await call(ctx, "bash", command="exec <&-; echo closed; sleep 60", mode="async")
@@ -134,7 +135,7 @@ async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
 async def test_stop_ends_grandchildren_that_ignore_sigterm(tmp_path: Path) -> None:
     command = "echo started; (trap '' TERM; echo $BASHPID > pid; while :; do sleep 60; done) & wait"
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await call(ctx, "bash", command=command, mode="async")
             pid = await _pid(tmp_path)
             assert process_runs(pid)
@@ -147,7 +148,7 @@ async def test_stop_ends_grandchildren_that_ignore_sigterm(tmp_path: Path) -> No
 
 async def test_a_command_can_clean_up_when_it_is_stopped(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             # A busy loop instead of `read`: bash handles a signal that arrives just before `read` only after it.
             command = "trap 'echo tidy; exit 4' TERM; echo $$ > pid; while :; do :; done"
             await call(ctx, "bash", command=command, mode="async")
@@ -158,7 +159,7 @@ async def test_a_command_can_clean_up_when_it_is_stopped(tmp_path: Path) -> None
 
 async def test_cancelling_the_call_kills_the_whole_group(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(lambda: call(ctx, "bash", command="sleep 60 & echo $! > pid; wait"))
                 await _pid(tmp_path)
@@ -170,7 +171,7 @@ async def test_cancelling_the_call_kills_the_whole_group(tmp_path: Path) -> None
 
 async def test_a_background_child_does_not_block_the_call_and_ends_with_the_session(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             for redirection in ("", ">/dev/null 2>&1"):
                 (tmp_path / "pid").unlink(missing_ok=True)
                 command = f"sleep 60 {redirection} & echo $! > pid; echo started"
@@ -188,7 +189,7 @@ async def test_a_background_child_does_not_block_the_call_and_ends_with_the_sess
 
 async def test_cancelling_the_task_group_of_the_session_kills_everything(tmp_path: Path) -> None:
     environ = dict(os.environ)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as tasks:
             shells = Shells(tasks)
             command = "sleep 60 >/dev/null 2>&1 & echo $! > pid"
@@ -201,7 +202,7 @@ async def test_cancelling_the_task_group_of_the_session_kills_everything(tmp_pat
 
 async def test_no_descriptor_stays_open_after_a_command(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await call(ctx, "bash", command="true")
             before = os.listdir("/proc/self/fd")
             for _ in range(3):
@@ -216,7 +217,7 @@ async def test_no_descriptor_stays_open_after_a_command(tmp_path: Path) -> None:
 
 async def test_commands_that_cannot_be_started_are_failures(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             nul = await call(ctx, "bash", command="echo \0")
             # Refused before anybody is asked.
             too_long = await TOOL.prepare(ctx, ToolUseBlock("c1", "bash", "", {"command": "x" * 3_000_000}))
@@ -227,7 +228,7 @@ async def test_commands_that_cannot_be_started_are_failures(tmp_path: Path) -> N
 
 async def test_extreme_waits_are_harmless(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             for wait in (-5, float("nan")):
                 outcome = await call(ctx, "bash", command="sleep 60", initial_wait=wait)
                 assert outcome.text.startswith("<still running")
@@ -237,7 +238,7 @@ async def test_extreme_waits_are_harmless(tmp_path: Path) -> None:
 async def test_the_oldest_unread_commands_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shells_module, "FINISHED_KEPT", 2)
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             for _ in range(4):
                 shell = await ctx.shells.start("true", cwd=tmp_path, environ=ctx.environ())
                 await shell.wait()

@@ -13,6 +13,7 @@ import pytest
 from jumpseat.tools.tool import ToolContext
 from jumpseat_protocol.permissions import ShellPermission
 from tests.sandbox.parts import MECHANISMS, Confining, ready_namespaces
+from tests.support.limits import WAIT_S
 from tests.tools.session import call, output_until, permission, tool_session, until
 
 pytestmark = [
@@ -25,7 +26,7 @@ pytestmark = [
 async def confined_session(tmp_path: Path) -> AsyncGenerator[ToolContext, None]:
     project = tmp_path / "project"
     session = Confining(project, tmp_path / "home", mechanism=MECHANISMS["bubblewrap"])
-    with anyio.fail_after(30):
+    with anyio.fail_after(WAIT_S):
         async with tool_session(project, sandbox=session.sandbox) as ctx:
             yield ctx
 

@@ -10,6 +10,7 @@ import pytest
 
 from jumpseat.tools.builtin import grep
 from jumpseat.tools.search import engine
+from tests.support.limits import WAIT_S
 from tests.tools.session import call, permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +99,7 @@ def _tree(root: Path) -> None:
 async def test_the_search_in_python(tmp_path: Path, arguments: dict[str, Any], text: str) -> None:
     _tree(tmp_path)
     async with tool_session(tmp_path, path=NO_PROGRAMS) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "grep", **arguments)
     assert (outcome.text, outcome.ok) == (text, True)
 
@@ -108,7 +109,7 @@ async def test_the_search_in_python(tmp_path: Path, arguments: dict[str, Any], t
 async def test_ripgrep_finds_and_shows_the_same(tmp_path: Path, arguments: dict[str, Any], text: str) -> None:
     _tree(tmp_path)
     async with tool_session(tmp_path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "grep", **arguments)
     assert (outcome.text, outcome.ok) == (text, True)
 
@@ -140,7 +141,7 @@ async def test_long_results_are_cut_with_a_note(tmp_path: Path, path: str, monke
     (tmp_path / "a").write_text(f"{'x' * 50}\n" * 5_000)
     (tmp_path / "b").write_text("x\n")
     async with tool_session(tmp_path, path=path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             outcome = await call(ctx, "grep", pattern="x", output_mode="content")
     line = f"./a:{'x' * 30} [20 more characters]"
     assert outcome.text == (
@@ -153,7 +154,7 @@ async def test_a_search_can_be_cancelled(tmp_path: Path, path: str) -> None:
     for number in range(50):
         (tmp_path / f"{number}").write_text("x\n" * 1000)
     async with tool_session(tmp_path, path=path) as ctx:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             with anyio.move_on_after(0) as scope:
                 await call(ctx, "grep", pattern="x", output_mode="content")
             assert scope.cancelled_caught

@@ -12,6 +12,7 @@ import pytest
 from jumpseat.declared.places import project_folder
 from jumpseat.tools.declared.catalogue import ToolCatalogue
 from jumpseat.tools.declared.declarations import Declarations
+from tests.support.limits import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +25,7 @@ async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_
     (home / "b.py").write_text(f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\n")
     catalogue = ToolCatalogue({}, tmp_path, lambda _path: False, read_within_s=1)
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(WAIT_S):
             await catalogue.refresh(tmp_path)
             # It is not read again before it has changed.
             await catalogue.refresh(tmp_path)
@@ -52,7 +53,7 @@ async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Pa
         (tmp_path / "fifo").write_text("")
     assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
     # The file is used once it has been read.
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         while (await catalogue.read_all(None))[0].problem is not None:
             await anyio.lowlevel.checkpoint()
 

@@ -20,6 +20,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import ShellPermission
 from jumpseat_protocol.sessions import LargeOutputConfig
+from tests.support.limits import WAIT_S
 from tests.support.server import wait_until_gone
 from tests.tools.declared.runs import completed, results, session_of
 
@@ -251,7 +252,7 @@ async def test_calls_run_one_after_the_other_unless_the_tool_is_parallel(tasks: 
 
     tool = {"cmds": [note], "opts": {"parallel": parallel}, "parameters": {"mine": {"type": "string"}}}
     made = session_of(tasks, {"t": tool}, ("t", {"mine": "a"}), ("t", {"mine": "b"}))
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         await made.ask("go")
 
     if parallel:

@@ -23,6 +23,7 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest, ReadPermission
 from jumpseat_protocol.sessions import ClientTool, LargeOutputConfig
+from tests.support.limits import WAIT_S
 from tests.support.sessions import MadeSession, make_session
 
 pytestmark = pytest.mark.anyio
@@ -411,7 +412,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
     request = await made.client.wait_for(events.ExternalToolRequested)
     gated = await made.client.wait_for(events.PermissionRequested)
     await made.client.wait_for(events.ToolExecutionComplete)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         await waiting.wait()
         await made.session.abort("user_initiated")
 

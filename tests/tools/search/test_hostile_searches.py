@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from jumpseat.tools.search import engine
+from tests.support.limits import WAIT_S
 from tests.support.server import RunningServer, calls, running_server, scripted, wait_until_gone
 from tests.tools.session import call, tool_session, until
 
@@ -167,7 +168,7 @@ async def test_a_script_around_ripgrep_is_ended_with_its_child_processes(tmp_pat
         f"#!/bin/sh\n/bin/sleep 60 & echo $! > {tmp_path}/new; /bin/mv {tmp_path}/new {tmp_path}/pid; wait\n"
     )
     rg.chmod(0o755)
-    with anyio.fail_after(10):
+    with anyio.fail_after(WAIT_S):
         async with tool_session(tmp_path, path=str(rg.parent)) as ctx, anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: call(ctx, "grep", pattern="x"))
             await until((tmp_path / "pid").exists)

@@ -121,7 +121,7 @@ async def ask_about_plan(editor: Editor, call_id: str | None, params: ExitPlanMo
 
 
 async def ask_about_auto_mode(editor: Editor, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-    """Ask whether to go on with a model that the provider chooses. A user who does not choose means no.
+    """Ask whether to continue with a model that the provider chooses. A user who does not choose means no.
 
     Raises:
         ClientCallError: the editor failed.

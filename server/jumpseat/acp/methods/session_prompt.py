@@ -61,7 +61,7 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     try:
         await run.done.wait()
     except anyio.get_cancelled_exc_class():
-        # The cancelled request takes its own prompt with it. Other prompts go on.
+        # The cancelled request takes its own prompt with it. Other prompts continue.
         with anyio.CancelScope(shield=True):
             await view.session.queue.withdraw(prompt)
         raise

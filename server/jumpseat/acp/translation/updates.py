@@ -23,7 +23,7 @@ from jumpseat_protocol.visible import exact_line
 JsonObject: TypeAlias = dict[str, Any]
 
 INTERRUPTED: Final = "\n\n*(interrupted)*"
-"""What a loaded session shows where a prompt was aborted; in Markdown, as answers are."""
+"""Marker of an aborted prompt in a loaded session; Markdown, like answers."""
 
 
 class Update(Struct, frozen=True):
@@ -103,7 +103,7 @@ Step: TypeAlias = (
 
 
 class Call(Struct):
-    """A running tool call. ``in_terminal``: the editor shows its output in a terminal of its own."""
+    """A running tool call. ``in_terminal``: the editor shows its output in its own terminal."""
 
     tool: str
     title: str
@@ -306,7 +306,7 @@ class Translator(Struct):
         call = self.calls.pop(end.tool_call_id, None)
         body = tool_calls.completion_update(end, call.tool if call else "", call.path if call else None, read)
         if call is not None and call.in_terminal:
-            # The terminal goes on showing the output.
+            # The terminal continues showing the output.
             body.pop("content", None)
         return body
 

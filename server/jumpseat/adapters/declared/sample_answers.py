@@ -1,7 +1,7 @@
 """Answers of a provider, to try the handlers of an adapter on before the first request.
 
 An answer says ``Ready.``, or calls ``get_weather`` with ``{"city": "Paris"}``. Each common format has both; a
-declaration can bring answers in a format of its own::
+declaration can bring answers in its own format::
 
     [[samples]]
     stream = 'data: {"say": "Ready."}'        # or body = {reply = "Ready."}, for answers that are not streamed

@@ -1,4 +1,4 @@
-"""The wires of the Copilot API's models, for sessions that bring the API as a provider of their own.
+"""The wires of the Copilot API's models, for sessions that bring the API as their own provider.
 
 The API serves some models on other wires than chat completions only; its list says which. The list is fetched at
 the first use of an address and a key, and kept. If it cannot be fetched, chat completions are assumed.

@@ -189,8 +189,8 @@ def _access(facts: Facts) -> str:
         return _key(facts)
     name = facts.key_source or facts.key_env or "the key of this adapter"
     return (
-        f"Check that {name} may use {_model(facts)}; firewalls, and providers that do not serve your country, "
-        "refuse access, too."
+        f"Check that {name} may use {_model(facts)}; firewalls and providers that do not serve your country "
+        "also refuse access."
     )
 
 

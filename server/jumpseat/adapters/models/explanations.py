@@ -63,7 +63,7 @@ class Explanations(Discreet, Struct, frozen=True):
             adapter=provider.type,
             model=model,
             address=place_of(provider.base_url or default) or provider.type,
-            # A declared adapter may have a key of its own.
+            # A declared adapter may have its own key.
             has_key=any(credentials) or bool(provider.has_bearer_token_provider) or kind not in PROVIDERS,
             proxy_envs=proxies_in(self.environ),
             key_source="the key of the session's provider",

@@ -1,4 +1,4 @@
-"""Record every provider call to a file of its own, while it happens.
+"""Record every provider call to its own file, while it happens.
 
 A thread masks and writes; the turn only queues data. If the disk is slow or full, the recording is incomplete, but
 the turn is not affected. ``recordings.py`` defines the file format.

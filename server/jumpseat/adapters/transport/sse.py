@@ -58,7 +58,7 @@ class _LineSplitter:
             if chunk.startswith(_LF):
                 chunk = chunk[1:]
         if chunk.endswith(_LF) and not self._pieces:
-            # Most providers send each event in a chunk of its own.
+            # Most providers send each event in a separate chunk.
             return self._split(chunk)
         end = max(chunk.rfind(_LF), chunk.rfind(_CR)) + 1
         if not end:

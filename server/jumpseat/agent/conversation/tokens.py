@@ -21,7 +21,7 @@ from jumpseat.agent.model import ModelRequest, ToolSpec
 
 
 class Settled(Struct):
-    """What is known of the first messages of a conversation together: those that do not change any more.
+    """Totals for the first messages of a conversation, which no longer change.
 
     ``tokens`` are those of the first ``counted`` messages. Any model can receive the first ``universal`` messages
     unchanged. Each request asks for both: going through thousands of messages took a twentieth of a turn.

@@ -46,7 +46,7 @@ async def auto_mode_for(session: Session, resolved: ResolvedModel, error: Provid
     """Return the model to continue with after ``error``; ``None`` if there is none or the user declines."""
     settings = session.settings
     agent = settings.custom_agent
-    # A custom agent with a model of its own would select that again.
+    # A custom agent with its own model would select that again.
     if resolved.find_auto is None or (agent is not None and agent.model is not None):
         return None
     if not settings.options.continue_on_auto_mode and not session.clients.can_ask_for_auto_mode():

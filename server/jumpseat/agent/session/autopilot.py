@@ -1,4 +1,4 @@
-"""Autopilot mode: a session goes on by itself until its model calls ``task_complete``, up to a limit."""
+"""Autopilot mode: a session continues by itself until its model calls ``task_complete``, up to a limit."""
 
 from __future__ import annotations
 

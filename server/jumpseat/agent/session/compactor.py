@@ -1,4 +1,4 @@
-"""Schedule compactions of a session: when they start, and one at a time, in a task of their own.
+"""Schedule compactions of a session: when they start, and one at a time, in a separate task.
 
 :mod:`jumpseat.agent.compaction.compaction` does the work.
 """

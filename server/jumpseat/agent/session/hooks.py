@@ -1,7 +1,7 @@
 """Hooks: calls to a client and to commands in files at fixed points of a session.
 
 The client is asked first; the commands follow one after the other, each with the changes of those before it. A
-denial, or the answer that a run must go on, ends the series.
+denial, or the answer that a run must continue, ends the series.
 
 A hook that fails, times out or answers with an invalid value has no effect: it never stops a session, and never
 allows a call that would not run without it. An invalid field does not affect the others: a denial with an invalid
@@ -368,7 +368,7 @@ def _no_answer(output: type[WireModel]) -> WireModel:
 
 
 def _is_final(answer: WireModel) -> bool:
-    """Return whether no other hook can change an answer: a denied call, or a run that must go on."""
+    """Return whether no other hook can change an answer: a denied call, or a run that must continue."""
     if isinstance(answer, callbacks.PreToolUseOutput):
         return answer.permission_decision == "deny"
     stops = isinstance(answer, callbacks.AgentStopOutput | callbacks.SubagentStopOutput)

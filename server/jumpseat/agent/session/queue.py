@@ -295,7 +295,7 @@ class Queue:
 
     @property
     def paused(self) -> bool:
-        """Whether items wait until the queue is resumed; the running item is not affected."""
+        """True while the queue is paused; the running item is not affected."""
         return self._paused
 
     @paused.setter
@@ -322,7 +322,7 @@ class Queue:
         return Stopped(prompt.run.done.wait)
 
     def clear_waiting(self) -> None:
-        """Drop all waiting items and steering prompts. The running item goes on."""
+        """Drop all waiting items and steering prompts. The running item continues."""
         if self._waiting or self._steering:
             self._drop_waiting()
             self._callbacks.on_change()

@@ -234,7 +234,7 @@ class Schedules(Struct, Projection):
         return self._entries[self._last_id]
 
     def stop(self, entry_id: int) -> Schedule | None:
-        """Remove an entry and return it; a prompt that it has sent goes on."""
+        """Remove an entry and return it; a prompt that it has sent continues."""
         entry = self._entries.get(entry_id)
         if entry is not None:
             self.emit(events.SessionScheduleCancelled(id=entry_id))

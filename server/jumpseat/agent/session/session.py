@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 _PORTABLE: Final = ("", Portability())
 
 AllowOldClients: TypeAlias = bool | Literal["client_tools"]
-"""Whether calls that a client of protocol 2 cannot be asked about run: all, or only those of its own tools."""
+"""Calls that run although a client of protocol 2 cannot be asked: all, or only those of its own tools."""
 
 
 def store_no_options(_session: Session) -> None:
@@ -106,7 +106,7 @@ class SessionServices(Struct, frozen=True):
 
 
 class Warned(Struct):
-    """What clients were warned of last, so that they are not told again with each prompt.
+    """The last warning to clients, so that it is not repeated with each prompt.
 
     ``portability``: the provider of the last call, and the content that it could not be sent unchanged.
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.

@@ -1,4 +1,4 @@
-"""What a session knows of its sub-agents; :mod:`jumpseat.agent.subagents` runs them."""
+"""A session's record of its sub-agents; :mod:`jumpseat.agent.subagents` runs them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RunningAgents(Protocol):
         ...
 
     def go_on(self) -> bool:
-        """Tell the main agent about an agent that has ended, in a run of its own.
+        """Tell the main agent about an agent that has ended, in a separate run.
 
         Returns:
             Whether the session has more to do: such a run, or agents that work.

@@ -1,1 +1,1 @@
-"""Sub-agents: agents that work on a task of their own, with a conversation of their own, inside a session."""
+"""Sub-agents: agents that work on their own task, with their own conversation, inside a session."""

@@ -29,7 +29,7 @@ def forget_old(agents: dict[str, SubAgent], most: int) -> list[SubAgent]:
 
 
 def _is_over(agents: Mapping[str, SubAgent], agent: SubAgent) -> bool:
-    """Return whether an agent can neither go on nor has an outcome that somebody waits for."""
+    """Return whether an agent can neither continue nor has an outcome that somebody waits for."""
     if _can_work(agent):
         return False
     parent = agents.get(agent.parent_id) if agent.parent_id is not None else None

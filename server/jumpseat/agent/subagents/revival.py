@@ -58,6 +58,6 @@ def _settings(settings: SessionSettings, agents: Mapping[str, SubAgent], agent: 
         settings = parent.session.settings if parent.session is not None else _settings(settings, agents, parent)
     config = find_agent(settings, agent.type)
     if config is None:
-        raise InvalidRequestError(f"Agent {agent.id} cannot go on: there is no agent_type {agent.type} any more.")
+        raise InvalidRequestError(f"Agent {agent.id} cannot continue: agent_type {agent.type} no longer exists.")
     chosen = with_choice(config, agent.requested_model, agent.requested_effort)
     return settings_for(settings, with_user_settings(settings, chosen))

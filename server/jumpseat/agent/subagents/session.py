@@ -1,4 +1,4 @@
-"""The session of a sub-agent: a conversation of its own, inside the session of the main agent.
+"""The session of a sub-agent: its own conversation, inside the session of the main agent.
 
 It has its own conversation, queue, tools and settings. Log, clients, permissions and files are those of the main
 agent's session, whose clients see its events with the id of the sub-agent.

@@ -22,7 +22,7 @@ LoggedPayload: TypeAlias = tuple[str | None, events.EventPayload | events.Unknow
 """An event read from the log: its id, and its payload."""
 
 AgentMode: TypeAlias = Literal["sync", "background"]
-"""Whether the call that started an agent waits for its answer."""
+"""``sync`` if the call that started an agent waits for its answer."""
 
 INTERRUPTED: Final = "The agent was interrupted at its work."
 """The error of an agent that was at work when an earlier process ended."""
@@ -66,7 +66,7 @@ class SubAgent(Struct):
     stop_reason: str | None = None
     unread: bool = False
     ended: bool = False
-    """Whether the end of the agent's first run is in the log."""
+    """True if the end of the agent's first run is in the log."""
     metrics: Metrics = field(default_factory=Metrics)
     tool_calls: int = 0
     open_calls: list[str] = field(default_factory=list[str])

@@ -1,7 +1,7 @@
 """The background work of one session: its sub-agents (start them, wait for them, send them messages, end them), and
 the commands that were left running.
 
-Each works in a session of its own (:mod:`jumpseat.agent.subagents.session`). The start of an agent is followed by
+Each works in its own session (:mod:`jumpseat.agent.subagents.session`). The start of an agent is followed by
 one end, and nothing of it runs when the session closes. An agent is told about those that it has started in the
 background by a notification, unless it has read their answers before.
 """
@@ -290,7 +290,7 @@ class SubAgents(Roster):
     # --- telling the agent that has started an agent ----------------------------------------------------------
 
     def go_on(self) -> bool:
-        """Tell the main agent about the next agents and commands that have ended, in a run of their own.
+        """Tell the main agent about the next agents and commands that have ended, in a separate run.
 
         Returns:
             Whether the session has more to do: such a run, or work to wait for.

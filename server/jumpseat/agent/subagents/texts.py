@@ -1,4 +1,4 @@
-"""What models are told about sub-agents. The wire fixes the beginnings of some of these texts."""
+"""Texts for models about sub-agents. The wire fixes the beginnings of some of these texts."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
 
 
 def _continue_in_autopilot(session: Session, prompt: Prompt, text: str) -> None:
-    """Make the model go on with a prompt."""
+    """Make the model continue with a prompt."""
     session.announce_pause()
     session.emit(
         events.UserMessage(
@@ -146,7 +146,7 @@ def _leave_reached_objective(session: Session) -> None:
 
 
 async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> None:
-    """Add the steering prompts to the conversation. A task that was complete goes on with them."""
+    """Add the steering prompts to the conversation. A task that was complete continues with them."""
     taken = session.queue.take_steering()
     if taken:
         _leave_reached_objective(session)

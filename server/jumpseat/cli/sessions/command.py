@@ -178,7 +178,7 @@ class _Command:
         if self._args.yes:
             return True
         if not sys.stdin.isatty():
-            print_error("there is nobody to ask: --yes deletes without a question")
+            print_error("no terminal to ask on: --yes deletes without a question")
             return False
         return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
@@ -258,8 +258,8 @@ def add_arguments(parser: CommandParser) -> None:
     pruning = add("prune", help="delete sessions that have not changed for some time")
     pruning.add_argument("--older-than", type=_age, required=True, metavar="AGE", help="such as 30d, 12h, 4w")
     pruning.add_argument("--only", choices=("one-off", "unanswered"), help="only sessions with this mark")
-    pruning.add_argument("--named", action="store_true", help="also sessions to which somebody gave a name")
-    pruning.add_argument("--dry-run", action="store_true", help="delete nothing, and list what would be deleted")
+    pruning.add_argument("--named", action="store_true", help="include sessions that have a name")
+    pruning.add_argument("--dry-run", action="store_true", help="only list the sessions to delete")
     for command in (deleting, pruning):
         command.add_argument("--yes", action="store_true", help="do not ask")
     statistics = add("stats", help="count sessions, calls, tokens and cost")

@@ -1,6 +1,6 @@
 """The streams of a cluster: the records of sessions and their large files.
 
-Appends state the last sequence that their author knows of their subject, and have an id of their own. An append
+Appends state the last sequence that their author knows of their subject, and have their own id. An append
 without an answer may have been stored, so it is repeated, unchanged, until the leader says what became of it.
 """
 

@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class ClusterSettings(Discreet, Struct, frozen=True):
-    """Where a cluster stores its sessions, and the part of this replica.
+    """The store of a cluster's sessions, and this replica's part in it.
 
     ``host`` names the machine whose files local working folders are on; ``shared`` are folders that all hosts have.
     ``copies`` is the number of nodes that store each message. ``patience_s`` is the time that requests wait for

@@ -1,4 +1,4 @@
-"""Where the requests of one client go: to this replica, or to the one that owns the session.
+"""Route the requests of one client to this replica, or to the one that owns the session.
 
 Requests about a session are carried out in the order of their arrival, also while the owner is looked for.
 """
@@ -248,7 +248,7 @@ class ClientRoutes:
 
     @property
     def _by_client(self) -> bool:
-        """Whether the client stores its sessions itself."""
+        """True if the client stores its sessions itself."""
         return self._client.session_fs is not None
 
     async def _create(self, call: Call) -> None:
@@ -381,7 +381,7 @@ class ClientRoutes:
         with anyio.move_on_after(limit_s):
             while self._unanswered:
                 await next(iter(self._unanswered)).wait()
-        # A client of this replica cannot go on elsewhere before its connection is closed.
+        # A client of this replica cannot continue elsewhere before its connection is closed.
         self._ending = True
         if self.relayed:
             self._client.notify(END_NOTE, {"received": self._received})

@@ -66,7 +66,7 @@ class HandshakeAccess(WireModel):
 
 
 class Handshake(WireModel):
-    """What a replica tells another one of a client before it relays the first request.
+    """A client's description, which a replica sends to another one before the first relayed request.
 
     ``tunnel`` is the id of the connection, ``replica`` that of the client's. A client without ``access`` may do
     nothing. Later builds may tell more.

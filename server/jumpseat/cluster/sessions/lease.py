@@ -98,7 +98,7 @@ class Lease:
         self.lost = False
         self.ended = False
         self.interrupted = False
-        """Whether the owner before has left the session open, and nobody has completed its run yet."""
+        """True if the previous owner left the session open, and its run is not completed yet."""
         self.released = anyio.Event()
         """Set when the session is given up."""
         self.on_lost: Callable[[], None] = lambda: None

@@ -24,7 +24,7 @@ MOST_ENDS: Final = 200
 
 
 class Seen(Struct, frozen=True):
-    """What a client has got of a session: the last stored event or end, and whether it saw a run that goes on."""
+    """A client's position in a session: the last stored event or end, and whether it saw a run that continues."""
 
     item: str
     in_run: bool

@@ -40,7 +40,7 @@ RELEASE_S: Final = 5.0
 
 
 class Counters(Struct):
-    """What the owner of sessions has done so far. ``append_s`` holds the durations of the latest appends."""
+    """Counters of the owner of sessions. ``append_s`` holds the durations of the latest appends."""
 
     appends: int = 0
     takeovers: int = 0

@@ -1,4 +1,4 @@
-"""The rest of a run whose replica was killed: its interruption is recorded and announced, or the run goes on.
+"""The rest of a run whose replica was killed: its interruption is recorded and announced, or the run continues.
 
 The end of each run is stored before it is announced. A run without a stored end has none for anybody yet.
 """
@@ -19,7 +19,7 @@ from jumpseat_protocol import events
 
 
 class LastRun(Struct):
-    """What the log and the ends of runs tell about the last run of the main agent.
+    """State of the main agent's last run, according to the log and the ends of runs.
 
     ``has_ended`` says that its end is stored, ``is_open`` that there is more to do in it. ``started`` are the calls
     that have begun, ``asked`` those that wait for a permission.
@@ -69,7 +69,7 @@ async def recover(
 ) -> None:
     """Record that a run was interrupted, if one was, and announce ``session.idle`` then.
 
-    ``go_on`` lets the run go on instead: client tools and permissions are asked for again. A call that has begun
+    ``go_on`` lets the run continue instead: client tools and permissions are asked for again. A call that has begun
     to change something here is not repeated.
 
     Raises:

@@ -85,7 +85,7 @@ def has_self_paced(ctx: Context, params: SessionParams) -> HasSelfPacedResult:
 
 
 def stop(ctx: Context, params: ScheduleStopParams) -> ScheduleStopResult:
-    """Stop a schedule; a prompt that it has sent goes on."""
+    """Stop a schedule; a prompt that it has sent continues."""
     entry = _of(ctx, params.session_id).stop(params.id)
     return ScheduleStopResult(entry=None if entry is None else _to_wire(entry))
 

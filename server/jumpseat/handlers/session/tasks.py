@@ -202,7 +202,7 @@ def promote_to_background(ctx: Context, params: TaskParams) -> PromoteResult:
 
 
 async def cancel(ctx: Context, params: TaskParams) -> CancelTaskResult:
-    """End a sub-agent or a command, of which the model is not told, or ask a client to end a task of its own."""
+    """End a sub-agent or a command, of which the model is not told, or ask a client to end its own task."""
     session = ctx.registry.live(params.session_id)
     if session.client_tasks is not None and (task := session.client_tasks.find(params.id)) is not None:
         return CancelTaskResult(cancelled=await session.client_tasks.cancel(task))

@@ -1,4 +1,4 @@
-"""What lists show of the stored sessions, kept in memory and in ``session-index`` of the home.
+"""The index of stored sessions for lists, in memory and in ``session-index`` of the home.
 
 A session's entry holds for as long as the two files that it comes from do not change. The file spares the next
 process reading them all; it is only a cache, and is ignored where it is damaged or of another version.

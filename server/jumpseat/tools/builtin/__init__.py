@@ -75,7 +75,7 @@ BUILTIN_NAMES: Final = frozenset(tool.name for tool in (*BUILTIN_TOOLS, *SESSION
 def session_sources(resources: Resources) -> tuple[SourceMaker, ...]:
     """Return what makes the sources of :data:`SESSION_TOOLS` for one session.
 
-    Neighbours without a source of their own share one, because each session keeps all its sources.
+    Neighbours without their own source share one, because each session keeps all its sources.
     """
     sources: list[SourceMaker] = []
     for make, group in groupby(_OF_SESSIONS, lambda found: found.source):

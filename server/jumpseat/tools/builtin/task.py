@@ -1,4 +1,4 @@
-"""``task``: give a task to a sub-agent, and wait for its answer or go on."""
+"""``task``: give a task to a sub-agent, and wait for its answer or continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command in a sandbox, possibly in a PID namespace of its own.
+"""A command in a sandbox, possibly in its own PID namespace.
 
 The server starts the process of the sandbox, which leads a process group and ends with the command. The first
 process in the namespace belongs to the group, too, and lives as long as any other process in the namespace, so that

@@ -365,7 +365,7 @@ class Pipes:
         stderr: int = subprocess.STDOUT,
         inherited: tuple[int, ...] = (),
     ) -> Process:
-        """Start ``command`` with these pipes, in a process group of its own."""
+        """Start ``command`` with these pipes, in its own process group."""
         return await anyio.open_process(
             command,
             stdin=stdin,

@@ -33,7 +33,7 @@ START_S: Final = 10.0
 """Time limit for starting a sandbox."""
 
 MAX_TEXT_BYTES: Final = 4096
-"""Length limit of the commands that are passed to a waiting bash, which reads each byte with a call of its own."""
+"""Length limit of the commands that are passed to a waiting bash, which reads each byte with its own call."""
 
 _UNREADABLE: Final = re.compile(r"[\0-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 """Characters that the ``read`` of some versions of bash changes."""

@@ -236,7 +236,7 @@ MAX_COMMAND_BYTES: Final = 128 * 1024 - 1
 
 
 class Placement(Struct, frozen=True):
-    """Where a command is to run.
+    """The place where a command runs.
 
     ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches
     from there. ``leaves`` is the reason for running it outside of a sandbox that works; ``by_model`` says that the

@@ -208,7 +208,7 @@ def test_other_code_in_the_same_code_block_remains_a_code_block() -> None:
         ('<tools><tool name="free"><?php ?></tool></tools>', "declarations"),
         ('<tools><tool name="run"><command>a</command><command>b</command></tool></tools>', "is given 2 times"),
         ('<tools><tool name="run">ls</tool></tools>', "text where parameters were expected: 'ls'"),
-        ('<tools><tool name="run">now <command>ls</command></tool></tools>', "text beside the parameters: 'now'"),
+        ('<tools><tool name="run">now <command>ls</command></tool></tools>', "text between the parameters: 'now'"),
         ("<tools><tool ><command>ls</command></tool></tools>", "does not name its tool"),
         ('<tools><tool name="run"><command>ls', "<command> is never closed"),
         ('<tools><tool name="run"><command><![CDATA[ls</command></tool></tools>', "<command> is never closed"),

@@ -65,7 +65,7 @@ def _add_parameters(arguments: JsonObject, holder: Element, children: list[Eleme
         arguments[key] = _merge_values(key, elements, schema, holder.root)
     text = holder.text().strip()
     if text and (children or arguments):
-        raise _UnfitError(f"there is text beside the parameters: {text[:60]!r}")
+        raise _UnfitError(f"there is text between the parameters: {text[:60]!r}")
     if text:
         given = _parse_json(text)
         if not isinstance(given, dict):
@@ -140,7 +140,7 @@ def _object(element: Element, schema: JsonObject, root: JsonObject) -> JsonObjec
 
 def _reject_text(element: Element) -> None:
     if text := element.text().strip():
-        raise _UnfitError(f"there is text beside the elements of <{element.tag}>: {text[:60]!r}")
+        raise _UnfitError(f"there is text between the elements of <{element.tag}>: {text[:60]!r}")
 
 
 def _scalar(text: str, schema: JsonObject, root: JsonObject) -> Any:
