@@ -553,14 +553,17 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
         (resource,) = (await wire.call("session.mcp.resources.list", params))["resources"]
         (template,) = (await wire.call("session.mcp.resources.listTemplates", params))["resourceTemplates"]
         contents = await wire.call("session.mcp.resources.read", {**params, "uri": "test://greeting/you"})
+        in_app = await wire.call("session.mcp.apps.readResource", {**params, "uri": "test://greeting/you"})
+        diagnosis = await wire.call("session.mcp.apps.diagnose", params)
         (prompt,) = (await wire.call("session.mcp.prompts.list", params))["prompts"]
         filled = await wire.call(
-            "session.mcp.prompts.get", {**params, "name": "review", "arguments": {"code": "x=1"}}
+            "session.mcp.prompts.get", {**params, "promptName": "review", "arguments": {"code": "x=1"}}
         )
         wrong = await wire.error_of("session.mcp.resources.read", {**params, "uri": "test://nothing"})
         invalid = await wire.error_of("session.mcp.resources.read", {**params, "uri": "nothing"})
     assert (resource["uri"], template["uriTemplate"]) == ("test://greeting", "test://greeting/{name}")
-    assert contents["contents"][0]["text"] == "hello you"
+    assert contents["contents"][0]["text"] == in_app["contents"][0]["text"] == "hello you"
+    assert (diagnosis["server"]["connected"], diagnosis["server"]["sampleToolNames"]) == (True, [])
     assert (prompt["name"], filled["messages"][0]["content"]["text"]) == ("review", "Review this: x=1")
     assert "not found on MCP server" in wrong["message"]
     assert invalid["message"] == "uri: expected a URI, got 'nothing'"
