@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -464,6 +465,25 @@ async def test_the_model_gets_an_error_for_an_invalid_response(tmp_path: Path) -
         completion, text = await call(server.wire, session)
     assert completion["success"] is False
     assert "does not match the protocol" in text
+
+
+async def test_a_reply_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path) -> None:
+    unreadable = "the response is not a JSON-RPC message"
+    result = {"content": [{"type": "text", "text": "fine"}]}
+    replies: dict[str, Any] = {
+        unreadable: {"id": "ID", "result": result},
+        f"{unreadable}: no database": {"jsonrpc": "2.0", "id": "ID", "error": "no database"},
+        f"call to `rude-go`: {unreadable}": {"jsonrpc": "2.0", "id": "ID"},
+        "cannot read it": {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "cannot read it"}},
+        "fine": [{"jsonrpc": "2.0", "id": "ID", "result": result}],
+    }
+    (tmp_path / "replies.json").write_text(json.dumps([*replies.values()]))
+    turns = [step for _ in replies for step in turn("rude-go")]
+    async with running_server(tmp_path, args=YOLO) as server:
+        config = rude("garbling", str(tmp_path / "replies.json"))
+        session = await session_with(server.wire, "rude", config, *turns)
+        texts = [(await call(server.wire, session))[1] for _ in replies]
+    assert [expected in text for expected, text in zip(replies, texts, strict=True)] == [True] * len(replies), texts
 
 
 async def test_half_an_emoji_and_invalid_bytes_lose_no_reply(tmp_path: Path) -> None:

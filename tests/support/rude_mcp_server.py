@@ -38,7 +38,7 @@ def main(mode: str) -> None:
         sys.exit(7)
     while mode == "late" and not Path(sys.argv[2]).exists():
         time.sleep(0.01)
-    answers: list[Any] = json.loads(Path(sys.argv[2]).read_text()) if mode == "answering" else []
+    answers: list[Any] = json.loads(Path(sys.argv[2]).read_text()) if mode in ("answering", "garbling") else []
     pages = 0
     for line in sys.stdin:
         message = json.loads(line)
@@ -77,6 +77,8 @@ def main(mode: str) -> None:
                 say({"jsonrpc": "2.0", "id": message["id"], "result": {"content": "nonsense"}})
             case "tools/call" if mode == "answering":
                 say({"jsonrpc": "2.0", "id": message["id"], "result": answers.pop(0)})
+            case "tools/call" if mode == "garbling":
+                print(json.dumps(answers.pop(0)).replace('"ID"', str(message["id"])), flush=True)
             case "tools/call" if mode == "cutting":
                 content = rb'[{"type": "text", "text": "cut \ud83d ' + b"\xff" + b'"}]'
                 line = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": %b}}\n' % (message["id"], content)
