@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.mcp_servers import call, list_servers, remote, rude, session_with, status, stdio, turn
-from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply, text_reply
 from tests.support.provided import at, send_prompt, serving
 from tests.support.server import JsonObject, calls, running_server, scripted, wait_until_gone
 from tests.support.toolchains import missing, require_npm
@@ -39,10 +39,10 @@ async def test_the_model_calls_a_tool_of_a_child_process(tmp_path: Path) -> None
     assert (started["data"]["mcpServerName"], started["data"]["mcpToolName"]) == ("testing", "echo")
 
 
-@pytest.mark.parametrize("kind", ["http", "sse"])
-async def test_the_model_calls_a_tool_of_a_server_behind_a_url(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "configured"), [("http", "http"), ("sse", "sse"), ("sse", "http")])
+async def test_the_model_calls_a_tool_of_a_server_behind_a_url(tmp_path: Path, kind: str, configured: str) -> None:
     async with remote(kind) as url, running_server(tmp_path, args=YOLO) as server:
-        config = {"type": kind, "url": url}
+        config = {"type": configured, "url": url}
         session = await session_with(server.wire, "far", config, *turn("far-echo", text="hello"))
         _, text = await call(server.wire, session)
     assert text == "hello"
@@ -403,6 +403,18 @@ async def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
     assert (completion["success"], again) == (False, "back")
     assert "ended before it answered" in text
     assert "restarting in 0.5 seconds" in failed["data"]["error"]
+
+
+@pytest.mark.parametrize("code", [400, 404, 405])
+async def test_a_url_without_a_server_fails_with_its_status(tmp_path: Path, code: int) -> None:
+    async with (
+        ModelServer(answer=lambda _: text_reply("", status=code)) as far,
+        running_server(tmp_path) as server,
+    ):
+        session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"far": {"url": f"{far.url}/mcp"}})
+        failed = await status(server.wire, session, "far", "failed")
+    assert failed["data"]["error"] == f"the server responded with status {code} at {far.url}/mcp"
+    assert [request.method for request in far.requests] == ["POST", "POST", "GET"]
 
 
 async def test_a_server_that_exits_at_once_fails_with_its_masked_stderr(

@@ -31,7 +31,14 @@ from jumpseat.mcp.client import (
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
-from jumpseat.mcp.failures import NotConnectedError, NotNegotiatedError, describe, leaves, needs_auth
+from jumpseat.mcp.failures import (
+    NotConnectedError,
+    NotNegotiatedError,
+    describe,
+    leaves,
+    may_have_older_transport,
+    needs_auth,
+)
 from jumpseat.mcp.github import MakeConfig
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
@@ -132,6 +139,8 @@ class Connection:
         self._secrets = Secrets()
         self._lost_at: list[float] = []
         self._discovers = True
+        # The failure of streamable HTTP, while the older transport is tried.
+        self._http_failure: BaseException | None = None
         self._problems: list[str] = []
 
     @property
@@ -195,6 +204,11 @@ class Connection:
                 self._set("needs-auth", problem)
                 await self._auth_changed.wait()
                 return True
+            if not came_up and self._http_failure is not None:
+                problem, self._http_failure = describe(self._http_failure), None
+            elif not came_up and self.config is not None and may_have_older_transport(self.config, error):
+                self._http_failure = error
+                return True
         finally:
             self._client = None
         return await self._delay_restart(
@@ -227,6 +241,8 @@ class Connection:
             config = await self._github_config(self.entry.github)
         else:
             config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
+        if self._http_failure is not None:
+            config = config.model_copy(update={"type": "sse"})
         self.resolved_config = config
         self._secrets = _secrets_of(config)
         ended = anyio.Event()
