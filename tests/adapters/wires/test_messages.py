@@ -134,3 +134,31 @@ def test_the_end_of_the_last_call_is_marked_because_the_cache_looks_back_over_fe
     assert marked == [len(before) - 1, len(written["messages"]) - 1]
     # The wire takes at most four marks.
     assert str(written).count("cache_control") == 4
+
+
+def test_settings_that_are_refused_beside_thinking_are_left_out() -> None:
+    sampling = {"temperature": 0.2, "top_k": 5, "top_p": 0.5}
+    thinking = body(ModelRequest("claude-opus-4-1", "", [PROMPT], reasoning_effort="low"), body=sampling)
+    plain = body(ModelRequest("claude-opus-4-1", "", [PROMPT]), body=sampling)
+
+    assert not thinking.keys() & sampling.keys()
+    assert {key: plain[key] for key in sampling} == sampling
+
+
+def test_calls_in_a_conversation_are_defined_in_a_request_without_tools() -> None:
+    history: list[Message] = [
+        PROMPT,
+        AssistantMessage([ToolUseBlock("c", "gone", "{}", {})]),
+        ToolMessage([ToolResultBlock("c", "gone", "r")]),
+    ]
+    written = body(ModelRequest("m", "", history))
+
+    assert [tool["name"] for tool in written["tools"]] == ["gone"]
+    assert written["tool_choice"] == {"type": "none"}
+
+
+def test_thinking_without_anything_after_it_is_left_out() -> None:
+    thinking = ReasoningBlock("t", "anthropic", {"type": "thinking", "thinking": "t", "signature": "s"})
+    written = body(ModelRequest("m", "", [PROMPT, AssistantMessage([TextBlock("a"), thinking]), PROMPT]))
+
+    assert [part["type"] for part in written["messages"][1]["content"]] == ["text"]

@@ -12,6 +12,7 @@ from jumpseat.adapters.wires.responses import ENCRYPTED, MAX_CALL_ID, ResponsesA
 from jumpseat.agent.blocks import (
     AssistantMessage,
     Message,
+    ReasoningBlock,
     TextBlock,
     ToolMessage,
     ToolResultBlock,
@@ -91,6 +92,15 @@ def test_an_id_too_long_for_the_wire_is_shortened_the_same_way_for_a_call_and_it
     assert items[1]["call_id"] == items[3]["call_id"]
     assert len({item["call_id"] for item in items}) == 2
     assert all(len(item["call_id"]) <= MAX_CALL_ID for item in items)
+
+
+def test_reasoning_without_its_following_item_is_left_out() -> None:
+    item = {"type": "reasoning", "summary": [], "encrypted_content": "YQ=="}
+    cut_off = AssistantMessage([ReasoningBlock("", "openai_responses", {"item": item}), TextBlock("")])
+    whole = AssistantMessage([*cut_off.blocks, TextBlock("done")])
+
+    assert [entry["type"] for entry in body(ModelRequest("m", "", [PROMPT, cut_off]))["input"]] == ["message"]
+    assert body(ModelRequest("m", "", [PROMPT, whole]))["input"][1] == item
 
 
 def test_an_answer_goes_back_in_its_order() -> None:

@@ -165,14 +165,14 @@ def test_only_calls_of_the_last_answer_are_open() -> None:
     assert built(user("go"), answer(AssistantMessage([call("1")])), answer(later)).open_calls() == []
 
 
-def test_an_id_reused_in_a_later_answer_gets_the_later_result() -> None:
+def test_an_id_reused_in_a_later_answer_gets_the_later_result_and_becomes_unique() -> None:
     reply = AssistantMessage([call("call_0")])
 
     assert messages(answer(reply), done("call_0", "one"), answer(reply), done("call_0", "two")) == [
         reply,
         ToolMessage([result("call_0", "one")]),
-        reply,
-        ToolMessage([result("call_0", "two")]),
+        AssistantMessage([call("call_0_2")]),
+        ToolMessage([result("call_0_2", "two")]),
     ]
 
 
@@ -182,8 +182,8 @@ def test_a_result_goes_to_the_latest_open_call_with_its_id() -> None:
     assert messages(answer(reply), answer(reply), done("call_0", "two")) == [
         reply,
         ToolMessage([interrupted("call_0")]),
-        reply,
-        ToolMessage([result("call_0", "two")]),
+        AssistantMessage([call("call_0_2")]),
+        ToolMessage([result("call_0_2", "two")]),
     ]
 
 
@@ -193,8 +193,8 @@ def test_an_id_used_twice_in_one_answer_keeps_both_results() -> None:
     assert messages(answer(AssistantMessage([call("c")])), answer(twice), done("c", "one"), done("c", "two")) == [
         AssistantMessage([call("c")]),
         ToolMessage([interrupted("c")]),
-        twice,
-        ToolMessage([result("c", "one"), result("c", "two")]),
+        AssistantMessage([call("c_2"), call("c_3")]),
+        ToolMessage([result("c_2", "one"), result("c_3", "two")]),
     ]
 
 

@@ -29,7 +29,9 @@ from jumpseat.agent.model import (
     ModelEvent,
     ModelInfo,
     ModelRequest,
+    ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     ToolChoice,
     ToolSchema,
     ToolSpec,
@@ -45,6 +47,7 @@ from tests.support.sessions import MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
 
+QUICK = RetryPolicy(first_wait_s=0)
 STREAMING = SessionSettings.of(Path("/project"), streaming=True)
 ADD = ClientTool(name="add", skip_permission=True)
 CALL_ADD: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "add", "arguments": {"a": 1}}]}
@@ -262,13 +265,52 @@ async def test_a_call_that_fails_for_good_ends_in_an_error_and_idle() -> None:
         ]
 
 
-async def test_an_answer_that_was_partly_shown_is_kept_and_not_retried() -> None:
-    broken = [TextDelta("half an ans"), ProviderTransportError("connection broke")]
-    model = Recorder(broken, [completed("unused")])
+BROKEN = ProviderTransportError("connection broke")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param(["wer", ".", completed("wer.")], id="continued"),
+        pytest.param(["half ", "an answ", "er.", completed("half an answer.")], id="begun anew"),
+    ],
+)
+async def test_a_broken_answer_is_continued_as_one_message(rest: list[str | Completed]) -> None:
+    broken = [TextDelta("half an "), TextDelta("ans"), BROKEN]
+    model = Recorder(broken, [TextDelta(item) if isinstance(item, str) else item for item in rest])
     async with anyio.create_task_group() as tasks:
-        made = make_session(tasks, script=model, settings=STREAMING)
+        made = make_session(tasks, script=model, settings=STREAMING, retry=QUICK)
         await made.ask("?")
-        assert len(model.requests) == 1
+        (message,) = made.client.payloads(events.AssistantMessage)
+        deltas = made.client.payloads(events.MessageDelta)
+        assert message.content == "".join(delta.delta_content for delta in deltas) == "half an answer."
+        assert {delta.message_id for delta in deltas} == {message.message_id}
+        assert len(made.client.payloads(events.MessageStart)) == 1
+        assert made.client.payloads(events.SessionError) == []
+        assert [type(message) for message in model.requests[1].messages] == [
+            UserMessage,
+            AssistantMessage,
+            UserMessage,
+        ]
+
+
+async def test_an_answer_that_breaks_before_its_text_begins_anew() -> None:
+    thought = [ReasoningDelta("hm"), ToolCallDelta("c1", "add", '{"a'), BROKEN]
+    model = Recorder(thought, [ReasoningDelta("hm"), TextDelta("yes"), completed("yes")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=STREAMING, retry=QUICK)
+        await made.ask("?")
+        assert model.requests[0].messages == model.requests[1].messages
+        assert made.client.payloads(events.AssistantMessage)[0].content == "yes"
+        first, second = made.client.payloads(events.ReasoningDelta)
+        assert first.reasoning_id != second.reasoning_id
+
+
+async def test_an_answer_that_breaks_for_good_keeps_the_shown_text() -> None:
+    model = Recorder([TextDelta("half "), BROKEN], [TextDelta("an ans"), BROKEN])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, settings=STREAMING, retry=RetryPolicy(attempts=2, first_wait_s=0))
+        await made.ask("?")
         assert len(made.client.payloads(events.SessionError)) == 1
         (kept,) = made.client.payloads(events.AssistantMessage)
         assert kept.content == "half an ans"

@@ -37,7 +37,8 @@ from jumpseat.adapters.wire import (
 )
 from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
-from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.adapters.wires.chat_quirks import short_id
+from jumpseat.adapters.wires.tool_schema import called_tools, object_parameters
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
@@ -58,6 +59,10 @@ from jumpseat.agent.model import ModelRequest, ResponseFormat, ToolChoice, ToolS
 _SEARCH_MODEL: Final = re.compile(r"-search-(?:preview|api)(?![a-z])", re.IGNORECASE)
 _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
+
+
+MAX_CALL_ID: Final = 40
+"""The longest id of a call, in characters, that OpenAI accepts."""
 
 
 class PathAdapter(JsonAdapter):
@@ -92,6 +97,11 @@ class ChatAdapter(PathAdapter):
             body["tools"] = tools
         if request.tools and request.tool_choice is not None:
             body |= self.tool_choice_fields(request.tool_choice)
+        if not request.tools and (
+            called := [tool_to_wire(request, tool) for tool in called_tools(request.messages)]
+        ):
+            # Gateways to Anthropic and Bedrock refuse a conversation with calls in a request without tools.
+            body |= {"tools": called, "tool_choice": "none"}
         body["stream"] = request.stream
         if request.stream and options.get("stream_usage", True):
             body["stream_options"] = {"include_usage": True}
@@ -184,7 +194,7 @@ class ChatAdapter(PathAdapter):
     def results_to_wire(self, message: ToolMessage, *, vision: bool) -> list[JsonObject]:
         """Write the results in call order, then one user message for each result with images."""
         wire: list[JsonObject] = [
-            {"role": "tool", "tool_call_id": result.tool_use_id, "content": result.text}
+            {"role": "tool", "tool_call_id": call_id(result.tool_use_id), "content": result.text}
             for result in message.results
         ]
         if vision:
@@ -196,7 +206,7 @@ class ChatAdapter(PathAdapter):
 
     def tool_use_to_wire(self, block: ToolUseBlock) -> JsonObject:
         call: JsonObject = {
-            "id": block.id,
+            "id": call_id(block.id),
             "type": "function",
             "function": {"name": block.name, "arguments": arguments_text(block)},
         }
@@ -220,6 +230,16 @@ class ChatAdapter(PathAdapter):
                 if isinstance(name, str) and block.text and (current or "reasoning_opaque" in data):
                     fields[name] = block.text
         return fields
+
+
+def call_id(tool_use_id: str) -> str:
+    """Return the id of a call, replaced by a stable digest if it is too long for OpenAI.
+
+    The ids of LiteLLM that carry a signature are left alone: LiteLLM needs them back.
+    """
+    if len(tool_use_id) <= MAX_CALL_ID or "__thought__" in tool_use_id:
+        return tool_use_id
+    return f"call_{short_id(tool_use_id, 24)}"
 
 
 def is_openai(base_url: str) -> bool:

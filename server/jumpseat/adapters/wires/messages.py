@@ -27,7 +27,7 @@ from jumpseat.adapters.wire import arguments_object, as_list, as_object, decode_
 from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
 from jumpseat.adapters.wires.output_schema import output_schema
-from jumpseat.adapters.wires.tool_schema import object_parameters
+from jumpseat.adapters.wires.tool_schema import called_tools, object_parameters
 from jumpseat.agent.blocks import (
     NATIVE,
     AssistantBlock,
@@ -54,6 +54,9 @@ API_VERSION: Final = "2023-06-01"
 
 DEFAULT_MAX_TOKENS: Final = 8192
 """The limit of output tokens; the wire has no default."""
+
+MAX_CALL_ID: Final = 64
+"""The longest id of a call, in characters, that Bedrock accepts."""
 
 THINKING_BUDGETS: Final[Mapping[str, int]] = {
     "minimal": 1024,
@@ -141,6 +144,9 @@ class MessagesAdapter(JsonAdapter):
                 if _has_untranslated_editor(request) and choice.get("name") == TEXT_EDITOR:
                     choice["name"] = EDITOR
                 body["tool_choice"] = choice
+        elif tools := [tool_to_wire(request, tool) for tool in called_tools(request.messages)]:
+            # Bedrock refuses a conversation with calls in a request without tools.
+            body |= {"tools": tools, "tool_choice": {"type": "none"}}
         output: JsonObject = {}
         if thinking is not None:
             body["thinking"] = thinking
@@ -154,7 +160,23 @@ class MessagesAdapter(JsonAdapter):
         if options.get("prompt_caching", True):
             _mark_cache(body)
         body.update(as_object(options.get("body")))
+        _remove_sampling_beside_thinking(body)
         return body
+
+
+def _remove_sampling_beside_thinking(body: JsonObject) -> None:
+    """Remove settings that the wire refuses together with thinking.
+
+    https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility
+    """
+    if as_object(body.get("thinking")).get("type") not in ("enabled", "adaptive"):
+        return
+    if body.get("temperature") != 1:
+        body.pop("temperature", None)
+    body.pop("top_k", None)
+    top_p = body.get("top_p")
+    if isinstance(top_p, int | float) and not 0.95 <= top_p <= 1:
+        del body["top_p"]
 
 
 def messages_url(base_url: str) -> str:
@@ -235,12 +257,12 @@ def _has_untranslated_editor(request: ModelRequest) -> bool:
 
 
 def _call_id(tool_use_id: str) -> str:
-    """Return the id of a call in the alphabet that the wire allows; a digest keeps a changed id distinct."""
-    allowed = _NOT_ALLOWED.sub("_", tool_use_id)
+    """Return the id of a call as the wire allows it; a digest keeps a changed id distinct."""
+    allowed = _NOT_ALLOWED.sub("_", tool_use_id)[:MAX_CALL_ID]
     if allowed == tool_use_id and allowed:
         return allowed
     digest = blake2s(tool_use_id.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    return f"{allowed or 'call'}_{digest}"
+    return f"{allowed[: MAX_CALL_ID - len(digest) - 1] or 'call'}_{digest}"
 
 
 def _content(message: Message, *, provider: str, vision: bool, citations: bool, editor: str) -> list[JsonObject]:
@@ -251,11 +273,17 @@ def _content(message: Message, *, provider: str, vision: bool, citations: bool, 
                 part for block in message.blocks for part in _user_block(block, vision=vision, citations=citations)
             ]
         case AssistantMessage():
-            return [
-                part for block in message.blocks if (part := _assistant_block(block, provider, editor)) is not None
-            ]
+            parts = (_assistant_block(block, provider, editor) for block in message.blocks)
+            return _without_last_thinking([part for part in parts if part is not None])
         case ToolMessage():
             return [_tool_result(result, vision=vision) for result in message.results]
+
+
+def _without_last_thinking(parts: list[JsonObject]) -> list[JsonObject]:
+    """Leave out thinking at the end of an answer, as of one that was cut off: the wire refuses it there."""
+    while parts and parts[-1]["type"] in ("thinking", "redacted_thinking"):
+        parts.pop()
+    return parts
 
 
 def _user_block(block: UserBlock, *, vision: bool, citations: bool) -> list[JsonObject]:

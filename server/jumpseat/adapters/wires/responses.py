@@ -178,7 +178,14 @@ class ResponsesAdapter(PathAdapter):
                         end_text()
                         items.append(item)
         end_text()
-        return items
+        return _without_lone_reasoning(items)
+
+
+def _without_lone_reasoning(items: list[JsonObject]) -> list[JsonObject]:
+    """Leave out reasoning at the end of an answer, as of one that was cut off: the wire requires its next item."""
+    while items and items[-1]["type"] == "reasoning":
+        items.pop()
+    return items
 
 
 def _reasoning_fields(request: ModelRequest, reasons: Any) -> JsonObject:

@@ -6,10 +6,12 @@ cannot express is loosened, never tightened: the tool itself checks its argument
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from jumpseat.adapters.wire import as_object
-from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
+from jumpseat.agent.model import ToolSchema, ToolSpec
 
 _NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "$ref", "enum", "const", "not")
 
@@ -25,3 +27,15 @@ def object_parameters(schema: JsonObject) -> JsonObject:
         schema = one_object(inline_schema(schema))
     rest = {key: value for key, value in schema.items() if key not in _NOT_AT_THE_TOP}
     return {**rest, "type": "object", "properties": as_object(schema.get("properties"))}
+
+
+def called_tools(messages: Iterable[Message]) -> list[ToolSpec]:
+    """Return definitions of the tools that a conversation calls, for a request that offers none."""
+    names = {
+        call.name: None
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_uses()
+    }
+    schema = ToolSchema.of({"type": "object", "properties": {}})
+    return [ToolSpec(name, "Not available any more.", schema) for name in names]

@@ -68,6 +68,8 @@ class _Step(Struct):
     bare: bool = False
     is_summary: bool = False
     calls: list[ToolUseBlock] = field(default_factory=list[ToolUseBlock])
+    # The ids of the calls in the events, which differ from those of the blocks where a model has repeated an id.
+    ids: list[str] = field(default_factory=list[str])
     results: list[ToolResultBlock | None] = field(default_factory=list[ToolResultBlock | None])
     # The message with all results, once they are there, so that later requests share it and what is known of it.
     answer: ToolMessage | None = None
@@ -114,6 +116,8 @@ class Conversation(Projection):
         # The commands that the user runs, by call, and the reports about finished ones for the next message.
         self._user_commands: dict[str, str] = {}
         self._reports: list[str] = []
+        # The ids of all calls so far: providers refuse repeated ones.
+        self._call_ids: set[str] = set()
         # The number of steps that a running compaction covers.
         self._compacting: int | None = None
 
@@ -137,8 +141,19 @@ class Conversation(Projection):
     def _add_answer(self, payload: events.AssistantMessage) -> None:
         self._unanswered = bool(payload.interrupted or payload.tool_requests)
         if blocks := _assistant_blocks(payload):
+            ids = [block.id for block in blocks if isinstance(block, ToolUseBlock)]
+            blocks = [self._with_unique_id(block) if isinstance(block, ToolUseBlock) else block for block in blocks]
             calls = [block for block in blocks if isinstance(block, ToolUseBlock)]
-            self._steps.append(_Step(AssistantMessage(blocks), calls=calls, results=[None] * len(calls)))
+            step = _Step(AssistantMessage(blocks), calls=calls, ids=ids, results=[None] * len(calls))
+            self._steps.append(step)
+
+    def _with_unique_id(self, call: ToolUseBlock) -> ToolUseBlock:
+        unique, count = call.id, 1
+        while unique in self._call_ids:
+            count += 1
+            unique = f"{call.id}_{count}"
+        self._call_ids.add(unique)
+        return call if unique == call.id else replace(call, id=unique)
 
     def _begin_user_command(self, payload: events.ToolUserRequested) -> None:
         self._user_commands[payload.tool_call_id] = str(payload.arguments.get("command", ""))
@@ -247,7 +262,7 @@ class Conversation(Projection):
         # Search from the end, because some providers reuse the same ids in every answer.
         for step in reversed(self._steps):
             for place, result in enumerate(step.results):
-                if result is None and step.calls[place].id == call_id:
+                if result is None and call_id in (step.ids[place], step.calls[place].id):
                     return step, place
         return None
 

@@ -10,7 +10,6 @@ import anyio
 from msgspec import Struct
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.clock import new_id
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.provider_blocks import citations_of, provider_blocks
@@ -24,6 +23,7 @@ from jumpseat.agent.model import (
     ToolCallDelta,
     Usage,
 )
+from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.requests import with_tool_protocol, without_native_tools
@@ -144,7 +144,7 @@ def _report_failure(session: Session, call: ModelCall, error: ProviderError) -> 
 async def _call_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> Answer:
-    """Call the model with retries. A partly streamed answer is not retried: its deltas cannot be revoked.
+    """Call the model with retries. An answer that breaks after clients have seen text of it is continued.
 
     Raises:
         SwitchToAutoError: the user wants to continue with another model.
@@ -156,19 +156,22 @@ async def _call_model(
     retries_left: int | None = None
     # Whether the user was asked to switch to another model, once per call.
     switch_offered = False
+    streamed = AnswerSoFar()
+    wait_s: float | None = 0.0
     while True:
         attempt += 1
-        streamed = _Streamed()
         call = ModelCall(
             session_id=session.id,
             purpose="turn",
             resolved=resolved,
-            request=request,
+            request=streamed.next_request(request),
             attempt=attempt,
             turn_id=turn_id,
             interaction_id=prompt.interaction_id,
         )
         try:
+            if wait_s:
+                await anyio.sleep(wait_s)
             with (watch := session.services.observers.watch(call)):
                 call.completed = completed = await _stream_answer(session, streamed, watch)
         except anyio.get_cancelled_exc_class():
@@ -183,21 +186,20 @@ async def _call_model(
                 switch_offered = True
                 if (auto := await auto_mode_for(session, resolved, error)) is not None:
                     raise SwitchToAutoError(auto) from None
-            wait_s = None if streamed.anything or retries_left is not None else policy.wait_s(error, attempt)
+            wait_s = None if retries_left is not None else policy.wait_s(error, attempt)
             if wait_s is None and retries_left is None:
                 output = await report_error(session, error, recoverable=error.retryable)
                 retries_left = (output.retry_count or 1) if output.error_handling == "retry" else 0
-            if wait_s is None and retries_left and not streamed.anything:
+            if wait_s is None and retries_left:
                 retries_left -= 1
                 wait_s = policy.pause_s(error, attempt)
             if wait_s is None:
                 error.attempts = attempt
                 _keep_partial(session, prompt, resolved, streamed, turn_id)
                 raise
-            await anyio.sleep(wait_s)
         else:
             return Answer(
-                repair_calls(completed),
+                repair_calls(streamed.completed(completed)),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),
@@ -213,23 +215,14 @@ async def report_error(session: Session, error: JumpseatError, *, recoverable: b
     return output
 
 
-class _Streamed:
-    """The part of an answer already streamed to clients."""
-
-    def __init__(self) -> None:
-        self.message_id = new_id()
-        self.reasoning_id = new_id()
-        self.anything = False
-        self.text: list[str] = []
-
-
-def _emit_delta(session: Session, streamed: _Streamed, delta: Delta) -> None:
+def _emit_delta(session: Session, streamed: AnswerSoFar, delta: Delta) -> None:
     match delta:
         case TextDelta():
-            if not streamed.text:
-                session.emit(events.MessageStart(message_id=streamed.message_id))
-            streamed.text.append(delta.text)
-            session.emit(events.MessageDelta(message_id=streamed.message_id, delta_content=delta.text))
+            begun = streamed.has_text
+            if text := streamed.add(delta.text):
+                if not begun:
+                    session.emit(events.MessageStart(message_id=streamed.message_id))
+                session.emit(events.MessageDelta(message_id=streamed.message_id, delta_content=text))
         case ReasoningDelta():
             session.emit(events.ReasoningDelta(reasoning_id=streamed.reasoning_id, delta_content=delta.text))
         case ToolCallDelta():
@@ -240,7 +233,7 @@ def _emit_delta(session: Session, streamed: _Streamed, delta: Delta) -> None:
             )
 
 
-async def _stream_answer(session: Session, streamed: _Streamed, watch: Watch[ModelCall]) -> Completed:
+async def _stream_answer(session: Session, streamed: AnswerSoFar, watch: Watch[ModelCall]) -> Completed:
     if any(client.behind for client in session.clients):
         # Otherwise, the results of many large tool calls would wait for a client that reads slowly.
         await session.drain_clients()
@@ -267,7 +260,7 @@ async def _stream_answer(session: Session, streamed: _Streamed, watch: Watch[Mod
 
 
 def _keep_interrupted(
-    session: Session, prompt: Prompt, resolved: ResolvedModel, streamed: _Streamed, turn_id: str
+    session: Session, prompt: Prompt, resolved: ResolvedModel, streamed: AnswerSoFar, turn_id: str
 ) -> None:
     """Log the streamed part of an aborted answer; the run ends in any case, also if that cannot be written."""
     try:
@@ -280,7 +273,7 @@ def _keep_partial(
     session: Session,
     prompt: Prompt,
     resolved: ResolvedModel,
-    streamed: _Streamed,
+    streamed: AnswerSoFar,
     turn_id: str,
     *,
     interrupted: bool = False,
@@ -289,12 +282,11 @@ def _keep_partial(
 
     Reasoning is left out, because providers accept it only complete and signed, and so are incomplete tool calls.
     """
-    text = "".join(streamed.text)
-    if text.strip():
+    if streamed.text.strip():
         session.emit(
             events.AssistantMessage(
                 message_id=streamed.message_id,
-                content=text,
+                content=streamed.text,
                 tool_requests=[],
                 model=resolved.wire_name,
                 turn_id=turn_id,
