@@ -31,7 +31,14 @@ from jumpseat.mcp.client import (
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
-from jumpseat.mcp.failures import NotConnectedError, NotNegotiatedError, describe, leaves, needs_auth
+from jumpseat.mcp.failures import (
+    NotConnectedError,
+    NotNegotiatedError,
+    describe,
+    leaves,
+    may_have_older_transport,
+    needs_auth,
+)
 from jumpseat.mcp.github import MakeConfig
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
@@ -67,6 +74,9 @@ SETTLE_S: Final = 2.0
 
 REFRESH_S: Final = 0.5
 """Shortest time between two requests for a list that the server has announced as changed."""
+
+REFRESHED_S: Final = 5.0
+"""Time that a model call waits for a changed list of tools."""
 
 MAX_PROBLEMS: Final = 5
 """Invalid tools that one warning names."""
@@ -122,11 +132,15 @@ class Connection:
         self._changed = anyio.Event()
         self._auth_changed = anyio.Event()
         self._tools_stale = anyio.Event()
+        # The changes of the list of tools that the server has announced, and those of them that are listed.
+        self._changes = self._listed_changes = 0
         self._session_lost = anyio.Event()
         self._start_limit: anyio.CancelScope | None = None
         self._secrets = Secrets()
         self._lost_at: list[float] = []
         self._discovers = True
+        # The failure of streamable HTTP, while the older transport is tried.
+        self._http_failure: BaseException | None = None
         self._problems: list[str] = []
 
     @property
@@ -170,6 +184,7 @@ class Connection:
         try:
             async with self._connect() as (client, ended, child):
                 self._client, came_up = client, True
+                self._listed_changes = self._changes
                 self._set("connected")
                 await self._watch(client, ended)
                 if self._session_lost.is_set():
@@ -188,6 +203,11 @@ class Connection:
                 self.tools = []
                 self._set("needs-auth", problem)
                 await self._auth_changed.wait()
+                return True
+            if not came_up and self._http_failure is not None:
+                problem, self._http_failure = describe(self._http_failure), None
+            elif not came_up and self.config is not None and may_have_older_transport(self.config, error):
+                self._http_failure = error
                 return True
         finally:
             self._client = None
@@ -221,6 +241,8 @@ class Connection:
             config = await self._github_config(self.entry.github)
         else:
             config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
+        if self._http_failure is not None:
+            config = config.model_copy(update={"type": "sse"})
         self.resolved_config = config
         self._secrets = _secrets_of(config)
         ended = anyio.Event()
@@ -312,7 +334,7 @@ class Connection:
     async def _refresh_tools(self, client: McpClient) -> None:
         while True:
             await self._tools_stale.wait()
-            self._tools_stale = anyio.Event()
+            self._tools_stale, changes = anyio.Event(), self._changes
             try:
                 self.tools = await self._list_tools(client)
             except SessionLostError:
@@ -322,6 +344,8 @@ class Connection:
             else:
                 self._context.changed(self)
                 self._context.list_changed(self, "tools")
+            self._listed_changes = changes
+            self._announce_change()
             await anyio.sleep(REFRESH_S)
 
     async def _listen(self, client: McpClient) -> None:
@@ -348,6 +372,7 @@ class Connection:
         """Handle a notification of the server."""
         match notification:
             case types.ToolListChangedNotification():
+                self._changes += 1
                 self._tools_stale.set()
             case types.ResourceListChangedNotification():
                 self._context.list_changed(self, "resources")
@@ -453,6 +478,19 @@ class Connection:
         if self._client is not None:
             await self._client.notify_roots_changed()
 
+    async def started(self) -> None:
+        """Wait while the server is being started, up to ``START_S``."""
+        with anyio.move_on_after(START_S):
+            while self.status == "pending" and not self._ended.is_set():
+                await self._changed.wait()
+
+    async def refreshed(self) -> None:
+        """Wait up to ``REFRESHED_S`` until the tools are those that the server has announced so far."""
+        changes = self._changes
+        with anyio.move_on_after(REFRESHED_S):
+            while self._listed_changes < changes and self._client is not None:
+                await self._changed.wait()
+
     async def _wait_for_client(self) -> McpClient:
         with anyio.move_on_after(RECONNECT_S):
             while self._client is None and not self._ended.is_set() and self.status != "needs-auth":
@@ -467,11 +505,14 @@ class Connection:
     def _set(self, status: McpStatus, error: str | None = None) -> None:
         changed = (status, error) != (self.status, self.error)
         self.status, self.error = status, error
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._announce_change()
         if changed:
             self._log_status()
             self._context.changed(self)
+
+    def _announce_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _log_status(self) -> None:
         level = logging.WARNING if self.status in ("failed", "needs-auth") else logging.INFO

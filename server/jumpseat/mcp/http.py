@@ -18,7 +18,7 @@ from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, JSONRPCError, jsonrpc_me
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from jumpseat.mcp.stdio import MAX_LINE_BYTES, Streams
+from jumpseat.mcp.stdio import MAX_LINE_BYTES, ServerFailedError, Streams
 from jumpseat.parsing.decompression import ACCEPT_ENCODING, DecompressionError, decompress
 from jumpseat.parsing.json_text import SurrogateRepair
 from jumpseat_protocol.mcp import McpServerConfig
@@ -44,7 +44,7 @@ _OPTIONAL: Final = frozenset({"server/discover", "subscriptions/listen"})
 async def http_streams(
     config: McpServerConfig, auth: httpx2.Auth, tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Streams, None]:
-    """Connect to the server at ``config.url``; failures are raised as errors of httpx2.
+    """Connect to the server at ``config.url``; failures are raised as errors of httpx2, or ``ServerFailedError``.
 
     ``tls`` replaces the context of :func:`tls_context`.
     """
@@ -58,8 +58,12 @@ async def http_streams(
         ) -> httpx2.AsyncClient:
             return _client(headers or {}, auth, tls)
 
-        async with sse_client(url, headers, httpx_client_factory=client, auth=auth) as streams:
-            yield streams
+        with anyio.move_on_after(CONNECT_S) as limit:
+            async with sse_client(url, headers, httpx_client_factory=client, auth=auth) as streams:
+                limit.deadline = float("inf")
+                yield streams
+        if limit.cancelled_caught:
+            raise ServerFailedError("the server sent no address for messages")
         return
     session = _ServerSession()
     async with _client(headers, auth, tls, session) as http_client:
@@ -202,9 +206,10 @@ async def _is_tolerated(response: httpx2.Response) -> bool:
     """Return whether the transport or the client session deals with an error response."""
     if response.status_code in (401, 403):
         return False
-    # 404 ends the session of an older revision, for which the transport has an error.
-    optional = response.request.headers.get(_METHOD) in _OPTIONAL
-    return response.status_code == 404 or optional or await _is_json_rpc_error(response)
+    # After the handshake, 404 is about the method or the session, for which the transport has errors.
+    sent = response.request.headers
+    is_known = response.status_code == 404 and (_METHOD in sent or _SESSION in sent)
+    return is_known or sent.get(_METHOD) in _OPTIONAL or await _is_json_rpc_error(response)
 
 
 async def _is_json_rpc_error(response: httpx2.Response) -> bool:

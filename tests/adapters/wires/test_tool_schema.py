@@ -15,8 +15,8 @@ from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages, encode, plain
 from jumpseat.agent.model import ModelRequest, ToolSchema, ToolSpec
-from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.input_schema import repair_schema
+from jumpseat.mcp.naming import tool_name
 from tests.adapters.subjects import SUBJECTS
 from tests.support.cases import all_cases
 
