@@ -228,6 +228,9 @@ class OneModel:
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         return []
 
+    def remember_refused_images(self, resolved: ResolvedModel) -> None:
+        self.info = replace(self.info, vision=False)
+
     def remember_refused_tools(self, resolved: ResolvedModel) -> None:
         self.info = replace(self.info, tools=False)
 

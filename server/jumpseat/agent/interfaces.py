@@ -205,6 +205,10 @@ class ModelSource(Protocol):
         """Remember that the provider of a model refuses requests with tools."""
         ...
 
+    def remember_refused_images(self, resolved: ResolvedModel) -> None:
+        """Remember that the provider of a model refuses requests with images."""
+        ...
+
 
 class CommandOutput(NamedTuple):
     """A part of a command's output, which ends at the offset ``end``; ``is_last``: nothing will follow."""

@@ -97,6 +97,7 @@ class Models:
         self._list_timeout_s = list_timeout_s
         # Adapter, base URL and wire name of each model.
         self._refusing_tools: set[tuple[str, str, str]] = set()
+        self._refusing_images: set[tuple[str, str, str]] = set()
 
     # The following are imported lazily, because a client waits for the first response of a starting server.
 
@@ -170,11 +171,17 @@ class Models:
             raise InvalidRequestError(f"the model {found.info.id!r} is not among the allowed models of the session")
         if self._refusing_tools and _identity(found) in self._refusing_tools:
             found = replace(found, info=replace(found.info, tools=False))
+        if self._refusing_images and _identity(found) in self._refusing_images:
+            found = replace(found, info=replace(found.info, vision=False))
         return found
 
     def remember_refused_tools(self, resolved: ResolvedModel) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.remember_refused_tools`."""
         self._refusing_tools.add(_identity(resolved))
+
+    def remember_refused_images(self, resolved: ResolvedModel) -> None:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.remember_refused_images`."""
+        self._refusing_images.add(_identity(resolved))
 
     async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
         """Create a model of the adapter ``name``; without ``model``, its first one.

@@ -19,7 +19,7 @@ from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
-from jumpseat.agent.conversation.conversation import INTERRUPTED
+from jumpseat.agent.conversation.conversation import INTERRUPTED, media_problems
 from jumpseat.agent.conversation.portability import check_capability, check_portability
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
@@ -231,6 +231,10 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             turn_id=turn_id,
         )
     )
+    for problem in media_problems(attachments):
+        session.emit(
+            events.SessionWarning(warning_type="attachment", message=f"An attachment is not sent: {problem}.")
+        )
     _add_invoked_skill(session, prompt.text)
     limits.add_status(session)
 
