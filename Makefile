@@ -32,7 +32,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills cluster-kills load long fuzz bench bench-check bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -45,6 +45,7 @@ help:
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
+	@echo "make storms    break, stall and refuse the traffic of providers and MCP servers in thousands of runs  (ARGS='--runs 10000')"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
 	@echo "make cluster-kills  kill replicas and NATS under busy sessions, and compare  (ARGS='--kills 1000 --sessions 100')"
@@ -97,6 +98,9 @@ coverage: $(VENV)/.installed-coverage
 
 mutants: $(VENV)/.installed-coverage
 	$(BIN)/python -m tests.mutation $(ARGS)
+
+storms: $(VENV)/.installed-test
+	$(BIN)/python -m tests.storms $(ARGS)
 
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak $(ARGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, StrictBool, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, StrictBool, model_validator
 
 from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.sessions import Headers, SessionParams
@@ -317,7 +317,9 @@ class McpContentsResult(WireModel):
 
 
 class McpPromptParams(McpServerParams):
-    name: str
+    """``name`` is the older name of ``promptName``."""
+
+    prompt_name: str = Field(validation_alias=AliasChoices("promptName", "name"))
     arguments: dict[str, str] | None = None
 
 

@@ -74,7 +74,12 @@ def reference_problem(schema: Mapping[str, Any], path: str = "parameters") -> st
     if any(keyword == "$id" and where != f"{path}.$id" for where, keyword, _ in found):
         return None
     for where, keyword, target in found:
-        if keyword == "$ref" and isinstance(target, str) and target.startswith("#/") and not _has(schema, target):
+        if (
+            keyword == "$ref"
+            and isinstance(target, str)
+            and target.startswith("#/")
+            and not has_part(schema, target)
+        ):
             return f"{where}: the schema has no {target!r:.100}"
     return None
 
@@ -106,7 +111,7 @@ def _references(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
             yield from _references(value, f"{path}.{number}")
 
 
-def _has(schema: Any, pointer: str) -> bool:
+def has_part(schema: Any, pointer: str) -> bool:
     """Return whether a schema has a part at ``pointer``, a JSON pointer in the form of a fragment."""
     node = schema
     for raw in pointer.removeprefix("#/").split("/"):

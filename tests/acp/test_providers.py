@@ -244,3 +244,20 @@ async def test_notices_are_sent_to_editors_that_support_them(tmp_path: Path, sch
                 await editor.call("session/prompt", {"sessionId": session, "prompt": [image]})
                 notices = editor.updates(session, "notice")
                 assert [notice["severity"] for notice in notices] == (["warning"] if capabilities else [])
+
+
+async def test_a_server_that_cannot_be_used_is_shown_in_every_editor(tmp_path: Path, schemas: Schemas) -> None:
+    showing: JsonObject = {"session": {"notices": {}}}
+    async with ModelServer(answer=lambda _: json_reply({}, status=401)) as closed:
+        servers: list[JsonObject] = [
+            {"name": "gone", "command": "/no/such/program", "args": [], "env": []},
+            {"name": "closed", "type": "http", "url": f"{closed.url}/mcp", "headers": []},
+        ]
+        for capabilities, kind in ((JsonObject(), "agent_thought_chunk"), (showing, "notice")):
+            async with running_editor(tmp_path, schemas, capabilities=capabilities) as (_, editor):
+                session = await editor.new(tmp_path, mcpServers=servers)
+                for expected in ("'gone' has failed: cannot run", "'closed' requires a login"):
+                    shown = await editor.until(lambda message, text=expected: text in json.dumps(message))
+                    assert shown["params"]["update"]["sessionUpdate"] == kind
+                await editor.say(session, "hi")
+                assert len([update for update in editor.updates(session, kind) if "MCP" in json.dumps(update)]) == 2

@@ -93,6 +93,16 @@ def test_what_a_tool_tells_the_user_is_shown_without_support_for_notices_and_ins
     assert update.body["content"] == [{"type": "content", "content": {"type": "text", "text": "for the user"}}]
 
 
+def test_a_failed_server_is_shown_once_until_it_is_connected() -> None:
+    feed = Feed()
+    statuses = ("failed", "pending", "failed", "connected", "failed")
+    steps = [
+        feed.steps(events.McpServerStatusChanged(server_name="far", status=status, error="lost"))
+        for status in statuses
+    ]
+    assert [len(found) for found in steps] == [1, 0, 0, 0, 1]
+
+
 def test_changes_notices_permissions_and_usage_have_their_steps() -> None:
     feed = Feed()
     changed = events.SessionModeChanged(new_mode="plan", previous_mode="interactive")

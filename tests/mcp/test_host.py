@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.mcp_servers import call, list_servers, remote, rude, session_with, status, stdio, turn
-from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply, text_reply
 from tests.support.provided import at, send_prompt, serving
 from tests.support.server import JsonObject, calls, running_server, scripted, wait_until_gone
 from tests.support.toolchains import missing, require_npm
@@ -38,10 +39,10 @@ async def test_the_model_calls_a_tool_of_a_child_process(tmp_path: Path) -> None
     assert (started["data"]["mcpServerName"], started["data"]["mcpToolName"]) == ("testing", "echo")
 
 
-@pytest.mark.parametrize("kind", ["http", "sse"])
-async def test_the_model_calls_a_tool_of_a_server_behind_a_url(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "configured"), [("http", "http"), ("sse", "sse"), ("sse", "http")])
+async def test_the_model_calls_a_tool_of_a_server_behind_a_url(tmp_path: Path, kind: str, configured: str) -> None:
     async with remote(kind) as url, running_server(tmp_path, args=YOLO) as server:
-        config = {"type": kind, "url": url}
+        config = {"type": configured, "url": url}
         session = await session_with(server.wire, "far", config, *turn("far-echo", text="hello"))
         _, text = await call(server.wire, session)
     assert text == "hello"
@@ -404,6 +405,18 @@ async def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
     assert "restarting in 0.5 seconds" in failed["data"]["error"]
 
 
+@pytest.mark.parametrize("code", [400, 404, 405])
+async def test_a_url_without_a_server_fails_with_its_status(tmp_path: Path, code: int) -> None:
+    async with (
+        ModelServer(answer=lambda _: text_reply("", status=code)) as far,
+        running_server(tmp_path) as server,
+    ):
+        session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"far": {"url": f"{far.url}/mcp"}})
+        failed = await status(server.wire, session, "far", "failed")
+    assert failed["data"]["error"] == f"the server responded with status {code} at {far.url}/mcp"
+    assert [request.method for request in far.requests] == ["POST", "POST", "GET"]
+
+
 async def test_a_server_that_exits_at_once_fails_with_its_masked_stderr(
     tmp_path: Path,
 ) -> None:
@@ -464,6 +477,25 @@ async def test_the_model_gets_an_error_for_an_invalid_response(tmp_path: Path) -
         completion, text = await call(server.wire, session)
     assert completion["success"] is False
     assert "does not match the protocol" in text
+
+
+async def test_a_reply_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path) -> None:
+    unreadable = "the response is not a JSON-RPC message"
+    result = {"content": [{"type": "text", "text": "fine"}]}
+    replies: dict[str, Any] = {
+        unreadable: {"id": "ID", "result": result},
+        f"{unreadable}: no database": {"jsonrpc": "2.0", "id": "ID", "error": "no database"},
+        f"call to `rude-go`: {unreadable}": {"jsonrpc": "2.0", "id": "ID"},
+        "cannot read it": {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "cannot read it"}},
+        "fine": [{"jsonrpc": "2.0", "id": "ID", "result": result}],
+    }
+    (tmp_path / "replies.json").write_text(json.dumps([*replies.values()]))
+    turns = [step for _ in replies for step in turn("rude-go")]
+    async with running_server(tmp_path, args=YOLO) as server:
+        config = rude("garbling", str(tmp_path / "replies.json"))
+        session = await session_with(server.wire, "rude", config, *turns)
+        texts = [(await call(server.wire, session))[1] for _ in replies]
+    assert [expected in text for expected, text in zip(replies, texts, strict=True)] == [True] * len(replies), texts
 
 
 async def test_half_an_emoji_and_invalid_bytes_lose_no_reply(tmp_path: Path) -> None:
@@ -553,14 +585,17 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
         (resource,) = (await wire.call("session.mcp.resources.list", params))["resources"]
         (template,) = (await wire.call("session.mcp.resources.listTemplates", params))["resourceTemplates"]
         contents = await wire.call("session.mcp.resources.read", {**params, "uri": "test://greeting/you"})
+        in_app = await wire.call("session.mcp.apps.readResource", {**params, "uri": "test://greeting/you"})
+        diagnosis = await wire.call("session.mcp.apps.diagnose", params)
         (prompt,) = (await wire.call("session.mcp.prompts.list", params))["prompts"]
         filled = await wire.call(
-            "session.mcp.prompts.get", {**params, "name": "review", "arguments": {"code": "x=1"}}
+            "session.mcp.prompts.get", {**params, "promptName": "review", "arguments": {"code": "x=1"}}
         )
         wrong = await wire.error_of("session.mcp.resources.read", {**params, "uri": "test://nothing"})
         invalid = await wire.error_of("session.mcp.resources.read", {**params, "uri": "nothing"})
     assert (resource["uri"], template["uriTemplate"]) == ("test://greeting", "test://greeting/{name}")
-    assert contents["contents"][0]["text"] == "hello you"
+    assert contents["contents"][0]["text"] == in_app["contents"][0]["text"] == "hello you"
+    assert (diagnosis["server"]["connected"], diagnosis["server"]["sampleToolNames"]) == (True, [])
     assert (prompt["name"], filled["messages"][0]["content"]["text"]) == ("review", "Review this: x=1")
     assert "not found on MCP server" in wrong["message"]
     assert invalid["message"] == "uri: expected a URI, got 'nothing'"

@@ -27,7 +27,7 @@ def in_parts(record: dict[str, Any]) -> tuple[str, str | None, str | None, Any]:
         record["type"],
         event_id if isinstance(event_id, str) else None,
         agent_id if isinstance(agent_id, str) else None,
-        record.get("data"),
+        record.get("data", {}),
     )
 
 

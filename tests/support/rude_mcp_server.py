@@ -36,6 +36,10 @@ def main(mode: str) -> None:
     if mode == "dying":
         print("cannot open the database with key hunter2-hunter2", file=sys.stderr)
         sys.exit(7)
+    while mode == "late" and not Path(sys.argv[2]).exists():
+        time.sleep(0.01)
+    answers: list[Any] = json.loads(Path(sys.argv[2]).read_text()) if mode in ("answering", "garbling") else []
+    pages = 0
     for line in sys.stdin:
         message = json.loads(line)
         match message.get("method"):
@@ -48,10 +52,19 @@ def main(mode: str) -> None:
                 }
                 say({"jsonrpc": "2.0", "id": message["id"], "result": result})
             case "tools/list":
-                if mode == "unlisting":
+                if mode == "growing":
+                    page = int(message.get("params", {}).get("cursor") or 0)
+                    more = {} if page == pages else {"nextCursor": str(page + 1)}
+                    named = {"name": f"tool-{page}" if page else "go", "inputSchema": {"type": "object"}}
+                    say({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": [named], **more}})
+                elif mode == "unlisting":
                     say({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": "none"}})
                 else:
                     say({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools(mode)}})
+            case "tools/call" if mode == "growing" and not pages:
+                pages = 50
+                say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+                say({"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}})
             case "tools/call" if mode == "flooding":
                 changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
                 for _ in range(300):
@@ -62,6 +75,10 @@ def main(mode: str) -> None:
                     say(changed)
             case "tools/call" if mode == "babbling":
                 say({"jsonrpc": "2.0", "id": message["id"], "result": {"content": "nonsense"}})
+            case "tools/call" if mode == "answering":
+                say({"jsonrpc": "2.0", "id": message["id"], "result": answers.pop(0)})
+            case "tools/call" if mode == "garbling":
+                print(json.dumps(answers.pop(0)).replace('"ID"', str(message["id"])), flush=True)
             case "tools/call" if mode == "cutting":
                 content = rb'[{"type": "text", "text": "cut \ud83d ' + b"\xff" + b'"}]'
                 line = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": %b}}\n' % (message["id"], content)

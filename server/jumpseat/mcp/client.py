@@ -19,10 +19,13 @@ from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from jumpseat.mcp.stdio import Incoming, Streams
+from jumpseat.mcp.http import SESSION_LOST
+from jumpseat.mcp.repair import repair_result
+from jumpseat.mcp.stdio import Incoming, Streams, unreadable_reply
 from jumpseat_protocol.version import __version__
 
 MESSAGES_PER_S: Final = 500
@@ -63,6 +66,13 @@ class RefusedError(Exception):
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
         self.code = code
+
+
+class SessionLostError(RefusedError):
+    """The server has lost the session, and has not run the request: a new connection has a new session."""
+
+    def __init__(self) -> None:
+        super().__init__("the server has lost the session")
 
 
 class ServerCallbacks:
@@ -116,7 +126,8 @@ class McpClient:
         )
         self._tasks = tasks
         self._ended = ended
-        self._waiting: set[anyio.Event] = set()
+        # The requests that wait for a response, each with the errors that end it.
+        self._waiting: dict[anyio.Event, list[Exception]] = {}
         self._server_requests = 0
         self._gone = False
 
@@ -124,6 +135,18 @@ class McpClient:
         """End all waiting requests with :class:`ServerGoneError`."""
         self._gone = True
         for done in self._waiting:
+            done.set()
+
+    async def settle(self) -> None:
+        """Wait for the responses to requests that were sent."""
+        for done in list(self._waiting):
+            await done.wait()
+
+    def refuse(self, error: types.ErrorData) -> None:
+        """End the request that an error without an id is about: the only one that waits, if it is the only one."""
+        if len(self._waiting) == 1:
+            ((done, errors),) = self._waiting.items()
+            errors.append(RefusedError(error.message, error.code))
             done.set()
 
     @property
@@ -250,12 +273,12 @@ class McpClient:
                 done.set()
 
         with anyio.move_on_after(timeout_s) as limit:
-            self._waiting.add(done)
+            self._waiting[done] = errors
             self._tasks.start_soon(run)
             try:
                 await done.wait()
             finally:
-                self._waiting.discard(done)
+                del self._waiting[done]
                 scope.cancel()
         if results:
             return results[0]
@@ -268,6 +291,8 @@ class McpClient:
         match error:
             case MCPError() if error.code == types.CONNECTION_CLOSED and self._is_connection_loss(error.message):
                 return ServerGoneError()
+            case MCPError() if error.code == SESSION_LOST:
+                return SessionLostError()
             case MCPError():
                 return RefusedError(error.message, error.code)
             case ValidationError():
@@ -344,6 +369,17 @@ async def open_client(
         try:
             with forward:
                 async for message in incoming:
+                    match message:
+                        case SessionMessage(message=types.JSONRPCResponse(result=result)):
+                            repair_result(result)
+                        case SessionMessage(message=types.JSONRPCError(id=None, error=error)):
+                            client.refuse(error)
+                        case ValidationError():
+                            replies = (unreadable_reply(found["input"]) for found in message.errors())
+                            reply = next((reply for reply in replies if reply is not None), None)
+                            message = message if reply is None else SessionMessage(reply)
+                        case _:
+                            pass
                     await forward.send(message)
                     read += 1
                     if read >= MESSAGES_PER_S:

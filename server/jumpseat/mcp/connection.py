@@ -8,7 +8,7 @@ of a server are raised only to callers that wait for one of its responses.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,10 +27,18 @@ from jumpseat.mcp.client import (
     RefusedError,
     ServerCallbacks,
     ServerGoneError,
+    SessionLostError,
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
-from jumpseat.mcp.failures import NotConnectedError, NotNegotiatedError, describe, leaves, needs_auth
+from jumpseat.mcp.failures import (
+    NotConnectedError,
+    NotNegotiatedError,
+    describe,
+    leaves,
+    may_have_older_transport,
+    needs_auth,
+)
 from jumpseat.mcp.github import MakeConfig
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
@@ -61,12 +69,22 @@ HEALTHY_S: Final = 60.0
 RECONNECT_S: Final = 10.0
 """Time-out of a call that waits for its server to be started."""
 
+SETTLE_S: Final = 2.0
+"""Time that a server has to answer other requests before the connection with a lost session is closed."""
+
 REFRESH_S: Final = 0.5
 """Shortest time between two requests for a list that the server has announced as changed."""
+
+REFRESHED_S: Final = 5.0
+"""Time that a model call waits for a changed list of tools."""
+
+MAX_PROBLEMS: Final = 5
+"""Invalid tools that one warning names."""
 
 SHORTEST_SECRET: Final = 6
 
 R = TypeVar("R", bound=types.Result)
+T = TypeVar("T")
 
 
 class ConnectionContext(Struct, frozen=True):
@@ -114,10 +132,16 @@ class Connection:
         self._changed = anyio.Event()
         self._auth_changed = anyio.Event()
         self._tools_stale = anyio.Event()
+        # The changes of the list of tools that the server has announced, and those of them that are listed.
+        self._changes = self._listed_changes = 0
+        self._session_lost = anyio.Event()
         self._start_limit: anyio.CancelScope | None = None
         self._secrets = Secrets()
         self._lost_at: list[float] = []
         self._discovers = True
+        # The failure of streamable HTTP, while the older transport is tried.
+        self._http_failure: BaseException | None = None
+        self._problems: list[str] = []
 
     @property
     def name(self) -> str:
@@ -155,13 +179,18 @@ class Connection:
     async def _run_once(self) -> bool:
         """Start the server and wait for its end; return whether to start it again."""
         self._set("pending")
-        self._auth_changed = anyio.Event()
+        self._auth_changed, self._session_lost = anyio.Event(), anyio.Event()
         began, came_up = anyio.current_time(), False
         try:
             async with self._connect() as (client, ended, child):
                 self._client, came_up = client, True
+                self._listed_changes = self._changes
                 self._set("connected")
                 await self._watch(client, ended)
+                if self._session_lost.is_set():
+                    with anyio.move_on_after(SETTLE_S):
+                        await client.settle()
+                    return True
                 problem = await _end_reason(child)
         except Exception as error:
             # Any failure of a server, its transport or its settings affects this server alone.
@@ -174,6 +203,11 @@ class Connection:
                 self.tools = []
                 self._set("needs-auth", problem)
                 await self._auth_changed.wait()
+                return True
+            if not came_up and self._http_failure is not None:
+                problem, self._http_failure = describe(self._http_failure), None
+            elif not came_up and self.config is not None and may_have_older_transport(self.config, error):
+                self._http_failure = error
                 return True
         finally:
             self._client = None
@@ -207,6 +241,8 @@ class Connection:
             config = await self._github_config(self.entry.github)
         else:
             config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
+        if self._http_failure is not None:
+            config = config.model_copy(update={"type": "sse"})
         self.resolved_config = config
         self._secrets = _secrets_of(config)
         ended = anyio.Event()
@@ -286,20 +322,30 @@ class Connection:
             tasks.start_soon(self._refresh_tools, client)
             if client.can_listen:
                 tasks.start_soon(self._listen, client)
-            await ended.wait()
-            tasks.cancel_scope.cancel()
+            tasks.start_soon(_cancel_after, ended, tasks.cancel_scope)
+            tasks.start_soon(_cancel_after, self._session_lost, tasks.cancel_scope)
+
+    def _begin_session(self, lost: McpClient) -> None:
+        """Connect to the server again, which has lost the session of a connection."""
+        if self._client is lost:
+            self._client = None
+            self._session_lost.set()
 
     async def _refresh_tools(self, client: McpClient) -> None:
         while True:
             await self._tools_stale.wait()
-            self._tools_stale = anyio.Event()
+            self._tools_stale, changes = anyio.Event(), self._changes
             try:
                 self.tools = await self._list_tools(client)
+            except SessionLostError:
+                self._begin_session(client)
             except (ServerGoneError, CallTimeoutError, RefusedError) as error:
                 log.warning("MCP server %s: cannot list its tools: %s", self.name, error)
             else:
                 self._context.changed(self)
                 self._context.list_changed(self, "tools")
+            self._listed_changes = changes
+            self._announce_change()
             await anyio.sleep(REFRESH_S)
 
     async def _listen(self, client: McpClient) -> None:
@@ -326,6 +372,7 @@ class Connection:
         """Handle a notification of the server."""
         match notification:
             case types.ToolListChangedNotification():
+                self._changes += 1
                 self._tools_stale.set()
             case types.ResourceListChangedNotification():
                 self._context.list_changed(self, "resources")
@@ -343,6 +390,13 @@ class Connection:
             self._context.warn(
                 f"The MCP server {self.name!r} has too many tools: only the first {len(offered.tools)} are offered."
             )
+        if offered.problems and offered.problems != self._problems:
+            shown = "; ".join(offered.problems[:MAX_PROBLEMS])
+            more = (
+                f"; and {len(offered.problems) - MAX_PROBLEMS} more" if len(offered.problems) > MAX_PROBLEMS else ""
+            )
+            self._context.warn(f"The MCP server {self.name!r} defines tools that are invalid: {shown}{more}.")
+        self._problems = offered.problems
         return [tool for tool in offered.tools if self.allows(tool.name) and not needs_task(tool)]
 
     def allows(self, tool: str) -> bool:
@@ -372,12 +426,11 @@ class Connection:
             CallTimeoutError: there was no response or progress in time.
             RefusedError: the server responded with an error.
         """
-        client = await self._wait_for_client()
         params = types.CallToolRequestParams.model_validate(
             {"name": tool, "arguments": arguments, **({"_meta": meta} if meta else {})}
         )
 
-        async def send() -> types.CallToolResult:
+        async def send(client: McpClient) -> types.CallToolResult:
             return await client.ask(
                 types.CallToolRequest(params=params),
                 types.CallToolResult,
@@ -385,14 +438,17 @@ class Connection:
                 on_progress=on_progress,
             )
 
-        try:
-            return await send()
-        except RefusedError as error:
-            if error.code != types.HEADER_MISMATCH:
-                raise
-        # Some arguments are sent in headers too, and the server has changed which.
-        self.tools = await self._list_tools(client)
-        return await send()
+        async def send_with_headers(client: McpClient) -> types.CallToolResult:
+            try:
+                return await send(client)
+            except RefusedError as error:
+                if error.code != types.HEADER_MISMATCH:
+                    raise
+            # Some arguments are sent in headers too, and the server has changed which.
+            self.tools = await self._list_tools(client)
+            return await send(client)
+
+        return await self._in_session(send_with_headers)
 
     async def ask(self, request: types.ClientRequest, result: type[R]) -> R:
         """Send any other request and return its result.
@@ -400,9 +456,16 @@ class Connection:
         Raises:
             NotConnectedError, ServerGoneError, CallTimeoutError, RefusedError: as in :meth:`call`.
         """
-        if self._client is None:
-            raise NotConnectedError(self._not_connected_text())
-        return await self._client.ask(request, result, timeout_s=REQUEST_S)
+        return await self._in_session(lambda client: client.ask(request, result, timeout_s=REQUEST_S))
+
+    async def _in_session(self, send: Callable[[McpClient], Awaitable[T]]) -> T:
+        """Send a request, and repeat it once in a new session if the server has lost the session."""
+        client = await self._wait_for_client()
+        try:
+            return await send(client)
+        except SessionLostError:
+            self._begin_session(client)
+        return await send(await self._wait_for_client())
 
     @property
     def call_timeout_s(self) -> float:
@@ -414,6 +477,19 @@ class Connection:
         """Notify the server that the working directory has changed."""
         if self._client is not None:
             await self._client.notify_roots_changed()
+
+    async def started(self) -> None:
+        """Wait while the server is being started, up to ``START_S``."""
+        with anyio.move_on_after(START_S):
+            while self.status == "pending" and not self._ended.is_set():
+                await self._changed.wait()
+
+    async def refreshed(self) -> None:
+        """Wait up to ``REFRESHED_S`` until the tools are those that the server has announced so far."""
+        changes = self._changes
+        with anyio.move_on_after(REFRESHED_S):
+            while self._listed_changes < changes and self._client is not None:
+                await self._changed.wait()
 
     async def _wait_for_client(self) -> McpClient:
         with anyio.move_on_after(RECONNECT_S):
@@ -429,11 +505,14 @@ class Connection:
     def _set(self, status: McpStatus, error: str | None = None) -> None:
         changed = (status, error) != (self.status, self.error)
         self.status, self.error = status, error
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._announce_change()
         if changed:
             self._log_status()
             self._context.changed(self)
+
+    def _announce_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _log_status(self) -> None:
         level = logging.WARNING if self.status in ("failed", "needs-auth") else logging.INFO
@@ -441,6 +520,11 @@ class Connection:
             tools = len(self.tools) if self.status == "connected" else None
             where = fields(server=self.name, status=self.status, tools=tools, reason=self.error)
             log.log(level, f"MCP server {self.status}", extra=where)
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 async def _end_reason(child: Child | None) -> str:

@@ -11,6 +11,7 @@ import httpx2
 from jumpseat.mcp.auth import NeedsLoginError
 from jumpseat.mcp.catalogue import MissingVariableError
 from jumpseat.mcp.stdio import ServerFailedError
+from jumpseat_protocol.mcp import McpServerConfig
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,17 @@ def needs_auth(error: BaseException) -> bool:
     return any(
         isinstance(cause, NeedsLoginError)
         or (isinstance(cause, httpx2.HTTPStatusError) and cause.response.status_code in (401, 403))
+        for cause in leaves(error)
+    )
+
+
+def may_have_older_transport(config: McpServerConfig, error: BaseException) -> bool:
+    """Return whether a server that has refused streamable HTTP may support HTTP with server-sent events.
+
+    https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility
+    """
+    return config.transport == "http" and any(
+        isinstance(cause, httpx2.HTTPStatusError) and cause.response.status_code in (400, 404, 405)
         for cause in leaves(error)
     )
 

@@ -18,6 +18,7 @@ from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import ServerEntry
 from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.loading import load
+from jumpseat.mcp.naming import name_prefix
 from jumpseat.mcp.pending_login import PendingLogin
 from jumpseat.mcp.servers import HostServices, ServerState, loaded_server, remote_config, tools_of
 from jumpseat.mcp.tools import McpTool
@@ -60,6 +61,8 @@ class McpHost:
         # The servers that a client has started with its own configuration.
         self._client_servers: dict[str, ServerEntry] = {}
         self._tools: dict[str, McpTool] = {}
+        # The tools of clients whose names are not given to tools of servers.
+        self._client_tools: Mapping[str, object] = {}
         self._questions: Questions | None = None
         self._tasks: TaskGroup | None = None
         self._begun = False
@@ -81,7 +84,14 @@ class McpHost:
 
     def tools(self) -> Mapping[str, McpTool]:
         """Return the tools of all servers, by the names that the model knows."""
+        if self.session.clients.tools() is not self._client_tools:
+            self._name_tools()
         return self._tools
+
+    def _name_tools(self) -> None:
+        self._client_tools = self.session.clients.tools()
+        taken = {*self._services.reserved, *self._client_tools}
+        self._tools = tools_of(self._states.values(), self.session, taken)
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         """Return the instructions of the servers of the ``offered`` tools, each cut to ``MAX_INSTRUCTIONS``."""
@@ -154,7 +164,7 @@ class McpHost:
         if self._settled.is_set() and any(self._states[name].status in _UNSETTLED for name in fresh):
             # For example, a custom agent was selected: its first turn waits for its servers, too.
             self._settled, self._announced = anyio.Event(), False
-        self._tools = tools_of(self._states.values(), self.session, self._services.reserved)
+        self._name_tools()
 
     def _schedule(self, do: Callable[[ServerState], Awaitable[None]], state: ServerState) -> None:
         self._begin_task()
@@ -200,11 +210,43 @@ class McpHost:
         return True
 
     async def ready(self) -> None:
-        """Wait up to ``FIRST_TURN_S`` for servers that are being started; later calls return at once."""
+        """Wait up to ``FIRST_TURN_S`` for servers that are being started, once, and for lists that have changed."""
         if self._begun and not self._settled.is_set():
             with anyio.move_on_after(FIRST_TURN_S):
                 await self._settled.wait()
-            self._settled.set()
+            if not self._settled.is_set():
+                self._settled.set()
+                slow = ", ".join(repr(name) for name, state in self._states.items() if state.status in _UNSETTLED)
+                text = f"MCP servers are still being started, and their tools are not offered yet: {slow}."
+                self._emit(events.SessionWarning(warning_type="mcp", message=text))
+        for state in list(self._states.values()):
+            if state.connection is not None:
+                await state.connection.refreshed()
+
+    async def absence(self, name: str) -> str | None:
+        """Return the reason why a tool is not offered, ``None`` if it is not a tool of a server without tools.
+
+        Waits for a server that is being started.
+        """
+        fitting = (state for state in self._states.values() if name.startswith(name_prefix(state.entry.name)))
+        state = max(fitting, key=lambda state: len(state.entry.name), default=None)
+        was_connected = state is not None and state.status == "connected"
+        if state is None or was_connected:
+            return None
+        if state.connection is not None:
+            await state.connection.started()
+        server = f"the MCP server {state.entry.name!r}"
+        match state.status:
+            case "connected":
+                return f"Tool {name!r} was not available yet: {server} has just been started. Call the tool again."
+            case "pending":
+                return f"Tool {name!r} is not available yet: {server} is still being started. Try again later."
+            case "needs-auth":
+                return f"Tool {name!r} is not available: {server} requires a login of the user."
+            case "failed":
+                return f"Tool {name!r} is not available: {server} has failed: {state.error}."
+            case _:
+                return f"Tool {name!r} is not available: {server} is {state.status}."
 
     def stop_waiting(self) -> bool:
         """Stop turns from waiting for servers; return whether servers were still being started."""
@@ -400,7 +442,7 @@ class McpHost:
             return
         changed = (state.status, state.error) != (status, error)
         state.status, state.error = status, error
-        self._tools = tools_of(self._states.values(), self.session, self._services.reserved)
+        self._name_tools()
         if changed:
             self._emit(events.McpServerStatusChanged(server_name=name, status=status, error=error))
         if not self._announced and all(state.status not in _UNSETTLED for state in self._states.values()):

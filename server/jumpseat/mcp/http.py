@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 
+import anyio
 import certifi
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import JSONRPCError, jsonrpc_message_adapter
+from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, JSONRPCError, jsonrpc_message_adapter
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from jumpseat.mcp.stdio import MAX_LINE_BYTES, Streams
+from jumpseat.mcp.stdio import MAX_LINE_BYTES, ServerFailedError, Streams
 from jumpseat.parsing.decompression import ACCEPT_ENCODING, DecompressionError, decompress
 from jumpseat.parsing.json_text import SurrogateRepair
 from jumpseat_protocol.mcp import McpServerConfig
@@ -25,6 +27,14 @@ CONNECT_S: Final = 30.0
 READ_S: Final = 300.0
 """Time after which a silent event stream is reopened."""
 
+END_S: Final = 1.0
+"""Time-out of the request that ends a session."""
+
+SESSION_LOST: Final = -32_733
+"""Code of the error that replaces the response of a server that has lost the session; no server sends it."""
+
+_SESSION: Final = "mcp-session-id"
+_VERSION: Final = "mcp-protocol-version"
 _METHOD: Final = "mcp-method"
 _OPTIONAL: Final = frozenset({"server/discover", "subscriptions/listen"})
 """Methods whose failure does not end the connection: an older server may answer them with any status."""
@@ -34,7 +44,7 @@ _OPTIONAL: Final = frozenset({"server/discover", "subscriptions/listen"})
 async def http_streams(
     config: McpServerConfig, auth: httpx2.Auth, tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Streams, None]:
-    """Connect to the server at ``config.url``; failures are raised as errors of httpx2.
+    """Connect to the server at ``config.url``; failures are raised as errors of httpx2, or ``ServerFailedError``.
 
     ``tls`` replaces the context of :func:`tls_context`.
     """
@@ -48,14 +58,25 @@ async def http_streams(
         ) -> httpx2.AsyncClient:
             return _client(headers or {}, auth, tls)
 
-        async with sse_client(url, headers, httpx_client_factory=client, auth=auth) as streams:
-            yield streams
+        with anyio.move_on_after(CONNECT_S) as limit:
+            async with sse_client(url, headers, httpx_client_factory=client, auth=auth) as streams:
+                limit.deadline = float("inf")
+                yield streams
+        if limit.cancelled_caught:
+            raise ServerFailedError("the server sent no address for messages")
         return
-    async with (
-        _client(headers, auth, tls) as http_client,
-        streamable_http_client(url, http_client=http_client, max_sse_event_size=MAX_LINE_BYTES) as streams,
-    ):
-        yield streams
+    session = _ServerSession()
+    async with _client(headers, auth, tls, session) as http_client:
+        try:
+            async with streamable_http_client(
+                url, http_client=http_client, terminate_on_close=False, max_sse_event_size=MAX_LINE_BYTES
+            ) as streams:
+                yield streams
+        finally:
+            # The package gives up if its task is cancelled, which is how connections end.
+            if session.headers is not None:
+                with anyio.move_on_after(END_S, shield=True), suppress(httpx2.HTTPError):
+                    await http_client.delete(url, headers=session.headers)
 
 
 def initialize_request() -> tuple[dict[str, Any], dict[str, str]]:
@@ -90,17 +111,71 @@ def tls_context() -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certifi.where())
 
 
-def _client(headers: dict[str, str], auth: httpx2.Auth | None, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
+def _client(
+    headers: dict[str, str],
+    auth: httpx2.Auth | None,
+    tls: ssl.SSLContext | None,
+    session: _ServerSession | None = None,
+) -> httpx2.AsyncClient:
     client = httpx2.AsyncClient(
         headers=headers,
         auth=_StatusErrors(auth or httpx2.Auth()),
         verify=tls or tls_context(),
         timeout=httpx2.Timeout(CONNECT_S, read=READ_S),
-        event_hooks=LIMITED,
+        event_hooks={"response": [limit_response, *([session.watch] if session else [])]},
     )
     client.headers.setdefault("User-Agent", "jumpseat")
     client.headers["Accept-Encoding"] = ACCEPT_ENCODING
     return client
+
+
+_NO_SESSION: Final = re.compile(
+    r"session\b.{0,40}\b(not found|not exist|invalid|unknown|missing|required|expired|terminated|closed)"
+    r"|\b(no|invalid|unknown|missing|expired|could not find)\b.{0,40}\bsession|not initialized",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The texts by which servers say with other statuses than 404 that they do not have a session."""
+
+
+class _ServerSession:
+    """The session that a server has given; ``headers`` name it in requests, ``None`` if there is none (any more).
+
+    The response of a server that has lost the session becomes a JSON-RPC error with the code ``SESSION_LOST``.
+    Servers do so in many forms, after restarts above all.
+    """
+
+    def __init__(self) -> None:
+        self.headers: dict[str, str] | None = None
+
+    async def watch(self, response: httpx2.Response) -> None:
+        """Note the session of a response: a hook of a client, after :func:`limit_response`."""
+        sent = response.request.headers
+        if _SESSION in sent:
+            self.headers = {name: sent[name] for name in (_SESSION, _VERSION) if name in sent}
+            if response.request.method == "POST" and await _is_lost(response):
+                self.headers = None
+        elif _SESSION in response.headers:
+            self.headers = {_SESSION: response.headers[_SESSION]}
+
+
+async def _is_lost(response: httpx2.Response) -> bool:
+    """Return whether the server has lost the session of a request; the response becomes an error that says so."""
+    if response.status_code not in (400, 401, 404, 410) or "www-authenticate" in response.headers:
+        return False
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    body = b"".join([chunk async for chunk in response.stream])
+    error = _json_rpc_error(body)
+    text = body.decode(errors="replace") if error is None else error.error.message
+    lost = response.status_code in (404, 410) or _NO_SESSION.search(text[:1000]) is not None
+    # An error about the request itself: the server has a session to refuse it in.
+    if error is not None and error.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+        lost = False
+    if lost:
+        response.status_code = 404
+        response.headers["content-type"] = "application/json"
+        body = b'{"jsonrpc": "2.0", "id": null, "error": {"code": %d, "message": "session lost"}}' % SESSION_LOST
+    response.stream = httpx2.ByteStream(body)
+    return lost
 
 
 class _StatusErrors(httpx2.Auth):
@@ -131,20 +206,23 @@ async def _is_tolerated(response: httpx2.Response) -> bool:
     """Return whether the transport or the client session deals with an error response."""
     if response.status_code in (401, 403):
         return False
-    # 404 ends the session of an older revision, for which the transport has an error.
-    optional = response.request.headers.get(_METHOD) in _OPTIONAL
-    return response.status_code == 404 or optional or await _is_json_rpc_error(response)
+    # After the handshake, 404 is about the method or the session, for which the transport has errors.
+    sent = response.request.headers
+    is_known = response.status_code == 404 and (_METHOD in sent or _SESSION in sent)
+    return is_known or sent.get(_METHOD) in _OPTIONAL or await _is_json_rpc_error(response)
 
 
 async def _is_json_rpc_error(response: httpx2.Response) -> bool:
-    if not response.headers.get("content-type", "").lower().startswith("application/json"):
-        return False
+    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
+    return is_json and _json_rpc_error(await response.aread()) is not None
+
+
+def _json_rpc_error(body: bytes) -> JSONRPCError | None:
     try:
-        return isinstance(
-            jsonrpc_message_adapter.validate_json(await response.aread(), by_name=False), JSONRPCError
-        )
+        message = jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError:
-        return False
+        return None
+    return message if isinstance(message, JSONRPCError) else None
 
 
 async def limit_response(response: httpx2.Response) -> None:

@@ -17,9 +17,7 @@ def tool_name(server: str, tool: str, taken: Container[str] = ()) -> str:
 
     A name that is too long or taken ends in a hash of the server and tool.
     """
-    name = _ODD.sub("_", f"{server}-{tool}")
-    if not re.match("[A-Za-z_]", name):
-        name = f"_{name}"
+    name = name_prefix(server) + _ODD.sub("_", tool)
     if len(name) <= LONGEST and name not in taken:
         return name
     whole = f"{server}\0{tool}"
@@ -29,3 +27,9 @@ def tool_name(server: str, tool: str, taken: Container[str] = ()) -> str:
         if short not in taken:
             return short
         whole += "\0"
+
+
+def name_prefix(server: str) -> str:
+    """Return the beginning of the names of a server's tools."""
+    prefix = _ODD.sub("_", f"{server}-")
+    return prefix if re.match("[A-Za-z_]", prefix) else f"_{prefix}"

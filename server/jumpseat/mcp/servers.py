@@ -86,10 +86,9 @@ def loaded_server(state: ServerState) -> events.McpLoadedServer:
     )
 
 
-def tools_of(states: Iterable[ServerState], session: Session, reserved: frozenset[str]) -> dict[str, McpTool]:
-    """Return the tools of all servers by the names that the model sees, none of which is ``reserved``."""
+def tools_of(states: Iterable[ServerState], session: Session, taken: set[str]) -> dict[str, McpTool]:
+    """Return the tools of all servers by the names that the model sees, which are added to ``taken``."""
     tools: dict[str, McpTool] = {}
-    taken = set(reserved)
     for state in states:
         for tool in state.connection.tools if state.connection else ():
             name = tool_name(state.entry.name, tool.name, taken)

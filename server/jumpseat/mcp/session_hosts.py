@@ -230,6 +230,9 @@ class McpSource:
         if self.host is not None:
             await self.host.ready()
 
+    async def absence(self, name: str) -> str | None:
+        return await self.host.absence(name) if self.host is not None else None
+
     async def close(self, grace_s: float) -> None:
         self._hosts.forget(self)
         if self.host is not None:
@@ -262,6 +265,10 @@ class SubAgentMcpSource:
             self._own.begin()
         if self._own is not None:
             await self._own.ready()
+
+    async def absence(self, name: str) -> str | None:
+        own = await self._own.absence(name) if self._own is not None else None
+        return own or await self._of_session.absence(name)
 
     async def close(self, grace_s: float) -> None:
         if self._own is not None:

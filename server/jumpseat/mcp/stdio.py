@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from jumpseat.parsing.json_text import read_json
 from jumpseat.sandbox.session import Confined, SessionSandbox
@@ -250,32 +250,53 @@ async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], ch
             async for line in _lines(process.stdout, MAX_LINE_BYTES):
                 if not line.strip():
                     continue
-                try:
-                    message = read_message(line)
-                except ValueError:
-                    # Some servers print banners on stdout; that is harmless as long as messages follow.
-                    invalid += 1
-                    if invalid > MAX_INVALID_LINES:
-                        child.problem = "its output is not that of an MCP server"
-                        return
-                    continue
-                invalid = 0
-                await messages.send(SessionMessage(message))
+                found = read_messages(line)
+                # Some servers print banners on stdout; that is harmless as long as messages follow.
+                invalid = 0 if found else invalid + 1
+                if invalid > MAX_INVALID_LINES:
+                    child.problem = "its output is not that of an MCP server"
+                    return
+                for message in found:
+                    await messages.send(SessionMessage(message))
         except ServerFailedError as error:
             child.problem = str(error)
 
 
-def read_message(line: bytes) -> JSONRPCMessage:
-    """Parse a message; lone surrogates and bytes that are not UTF-8 become U+FFFD.
+def read_messages(line: bytes) -> list[JSONRPCMessage]:
+    """Parse a message, or an array of them; lone surrogates and bytes that are not UTF-8 become U+FFFD.
 
-    Raises:
-        ValueError: the line is not a message.
+    An invalid response becomes an error for its request. What else is invalid is left out.
     """
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     except ValueError:
-        data = read_json(line.decode("utf-8", "replace").encode())
+        pass
+    try:
+        data: Any = read_json(line.decode("utf-8", "replace").encode())
+    except ValueError:
+        return []
+    found = [_read_message(item) for item in (cast("list[Any]", data) if isinstance(data, list) else [data])]
+    return [message for message in found if message is not None]
+
+
+def _read_message(data: Any) -> JSONRPCMessage | None:
+    try:
         return jsonrpc_message_adapter.validate_python(data, by_name=False)
+    except ValueError:
+        return unreadable_reply(data)
+
+
+def unreadable_reply(data: Any) -> JSONRPCError | None:
+    """Return an error for the request that an invalid message answers, ``None`` if it answers none."""
+    record = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    request_id = record.get("id")
+    if isinstance(request_id, float) and request_id.is_integer():
+        request_id = int(request_id)
+    if not isinstance(request_id, int | str) or "method" in record:
+        return None
+    told = f": {text}" if isinstance(text := record.get("error"), str) else ""
+    error = ErrorData(code=PARSE_ERROR, message=f"the response is not a JSON-RPC message{told}")
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
 
 async def _write(process: Process, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:

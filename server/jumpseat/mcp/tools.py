@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSchema, ToolSpec
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION: Final = 16 * 1024
 """Characters of a tool's description that the model gets."""
 
-MAX_DEPTH: Final = 50
-"""Levels of a schema that the model gets; deeper ones accept any value."""
-
 PROGRESS_INTERVAL_S: Final = 0.1
 """Shortest time between two progress events of a call."""
 
@@ -43,7 +40,7 @@ class McpTool:
         self.tool = tool
         description = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
         origin = ToolOrigin(connection.name, tool.name)
-        self.spec = ToolSpec(name, description, ToolSchema.of(complete_schema(tool.input_schema)), origin)
+        self.spec = ToolSpec(name, description, ToolSchema.of(tool.input_schema), origin)
 
     @property
     def source(self) -> SourceName:
@@ -117,35 +114,6 @@ class McpTool:
         except RefusedError as error:
             return failure(f"The MCP server refused the call to `{self.name}`: {error}")
         return outcome_of(result, self.name)
-
-
-def complete_schema(schema: JsonObject, depth: int = 0) -> JsonObject:
-    """Return an equivalent JSON Schema with the parts that providers insist on.
-
-    Arrays get ``items``, and the schema ``true`` becomes ``{}``. Levels below :data:`MAX_DEPTH` accept any value.
-    """
-    if depth > MAX_DEPTH:
-        return {}
-
-    def complete_subschema(value: Any) -> Any:
-        if value is True:
-            return {}
-        return complete_schema(cast("JsonObject", value), depth + 1) if isinstance(value, dict) else value
-
-    out: JsonObject = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs", "definitions", "patternProperties") and isinstance(value, dict):
-            out[key] = {name: complete_subschema(item) for name, item in cast("JsonObject", value).items()}
-        elif key in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
-            out[key] = [complete_subschema(item) for item in cast("list[Any]", value)]
-        elif key in ("items", "not"):
-            out[key] = complete_subschema(value)
-        else:
-            out[key] = value
-    kind = out.get("type")
-    if (kind == "array" or (isinstance(kind, list) and "array" in kind)) and "items" not in out:
-        out["items"] = {}
-    return out
 
 
 def _progress(ctx: ToolContext) -> Any:

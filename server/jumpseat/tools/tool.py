@@ -281,6 +281,19 @@ def is_grouping(source: ToolSource) -> TypeGuard[Grouping]:
     return hasattr(source, "omitted_sections")
 
 
+class Starting(Protocol):
+    """A source whose tools may still be missing."""
+
+    async def absence(self, name: str) -> str | None:
+        """Return the reason why a tool is missing, after waiting for it; ``None`` if there is no such tool."""
+        ...
+
+
+def is_starting(source: ToolSource) -> TypeGuard[Starting]:
+    """Return whether tools of a source may still be missing."""
+    return hasattr(source, "absence")
+
+
 class ToolSource(Protocol):
     """Gives a session some of its tools: built-in ones, those of its clients, of MCP servers, of files."""
 

@@ -15,8 +15,8 @@ from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages, encode, plain
 from jumpseat.agent.model import ModelRequest, ToolSchema, ToolSpec
+from jumpseat.mcp.input_schema import repair_schema
 from jumpseat.mcp.naming import tool_name
-from jumpseat.mcp.tools import complete_schema
 from tests.adapters.subjects import SUBJECTS
 from tests.support.cases import all_cases
 
@@ -66,7 +66,7 @@ def test_every_adapter_sends_one_object_schema_with_properties() -> None:
         for name in PROVIDERS:
             for kind, schema in NASTY.items():
                 with case(f"{name}: {kind}"):
-                    tool = ToolSpec("s-t", "", ToolSchema.of(complete_schema(schema)))
+                    tool = ToolSpec("s-t", "", ToolSchema.of(repair_schema(schema)[0]))
                     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
                     body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
                     for sent in schemas_of(json.loads(json.dumps(body))):
@@ -75,7 +75,7 @@ def test_every_adapter_sends_one_object_schema_with_properties() -> None:
 
 @pytest.mark.anyio
 async def test_every_adapter_sends_the_schemas_that_it_keeps_as_if_it_wrote_them_anew() -> None:
-    tools = [ToolSpec("s-t", "Ü", ToolSchema.of(complete_schema(schema))) for schema in NASTY.values()]
+    tools = [ToolSpec("s-t", "Ü", ToolSchema.of(repair_schema(schema)[0])) for schema in NASTY.values()]
     anew = ModelRequest("m-1", "system", [UserMessage([TextBlock("hello")])], tools=tools)
     keeping = replace(anew, written=WrittenMessages(WrittenBudget()))
     with all_cases() as case:
@@ -114,7 +114,7 @@ def test_an_endless_schema_is_cut() -> None:
     deep: JsonObject = {"type": "object"}
     for _ in range(5000):
         deep = {"type": "object", "properties": {"a": deep}}
-    json.dumps(complete_schema(deep))
+    json.dumps(repair_schema(deep)[0])
 
 
 @pytest.mark.parametrize(

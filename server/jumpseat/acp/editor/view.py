@@ -33,6 +33,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.commands.running import available_commands
 from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.mcp_servers import listed_servers
 from jumpseat.sessions.options import session_models
 from jumpseat.store.session.database import TodoRows
 from jumpseat.system.regular_files import read_whole
@@ -60,6 +61,7 @@ class SessionView:
         self._questions: dict[str, anyio.CancelScope] = {}
         self._sent_options: list[dict[str, Any]] | None = None
         self._running_commands: set[anyio.CancelScope] = set()
+        self._announced = False
         self._plan: list[dict[str, Any]] = []
         self._plan_changed = False
         self._plan_lock = anyio.Lock()
@@ -78,6 +80,9 @@ class SessionView:
 
     def deliver(self, event: events.Event, *, lossy: bool) -> None:
         """Send the updates for an event of the session, and ask its question."""
+        if not self._announced and isinstance(event.payload, events.McpServerStatusChanged):
+            # Before the response that opens the session, the editor does not know the session.
+            return
         for step in self.translator.steps(event, lossy=lossy):
             self._take(step)
 
@@ -114,12 +119,16 @@ class SessionView:
                     scope.cancel()
 
     def announce_soon(self) -> None:
-        """Send the commands, the title and the plan, after the response that opens the session."""
+        """Send the commands, failed servers, the title and the plan, after the response that opens the session."""
         self._editor.connection.tasks.start_soon(self._announce)
 
     async def _announce(self) -> None:
         with suppress(SessionInUseError, SessionNotFoundError):
+            self._announced = True
             self.send_commands()
+            for server in listed_servers(self._server, self.session):
+                for step in self.translator.server_status(server.name, server.status, server.error):
+                    self._take(step)
             workspace = self._server.registry.storage(self.session).workspace
             if workspace is not None and (title := workspace.name or workspace.summary):
                 self.send({"sessionUpdate": "session_info_update", "title": title})

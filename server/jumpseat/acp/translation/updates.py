@@ -162,6 +162,7 @@ class Translator(Struct):
     _held: set[str] = field(default_factory=set[str])
     _intentions: dict[str, str] = field(default_factory=dict[str, str])
     _compaction: str | None = None
+    _failed_servers: set[str] = field(default_factory=set[str])
 
     def steps(self, event: events.Event, *, lossy: bool = False) -> Iterator[Step]:
         """Return the steps for ``event``.
@@ -244,6 +245,8 @@ class Translator(Struct):
                 yield _notice("info", payload.info_type, payload.message, event.id)
             case events.SessionContextChanged():
                 self.cwd = payload.cwd
+            case events.McpServerStatusChanged():
+                yield from self.server_status(payload.server_name, payload.status, payload.error)
             case _:
                 # The response to the prompt reports its end, questions are requests of their own, and ACP has no
                 # updates for the other events.
@@ -276,6 +279,17 @@ class Translator(Struct):
                 yield Compaction(_compaction_end(f"checkpoint-{payload.checkpoint_number}", payload))
             case _:
                 pass
+
+    def server_status(self, name: str, status: str, error: str | None) -> Iterator[Notice]:
+        """Return a notice if an MCP server has failed: one until the server is connected again."""
+        if status == "connected":
+            self._failed_servers.discard(name)
+        elif status in ("failed", "needs-auth") and name not in self._failed_servers:
+            self._failed_servers.add(name)
+            problem = f"has failed: {error}"
+            if status == "needs-auth":
+                problem = "requires a login: run `jumpseat mcp login` with its name or URL"
+            yield _notice("warning", "mcp", f"MCP server {exact_line(name)!r} {problem}", f"mcp-{name}")
 
     # --- messages -----------------------------------------------------------------------------------------------
 
@@ -335,8 +349,9 @@ class Translator(Struct):
 
 
 def _notice(severity: str, kind: str, message: str, event_id: str) -> Notice:
-    # The user must see what a tool says, in every editor.
-    thought = _chunk("agent_thought_chunk", text_block(f"{message}\n"), event_id).body if kind == "tool" else None
+    # The user must see what a tool says, and that tools are missing, in every editor.
+    shown = kind in ("tool", "mcp")
+    thought = _chunk("agent_thought_chunk", text_block(f"{message}\n"), event_id).body if shown else None
     return Notice(severity, message, thought)
 
 

@@ -64,7 +64,7 @@ def with_notes(request: ModelRequest) -> ModelRequest:
 def settle(session: Session, resolved: ResolvedModel, accepted: Reduction, error: ProviderError) -> None:
     """Leave the refused media out of later requests too, and warn the user."""
     if accepted.warning_type == "vision":
-        session.services.models.remember_refused_images(resolved)
+        session.services.models.learn(resolved, vision=False)
         family = resolved.model.signs_as
         # The next request would warn of the same pictures.
         session.warned.portability = family, check_portability(accepted.request.messages, family, vision=False)

@@ -219,7 +219,7 @@ def _config(params: McpStartParams) -> McpServerConfig | None:
 
 
 SAMPLES: Final = 5
-"""The number of tool names that ``diagnose`` returns."""
+"""The number of names of tools with a user interface that ``diagnose`` returns."""
 
 
 async def apps_call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
@@ -257,8 +257,7 @@ def apps_list_tools(ctx: Context, params: McpAppToolsParams) -> McpRawToolsResul
 
 
 async def apps_read_resource(ctx: Context, params: McpResourceParams) -> McpContentsResult:
-    """Return the contents of a server's resource."""
-    _apps_host(ctx, params.session_id)
+    """Return the contents of a server's resource, which apps are made of."""
     return await resources_read(ctx, params)
 
 
@@ -279,6 +278,7 @@ def apps_diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
     host = ctx.mcp.get(session)
     connected = host is not None and host.running(params.server_name)
     tools = host.connection_to(params.server_name).tools if host is not None and connected else []
+    with_ui = [tool.name for tool in tools if any(key.startswith("ui") for key in tool.meta or ())]
     return McpDiagnoseResult(
         capability=McpAppCapability(
             advertised=session.settings.options.request_mcp_apps,
@@ -288,8 +288,8 @@ def apps_diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
         server=McpAppServer(
             connected=connected,
             tool_count=len(tools),
-            tools_with_ui_meta=sum(any(key.startswith("ui") for key in tool.meta or ()) for tool in tools),
-            sample_tool_names=[tool.name for tool in tools[:SAMPLES]],
+            tools_with_ui_meta=len(with_ui),
+            sample_tool_names=with_ui[:SAMPLES],
         ),
     )
 
@@ -373,6 +373,6 @@ async def prompts_get(ctx: Context, params: McpPromptParams) -> dict[str, Any]:
     host = await loaded_mcp_host(ctx, params.session_id, params.server_name)
     import mcp.types as types
 
-    prompt = types.GetPromptRequestParams(name=params.name, arguments=params.arguments)
+    prompt = types.GetPromptRequestParams(name=params.prompt_name, arguments=params.arguments)
     request = types.GetPromptRequest(params=prompt)
     return await request_mcp_server(host, params.server_name, request, types.GetPromptResult)

@@ -373,7 +373,7 @@ def stored_event(record: dict[str, Any]) -> StoredEvent:
         record["type"],
         event_id if isinstance(event_id, str) else None,
         agent_id if isinstance(agent_id, str) else None,
-        Raw(orjson.dumps(record.get("data"))),
+        Raw(orjson.dumps(record.get("data", {}))),
     )
 
 

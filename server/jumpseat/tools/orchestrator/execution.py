@@ -146,11 +146,7 @@ class CallExecution:
         """
         tool = self._tools.find(call.name)
         if tool is None:
-            names = ", ".join(self._tools.offered())
-            return failure(
-                f"Tool '{call.name}' does not exist."
-                + (f" Available tools that can be called are {names}." if names else "")
-            )
+            return failure(await self._tools.absence(call.name))
         if (record := state.records.get(index)) is not None:
             record.description = tool.spec.description
             record.server = tool.spec.origin.server if tool.spec.origin is not None else None

@@ -31,6 +31,7 @@ from jumpseat.tools.tool import (
     failure,
     is_grouping,
     is_instructing,
+    is_starting,
 )
 from jumpseat_protocol import events
 
@@ -244,6 +245,16 @@ class OfferedTools:
         if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
             return ToolSearch(self._session, hidden)
         return None
+
+    async def absence(self, name: str) -> str:
+        """Return the reason why there is no tool of this name, for the model."""
+        for source in self.sources:
+            if is_starting(source) and (reason := await source.absence(name)) is not None:
+                return reason
+        names = ", ".join(self.offered())
+        return f"Tool '{name}' does not exist." + (
+            f" Available tools that can be called are {names}." if names else ""
+        )
 
     def _all(self, wanted: Collection[str] | None = None) -> dict[str, Tool]:
         """Return all tools; of sources whose names are known, possibly only those with ``wanted`` ones."""
