@@ -212,9 +212,10 @@ class ProviderQuotaError(ProviderError):
 
 
 class ProviderContextError(ProviderError):
-    """The conversation is too long for the model."""
+    """The conversation is too long for the model. ``limit`` is its limit in tokens, where the provider names it."""
 
     error_type = "context_limit"
+    limit: int | None = None
 
 
 class ProviderRequestError(ProviderError):

@@ -27,13 +27,13 @@ TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
     ),
     # Only the documentation has presets.
     ("openrouter", "openrouter.components", "ChatRequest", "ChatRequest", frozenset({"preset"})),
-    # The client drops references in schemas and ids of calls, which the server accepts.
+    # The client lacks `truncate`, and drops references in schemas and ids of calls; the server accepts them.
     (
         "ollama",
         "ollama._types",
         "ChatRequest",
         "ChatRequest",
-        frozenset({"$ref", "id", "type", "index", "tool_call_id"}),
+        frozenset({"$ref", "id", "type", "index", "tool_call_id", "truncate"}),
     ),
 ]
 

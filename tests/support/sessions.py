@@ -228,8 +228,8 @@ class OneModel:
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         return []
 
-    def remember_refused_tools(self, resolved: ResolvedModel) -> None:
-        self.info = replace(self.info, tools=False)
+    def learn(self, resolved: ResolvedModel, **facts: Any) -> None:
+        self.info = replace(self.info, **facts)
 
     def check(self, settings: SessionSettings) -> None:
         pass

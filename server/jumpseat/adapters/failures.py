@@ -19,7 +19,7 @@ import orjson
 from msgspec import Struct
 
 from jumpseat.adapters.key_forms import forms_of, is_dummy, replace_parts
-from jumpseat.adapters.wire import as_list, as_object, one_line
+from jumpseat.adapters.wire import as_limit, as_list, as_object, one_line
 from jumpseat.agent.secrets import MASK
 from jumpseat.errors import (
     ProviderAuthError,
@@ -135,6 +135,13 @@ _CONTEXT_TEXT: Final = (
     r"|too many (?:input )?tokens|(?:input|prompt) tokens? (?:count )?.{0,40}exceed"
     r"|exceed.{0,40}(?:context|maximum number of (?:input )?tokens)"
     r"|reduce the length of the (?:messages|prompt|input)"
+    r"|must have less than \d+ tokens|greater than max_seq_len"
+)
+# OpenAI, vLLM, llama.cpp and most others; Anthropic; TGI.
+_LIMIT_TEXT: Final = (
+    r"(?:maximum context|context (?:length|window|size|limit)|max_seq_len"
+    r"|maximum number of (?:input )?tokens)[^\d>]{0,40}(\d[\d,]{2,9})"
+    r"|> (\d[\d,]{2,9})|less than (\d[\d,]{2,9}) tokens"
 )
 _QUOTA_TEXT: Final = (
     r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)"
@@ -214,6 +221,8 @@ class ErrorDetails(Struct, frozen=True):
     codes: tuple[str, ...] = ()
     status: int | None = None
     retry_after_s: float | None = None
+    limit: int | None = None
+    """The context window of the model in tokens, in the error of llama.cpp."""
 
     @property
     def code(self) -> str | None:
@@ -307,7 +316,9 @@ def _error_details(node: dict[str, Any], text: str) -> ErrorDetails:
         reason = as_object(detail).get("reason")
         if isinstance(reason, str) and reason and reason not in codes:
             codes.append(reason)
-    return ErrorDetails(message or ", ".join(codes), tuple(codes), status, _retry_delay(node))
+    return ErrorDetails(
+        message or ", ".join(codes), tuple(codes), status, _retry_delay(node), as_limit(node.get("n_ctx"))
+    )
 
 
 def _failure(status: int | None, details: ErrorDetails, retry_after_s: float | None) -> ProviderError:
@@ -324,7 +335,15 @@ def _failure(status: int | None, details: ErrorDetails, retry_after_s: float | N
     )
     if retryable is not None:
         error.retryable = retryable
+    if isinstance(error, ProviderContextError):
+        error.limit = details.limit or _limit_in(details.message)
     return error
+
+
+def _limit_in(message: str) -> int | None:
+    """Return the limit in tokens that a refusal names."""
+    found = re.search(_LIMIT_TEXT, message, re.IGNORECASE)
+    return as_limit(int(next(filter(None, found.groups())).replace(",", ""))) if found is not None else None
 
 
 def _kind(

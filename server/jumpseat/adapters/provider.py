@@ -5,7 +5,8 @@ A description is cheap: importing one imports neither the adapter nor its wire f
 ``adapters/models/model_lists.py`` requests the lists. A fact that an answer leaves out stays unknown. This module
 has the list of chat completions, which most providers share:
 https://platform.openai.com/docs/api-reference/models/list, with the fields that others add to it,
-``context_length`` (Moonshot), ``context_size`` (Novita), ``context_window`` (Groq) and ``max_model_len`` (vLLM).
+``context_length`` (Moonshot), ``context_size`` (Novita), ``context_window`` (Groq), ``max_model_len`` (vLLM), and
+``meta`` and ``architecture`` (llama.cpp).
 """
 
 from __future__ import annotations
@@ -174,14 +175,18 @@ def read_chat_models(answer: JsonObject) -> ModelPage:
             windows = (
                 entry.get(key) for key in ("context_length", "context_size", "context_window", "max_model_len")
             )
+            # llama.cpp: the window of the running server, not that of the model's training.
+            running = as_object(entry.get("meta")).get("n_ctx")
+            modalities = strings(as_object(entry.get("architecture")).get("input_modalities"))
+            seen = entry.get("supports_image_in", None if modalities is None else "image" in modalities)
             max_output = entry.get("max_output_tokens") or entry.get("max_completion_tokens")
             models.append(
                 ModelInfo(
                     id=name,
                     name=model_name(entry.get("display_name")) or None,
-                    vision=as_flag(entry.get("supports_image_in")),
+                    vision=as_flag(seen),
                     reasoning=as_flag(entry.get("supports_reasoning")),
-                    context_window=next(filter(None, map(as_limit, windows)), None),
+                    context_window=as_limit(running) or next(filter(None, map(as_limit, windows)), None),
                     max_output_tokens=as_limit(max_output),
                 )
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -201,8 +201,8 @@ class ModelSource(Protocol):
         """Return the adapter settings, by name, that the session's model is known not to take; does no I/O."""
         ...
 
-    def remember_refused_tools(self, resolved: ResolvedModel) -> None:
-        """Remember that the provider of a model refuses requests with tools."""
+    def learn(self, resolved: ResolvedModel, **facts: Any) -> None:
+        """Remember facts about a model, fields of ``ModelInfo``, that its provider has shown in an answer."""
         ...
 
 

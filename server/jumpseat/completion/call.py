@@ -74,7 +74,7 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
             if other is None:
                 raise
             events = await stack.enter_async_context(_ready(other, request).model.stream(request))
-            models.remember_refused_tools(resolved)
+            models.learn(resolved, tools=False)
             warnings.append(f"{resolved.info.id} rejects tools ({error}). It called them as XML in its text.")
         pieces = await stack.enter_async_context(aclosing(_pieces(events, watch, warnings)))
         yield pieces

@@ -96,7 +96,7 @@ class Models:
         self._tasks = tasks
         self._list_timeout_s = list_timeout_s
         # Adapter, base URL and wire name of each model.
-        self._refusing_tools: set[tuple[str, str, str]] = set()
+        self._learned: dict[tuple[str, str, str], dict[str, Any]] = {}
 
     # The following are imported lazily, because a client waits for the first response of a starting server.
 
@@ -168,13 +168,15 @@ class Models:
         found = self._complete(found, settings)
         if not (settings.allows(settings.options.model) or settings.allows(found.info.id)):
             raise InvalidRequestError(f"the model {found.info.id!r} is not among the allowed models of the session")
-        if self._refusing_tools and _identity(found) in self._refusing_tools:
-            found = replace(found, info=replace(found.info, tools=False))
+        if self._learned and (facts := self._learned.get(_identity(found))):
+            # Users are told of what is known otherwise; the window governs what is known, too.
+            window = {name: value for name, value in facts.items() if name == "context_window"}
+            found = replace(found, info=replace(found.info, **facts), filled=replace(found.known, **window))
         return found
 
-    def remember_refused_tools(self, resolved: ResolvedModel) -> None:
-        """See :meth:`jumpseat.agent.interfaces.ModelSource.remember_refused_tools`."""
-        self._refusing_tools.add(_identity(resolved))
+    def learn(self, resolved: ResolvedModel, **facts: Any) -> None:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.learn`."""
+        self._learned.setdefault(_identity(resolved), {}).update(facts)
 
     async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
         """Create a model of the adapter ``name``; without ``model``, its first one.

@@ -92,9 +92,7 @@ PROVIDER: Final = ProviderInfo(
     listing=ModelListing(models_url, read_models, ModelDetails(details_url, read_details)),
     settings={
         "think": effort(),
-        "num_ctx": integer(
-            "The context window in tokens; a longer conversation is cut silently.", 1, mapping=_OPTIONS
-        ),
+        "num_ctx": integer("The context window in tokens.", 1, mapping=_OPTIONS),
         "temperature": temperature(mapping=_OPTIONS),
         "top_p": top_p(mapping=_OPTIONS),
         "top_k": top_k(mapping=_OPTIONS),

@@ -10,8 +10,8 @@ option              default       meaning
 any other                         a parameter of the model: ``num_ctx``, ``temperature``, ...
 =================== ============= ==========================================================
 
-The context window is the server's default unless ``num_ctx`` sets it; a longer conversation is cut silently at its
-beginning, so set it for work with tools.
+The context window is the server's default unless ``num_ctx`` sets it. The server refuses a longer conversation, and
+the session summarizes it then.
 """
 
 from __future__ import annotations
@@ -95,7 +95,13 @@ class OllamaChatAdapter(PathAdapter):
         )
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
-        body: JsonObject = {"model": request.model, "messages": self.messages(request), "stream": request.stream}
+        # By default, a conversation that is too long loses its beginning, instructions and tools first.
+        body: JsonObject = {
+            "model": request.model,
+            "messages": self.messages(request),
+            "stream": request.stream,
+            "truncate": False,
+        }
         choice = request.tool_choice
         tools = [] if choice is not None and choice.mode == "none" else request.tools
         if choice is not None and choice.mode == "specific":

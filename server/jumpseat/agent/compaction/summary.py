@@ -32,6 +32,12 @@ SHARES: Final = (1.0, 0.6, 0.3)
 ANSWER_TOKENS: Final = 8_000
 """Tokens that are reserved for the summary itself, if the prompt limit allows."""
 
+MIN_CUT_CHARS: Final = 200
+"""The characters from which a summary that was cut off is used."""
+
+DROPPED: Final = "<overview>\nThe earlier answers and results did not fit, and were dropped.\n</overview>"
+"""The summary in place of one that the model does not make."""
+
 MAX_TEXT_CHARS: Final = 1500
 """Characters of a tool output, an argument or a prompt that is shortened."""
 
@@ -69,6 +75,10 @@ What has to be done next; for interrupted work, exactly where it stands.
 </next_steps>
 
 <checkpoint_title>Two to six words for this summary</checkpoint_title>"""
+
+
+class NoSummaryError(ProviderError):
+    """The model answered, but not with a summary."""
 
 
 class SummaryTask(Struct, frozen=True):
@@ -130,6 +140,14 @@ async def make_summary(session: Session, task: SummaryTask) -> str:
             return await _ask(session, task, request)
         except ProviderContextError as error:
             refused = error
+        except NoSummaryError:
+            if not task.too_long:
+                raise
+            break
+    if task.too_long:
+        # Without this, the session could not continue at all.
+        _warn(session, "The conversation could not be summarized: its earlier answers and results were dropped.")
+        return DROPPED
     raise refused or AssertionError("there is at least one share")
 
 
@@ -159,7 +177,20 @@ async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> st
         text = completed.message.text().strip()
         if _is_summary(text, completed, strict=choice is None):
             return text
-    raise ProviderError("the model returned no summary of the conversation")
+        if (
+            completed.stop_reason == "max_tokens"
+            and len(text) >= MIN_CUT_CHARS
+            and not completed.message.tool_uses()
+        ):
+            _warn(
+                session, "The summary of the conversation was cut off at the model's limit: details may be missing."
+            )
+            return text
+    raise NoSummaryError("the model returned no summary of the conversation")
+
+
+def _warn(session: Session, text: str) -> None:
+    session.emit(events.SessionWarning(warning_type="compaction", message=text))
 
 
 def _is_summary(text: str, completed: Completed, *, strict: bool) -> bool:

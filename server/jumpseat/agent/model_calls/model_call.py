@@ -102,7 +102,7 @@ async def _call_with_tools(
         text = f"{resolved.info.id} rejects tools ({error}). From now on it calls them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
     answer = await call(with_response_format(with_tool_protocol(other), request))
-    session.services.models.remember_refused_tools(resolved)
+    session.services.models.learn(resolved, tools=False)
     return answer
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import system_prompt, to_transform, wrap_prompt_in_thread
+from jumpseat.agent.conversation.result_size import fit_results
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
     HostedTool,
@@ -231,7 +232,7 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
     return ModelRequest(
         model=resolved.wire_name,
         system=system,
-        messages=session.conversation.messages(),
+        messages=fit_results(session.conversation.messages(), resolved.known.prompt_limit),
         tools=tools,
         tool_choice=choice_for_call(settings, prompt, [tool.name for tool in tools]),
         hosted_tools=hosted,

@@ -18,6 +18,11 @@ from jumpseat_protocol.sessions import InfiniteSessionConfig
 MIN_CORRECTION: Final = 0.5
 MAX_CORRECTION: Final = 4.0
 
+STILLS: Final = 2
+MIN_GROWTH_TOKENS: Final = 100
+MIN_COUNT: Final = 1000
+STILL_SHARE: Final = 0.01
+
 
 class CompactionPolicy(Struct, frozen=True):
     """The conditions for automatic compaction. Thresholds are shares of the model's prompt limit.
@@ -54,6 +59,9 @@ class Compactor:
         self.last_size: int | None = None
         self._tasks = tasks
         self._correction = 1.0
+        # The last estimate and count of a request, and how often the count has stood still.
+        self._last = (0, 0)
+        self._stills = 0
         # Of the last compaction.
         self._scope: anyio.CancelScope | None = None
         self._settled: anyio.Event | None = None
@@ -94,6 +102,14 @@ class Compactor:
         """Adjust later estimates to a provider's count of the same tokens. A count of zero is ignored."""
         if estimated > 0 and counted > 0:
             self._correction = min(max(counted / estimated, MIN_CORRECTION), MAX_CORRECTION)
+
+    def counts_stand_still(self, estimated: int, counted: int) -> bool:
+        """Return whether a provider counts no more tokens although the requests grow, :data:`STILLS` times."""
+        (before, last), self._last = self._last, (estimated, counted)
+        grows = estimated - before > MIN_GROWTH_TOKENS
+        still = last >= MIN_COUNT and counted < estimated and abs(counted - last) <= last * STILL_SHARE
+        self._stills = self._stills + 1 if grows and still else 0
+        return self._stills >= STILLS
 
     def apply_calibration(self, estimated: int) -> int:
         """Return an estimate as the provider would probably count it."""

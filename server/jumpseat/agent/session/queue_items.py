@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import anyio
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from jumpseat.agent.blocks import Message, ToolUseBlock
 from jumpseat.agent.clock import new_id
 from jumpseat.agent.observation import TraceContext
 from jumpseat_protocol import events
@@ -37,6 +38,23 @@ class Run(Struct):
             run.aborted, run.error, run.answer, run.idle = self.aborted, self.error, self.answer, self.idle
             run.done.set()
         self.done.set()
+
+
+class Progress(Struct):
+    """The calls that the model has made in a run, and the compactions since the last new one."""
+
+    calls: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    in_vain: int = 0
+    compactions: int | None = None
+    messages: Sequence[Message] = ()
+    """The compactions of the session at the last request of the run, and the messages of that."""
+
+    def note(self, calls: Iterable[ToolUseBlock]) -> None:
+        """Note the calls of an answer."""
+        made = {(call.name, call.arguments_json) for call in calls}
+        if made - self.calls:
+            self.in_vain = 0
+            self.calls |= made
 
 
 class Prompt(Discreet, Struct):
@@ -76,6 +94,7 @@ class Prompt(Discreet, Struct):
     id: str = field(default_factory=new_id)
     interaction_id: str = field(default_factory=new_id)
     run: Run = field(default_factory=lambda: Run())
+    progress: Progress = field(default_factory=Progress)
     message_ids: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
@@ -89,7 +108,14 @@ class Prompt(Discreet, Struct):
     def copy(self) -> Prompt:
         """Return a prompt with the same content, and with an identity and an outcome of its own."""
         fresh = Prompt(self.text, before=[prompt.copy() for prompt in self.before])
-        return replace(self, id=fresh.id, interaction_id=fresh.interaction_id, run=fresh.run, before=fresh.before)
+        return replace(
+            self,
+            id=fresh.id,
+            interaction_id=fresh.interaction_id,
+            run=fresh.run,
+            before=fresh.before,
+            progress=fresh.progress,
+        )
 
 
 class QueuedCommand(Struct):

@@ -189,6 +189,8 @@ class Session:
         # Whether the start of a run was announced, and not its end.
         self.run_delivered = False
         self._changed = False
+        # The tokens of a prompt that the model of the last request takes.
+        self.prompt_limit: int | None = None
         # Whether a run that has not ended yet was aborted, and not only interrupted.
         self._aborted = False
         # The sub-agents, and the tasks of clients, once the session has had one.

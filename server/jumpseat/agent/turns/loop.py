@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
+from jumpseat.agent.compaction.overflow import check_progress, explain_overflow, learn_limit, notice_silent_cut
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.conversation import INTERRUPTED
@@ -322,6 +323,8 @@ async def _call_model(
         if turn_id != "0" and session.conversation.ends_in_summary:
             request = replace(request, unasked=True)
         estimate = tokens.of_request(request)
+        check_progress(prompt.progress, session.conversation.compactions, request.messages, resolved)
+        session.prompt_limit = resolved.known.prompt_limit
         if await compact_if_needed(session, resolved, request, estimate):
             continue
         compactions = session.conversation.compactions
@@ -332,18 +335,22 @@ async def _call_model(
             answer = await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
             session.use_model(switch.model, None, cause=CAUSE)
-        except ProviderContextError:
+        except ProviderContextError as error:
             # A compaction may have changed the conversation during the call.
-            if session.conversation.compactions != compactions:
+            if session.conversation.compactions != compactions or learn_limit(session, resolved, error):
                 continue
             request = build_request(session, prompt, system, resolved)
             if shortened or not await compact_after_refusal(session, resolved, request):
+                explain_overflow(error, request, estimate, resolved)
                 raise
             shortened = True
         else:
             prompt.called = True
+            prompt.progress.note(answer.completed.message.tool_uses())
             if answer.completed.usage is not None:
-                session.compactor.calibrate(estimate.total, answer.completed.usage.input_tokens)
+                counted = answer.completed.usage.input_tokens
+                session.compactor.calibrate(estimate.total, counted)
+                notice_silent_cut(session, resolved, estimate, counted)
             if session.conversation.compactions != compactions:
                 estimate = tokens.of_request(replace(request, messages=session.conversation.messages()))
             return resolved, request, estimate, answer

@@ -17,6 +17,7 @@ import anyio.lowlevel
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
+from jumpseat.agent.conversation.result_size import largest_result
 from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.session.session import Session
@@ -170,15 +171,17 @@ class ToolCalls:
         # Masked before the text is written to a file; events are masked by the session.
         text = self._session.services.secrets(text)
         config = self._session.settings.options.large_output
+        limit = self._session.prompt_limit
+        most = config.max_size_bytes if limit is None else min(config.max_size_bytes, largest_result(limit))
         # A character is one byte at least.
-        if not config.enabled or len(text) * 4 <= config.max_size_bytes:
+        if not config.enabled or len(text) * 4 <= most:
             return text
         # Few sessions have an output that is too large.
         from jumpseat.tools.orchestrator.result_limit import spill
 
         return spill(
             text,
-            config.max_size_bytes,
+            most,
             lambda name, data: self._session.storage.save_output(name, data, config.output_dir or None),
         )
 

@@ -1,0 +1,102 @@
+"""Requests that do not fit into the context window: what is learned from them, and the end of a run in vain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from jumpseat.agent.blocks import Message, ToolMessage
+from jumpseat.agent.conversation import tokens
+from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.session.queue_items import Progress
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import ProviderContextError
+from jumpseat_protocol import events
+
+MOST_IN_VAIN: Final = 3
+"""Compactions of one run between which the model makes no call that it has not made before."""
+
+FIXED_SHARE: Final = 0.75
+"""The share of the window from which the instructions and the tools are named as the reason of a refusal."""
+
+
+def learn_limit(session: Session, resolved: ResolvedModel, error: ProviderContextError) -> bool:
+    """Remember the window that a refusal names, and warn the user; return whether it is smaller than assumed."""
+    if error.limit is None or error.limit >= resolved.known.prompt_limit:
+        return False
+    assumed = resolved.known.window
+    session.services.models.learn(resolved, context_window=error.limit)
+    _warn(
+        session,
+        f"{resolved.info.id} takes {error.limit:,} tokens, not {assumed:,}. The session keeps to that from now on; "
+        f"set context_window = {error.limit} for the model, so that later ones need not be refused first.",
+    )
+    return True
+
+
+def notice_silent_cut(
+    session: Session, resolved: ResolvedModel, estimate: tokens.TokenEstimate, counted: int
+) -> None:
+    """Remember the window of a server that cuts prompts without an error, and warn the user.
+
+    Its count of the tokens stays the same, although the prompts grow.
+    """
+    if session.compactor.counts_stand_still(estimate.total, counted) and counted < resolved.known.prompt_limit:
+        session.services.models.learn(resolved, context_window=counted)
+        _warn(
+            session,
+            f"{resolved.info.id} seems to cut off the beginning of prompts above {counted:,} tokens, instructions "
+            "and tools first. The session keeps to that from now on; start the server with a larger context "
+            "(Ollama: OLLAMA_CONTEXT_LENGTH), and set context_window for the model.",
+        )
+
+
+def _warn(session: Session, text: str) -> None:
+    session.emit(events.SessionWarning(warning_type="context_window", message=text))
+
+
+def check_progress(
+    progress: Progress, compactions: int, messages: Sequence[Message], resolved: ResolvedModel
+) -> None:
+    """Count the compactions since the last request of a run. ``messages`` are those of the next one.
+
+    Raises:
+        ProviderContextError: there were more than :data:`MOST_IN_VAIN` without progress.
+    """
+    if progress.compactions is not None:
+        progress.in_vain += compactions - progress.compactions
+    progress.compactions = compactions
+    if progress.in_vain > MOST_IN_VAIN:
+        raise ProviderContextError(
+            f"the conversation was compacted {progress.in_vain} times, and the model repeated its calls each time: "
+            f"{_largest(progress.messages)} fill the {resolved.known.prompt_limit:,} tokens of model "
+            f"{resolved.info.id!r}. Ask for less at a time, or use a model with a larger context"
+        )
+    progress.messages = messages
+
+
+def _largest(messages: Sequence[Message]) -> str:
+    """Return the tool with the largest results, and their size."""
+    sizes = Counter[str]()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            for result in message.results:
+                sizes[result.tool_name] += tokens.of_text(result.text)
+    if not sizes:
+        return "the prompt and the instructions"
+    (name, size), *_ = sizes.most_common(1)
+    return f"the results of {name!r} (about {size:,} tokens)"
+
+
+def explain_overflow(
+    error: ProviderContextError, request: ModelRequest, estimate: tokens.TokenEstimate, resolved: ResolvedModel
+) -> None:
+    """Name the instructions and the tools as the reason of a refusal, if they hardly fit by themselves."""
+    limit, fixed = error.limit or resolved.known.prompt_limit, estimate.system + estimate.tools
+    if fixed > FIXED_SHARE * limit:
+        error.explanation = (
+            f"The instructions and {len(request.tools)} tools take about {fixed:,} of the {limit:,} tokens of "
+            f"model {resolved.info.id!r}: {error}. Start the server with a larger context, or offer fewer tools."
+        )
