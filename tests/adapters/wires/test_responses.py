@@ -95,7 +95,7 @@ def test_an_id_too_long_for_the_wire_is_shortened_the_same_way_for_a_call_and_it
 
 
 def test_reasoning_without_its_following_item_is_left_out() -> None:
-    item = {"type": "reasoning", "summary": [], "encrypted_content": "YQ=="}
+    item: dict[str, Any] = {"type": "reasoning", "summary": [], "encrypted_content": "YQ=="}
     cut_off = AssistantMessage([ReasoningBlock("", "openai_responses", {"item": item}), TextBlock("")])
     whole = AssistantMessage([*cut_off.blocks, TextBlock("done")])
 
