@@ -70,7 +70,7 @@ from jumpseat.sessions.idle import Activity, IdleSessions, activity_of
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.hook_files import HookFiles
-from jumpseat.store.project.instructions import read_instructions
+from jumpseat.store.project.instructions import InstructionFiles
 from jumpseat.store.project.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.project.skills import SkillLibrary
 from jumpseat.store.session.sessions import SessionStore
@@ -185,6 +185,7 @@ class App:
         store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.plugins = PluginFolders(_folders(options.plugin_dirs), home, lambda: self.installed_plugins)
+        self.instructions = InstructionFiles(home, options.environ)
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ, children.variables_for)
         children.withhold(self.web.key_variables)
@@ -258,7 +259,7 @@ class App:
             models=self.models,
             make_tools=lambda session: ToolOrchestrator(session, environment),
             read_instructions=lambda settings: "\n\n".join(
-                filter(None, (read_instructions(settings), memory_section(memories, settings)))
+                filter(None, (self.instructions.read(settings), memory_section(memories, settings)))
             ),
             run_prompt=run_prompt,
             run_command=self._run_command,

@@ -20,7 +20,7 @@ from jumpseat.store.plugins.installed_plugins import InstalledPlugins
 from jumpseat.store.plugins.manifests import read_plugin
 from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.agents import AT_ONCE, AgentLibrary
-from jumpseat.store.project.instructions import read_instructions
+from jumpseat.store.project.instructions import InstructionFiles
 from jumpseat.store.project.project_rules import PermissionRules
 from jumpseat.store.project.skills import SkillLibrary, find_skills
 from jumpseat.store.user.trusted_folders import TrustedFolders
@@ -42,10 +42,16 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["AGENTS.md", ".github/copilot-instructions.md"])
+def read_instructions(settings: SessionSettings, *, home: Path = Path("/nonexistent"), **environ: str) -> str:
+    return InstructionFiles(home, environ).read(settings)
+
+
+@pytest.mark.parametrize(
+    "name", ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".github/instructions/a.instructions.md"]
+)
 def test_instructions_do_not_come_from_outside_of_the_project(project: Path, name: str) -> None:
     path = project / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     for target in (project.parent / "secret", Path("/proc/self/environ")):
         path.symlink_to(target)
         assert read_instructions(SessionSettings(cwd=project)) == ""
@@ -53,6 +59,51 @@ def test_instructions_do_not_come_from_outside_of_the_project(project: Path, nam
     (project / "docs.md").write_text("Be kind.")
     path.symlink_to(project / "docs.md")
     assert read_instructions(SessionSettings(cwd=project / "sub")) == "Be kind."
+
+
+def test_instructions_of_all_kinds_are_read_in_order_and_once(project: Path, tmp_path: Path) -> None:
+    scoped = project / ".github" / "instructions"
+    home, extra, further = tmp_path / "home", tmp_path / "extra", tmp_path / "further"
+    files = {
+        home / "copilot-instructions.md": "user",
+        project / "AGENTS.md": "agents",
+        project / "CLAUDE.md": "agents",
+        project / "GEMINI.md": "gemini",
+        project / ".github" / "copilot-instructions.md": "copilot",
+        project / ".github" / "instructions" / "all.instructions.md": "---\napplyTo: '**'\n---\nall",
+        project
+        / ".github"
+        / "instructions"
+        / "deep"
+        / "py.instructions.md": "---\napplyTo: '**/*.py, *.pyi'\n---\npy",
+        project / ".github" / "instructions" / "readme.md": "no instructions",
+        project / "sub" / "AGENTS.md": "sub",
+        further / "CLAUDE.md": "further",
+        extra / "AGENTS.md": "extra",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    settings = SessionSettings(cwd=project / "sub").with_options(additional_directories=[str(further)])
+
+    read = read_instructions(settings, home=home, COPILOT_CUSTOM_INSTRUCTIONS_DIRS=f"{extra}, {tmp_path / 'none'}")
+    scoped = "The following applies only to files that match **/*.py, *.pyi:\n\npy"
+    assert read.split("\n\n", 5) == [
+        "user",
+        "agents",
+        "gemini",
+        "copilot",
+        "all",
+        f"{scoped}\n\nsub\n\nfurther\n\nextra",
+    ]
+    assert read_instructions(settings.with_options(skip_custom_instructions=True), home=home) == ""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_instructions_may_have_a_byte_order_mark(project: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding.startswith("utf-16") else ""
+    (project / "AGENTS.md").write_bytes(f"{mark}Grüße, 👋".encode(encoding))
+    assert read_instructions(SessionSettings(cwd=project)) == "Grüße, 👋"
 
 
 def none_installed() -> InstalledPlugins:

@@ -21,7 +21,7 @@ from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.project.instructions import read_instructions
+from jumpseat.store.project.instructions import InstructionFiles
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
 from jumpseat.store.session.workspace import Workspace, workspace_of
 from jumpseat.tools.orchestrator.environment import Environment
@@ -396,7 +396,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
         tasks=tasks,
         models=OneModel(model),
         make_tools=lambda session: ToolOrchestrator(session, environment),
-        read_instructions=read_instructions,
+        read_instructions=InstructionFiles(Path("/nonexistent"), {}).read,
         run_prompt=run_prompt,
         run_command=ignore_command,
         retry=RetryPolicy(),

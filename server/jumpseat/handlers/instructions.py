@@ -10,7 +10,7 @@ import anyio.to_thread
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
-from jumpseat.store.project.instructions import instruction_sources, project_paths
+from jumpseat.store.project.instructions import InstructionFiles
 from jumpseat_protocol.instructions import (
     InstructionDiscoveryPath,
     InstructionPathsResult,
@@ -23,11 +23,16 @@ PREFERRED: Final = "AGENTS.md"
 
 
 async def discover(ctx: Context, params: InstructionsDiscoverParams) -> InstructionSourcesResult:
-    """Return the instruction files of sessions in some projects. There are none that apply to all projects."""
+    """Return the instruction files of sessions in some projects, with the user's own file for each."""
     found: list[dict[str, Any]] = []
     for project in params.project_paths:
-        sources = await anyio.to_thread.run_sync(describe_sources, SessionSettings(cwd=absolute_path(project)))
-        found += [{**source, "projectPath": project} for source in sources]
+        settings = SessionSettings(cwd=absolute_path(project))
+        sources = await anyio.to_thread.run_sync(describe_sources, ctx.process.instructions, settings)
+        found += [
+            {**source, "projectPath": project}
+            for source in sources
+            if not (params.exclude_host_instructions and source["location"] == "user")
+        ]
     return InstructionSourcesResult(sources=found)
 
 
@@ -36,7 +41,7 @@ def get_discovery_paths(ctx: Context, params: InstructionsDiscoverParams) -> Ins
     paths: list[InstructionDiscoveryPath] = []
     for project in params.project_paths:
         folder = absolute_path(project)
-        for path in project_paths(folder):
+        for path in ctx.process.instructions.project_paths(folder):
             own = path.is_relative_to(folder)
             paths.append(
                 InstructionDiscoveryPath(
@@ -50,7 +55,7 @@ def get_discovery_paths(ctx: Context, params: InstructionsDiscoverParams) -> Ins
     return InstructionPathsResult(paths=paths)
 
 
-def describe_sources(settings: SessionSettings) -> list[dict[str, Any]]:
+def describe_sources(files: InstructionFiles, settings: SessionSettings) -> list[dict[str, Any]]:
     """Return the instruction files of a session, in the order in which they are sent.
 
     Each is ``{id, label, sourcePath, content, type, location}``.
@@ -61,10 +66,10 @@ def describe_sources(settings: SessionSettings) -> list[dict[str, Any]]:
             "label": source.path.name,
             "sourcePath": str(source.path),
             "content": source.text,
-            "type": "repo",
-            "location": _location(source.path, settings.cwd),
+            "type": "home" if source.of_user else "repo",
+            "location": "user" if source.of_user else _location(source.path, settings.cwd),
         }
-        for source in instruction_sources(settings)
+        for source in files.sources(settings)
     ]
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
     from jumpseat.store.project.hook_files import HookFiles
+    from jumpseat.store.project.instructions import InstructionFiles
     from jumpseat_protocol.session_fs import SetFsProviderParams
 
 R = TypeVar("R", bound=WireModel)
@@ -110,6 +111,11 @@ class Process(Protocol):
     @property
     def agents(self) -> AgentLibrary:
         """The custom agents in files."""
+        ...
+
+    @property
+    def instructions(self) -> InstructionFiles:
+        """The instruction files of projects and of the user."""
         ...
 
     @property

@@ -6,11 +6,18 @@ Disks may be slow, so an event loop reads in a thread.
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 def read_regular(path: Path, limit: int, within: Path | None = None) -> bytes:
@@ -32,6 +39,14 @@ def read_regular(path: Path, limit: int, within: Path | None = None) -> bytes:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise ValueError("not a regular file")
         return file.read(limit)
+
+
+def decode_text(data: bytes) -> str:
+    """Decode a text file: UTF-8, or what its byte order mark says; Windows PowerShell writes UTF-16."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    return data.decode("utf-8", "replace")
 
 
 def read_whole(path: Path, limit: int, within: Path | None = None) -> bytes:

@@ -11,7 +11,7 @@ from jumpseat_protocol.sessions import SessionParams
 def get_sources(ctx: Context, params: SessionParams) -> InstructionSourcesResult:
     """Return the instruction files that the next prompt is sent with, in that order."""
     settings = ctx.registry.live(params.session_id).settings
-    return InstructionSourcesResult(sources=describe_sources(settings))
+    return InstructionSourcesResult(sources=describe_sources(ctx.process.instructions, settings))
 
 
 def reload(ctx: Context, params: SessionParams) -> InstructionSourcesResult:

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
-from jumpseat.system.regular_files import read_whole, repository_root
+from jumpseat.system.regular_files import decode_text, read_whole, repository_root
 
 LARGEST_BYTES: Final = 256 * 1024
 LARGEST_FRONT: Final = 16 * 1024
@@ -49,7 +49,7 @@ def entries_of(folder: Path) -> list[str]:
 
 
 def read_text(path: Path, project: Path | None = None) -> str:
-    """Read a file as UTF-8, replacing invalid bytes, with ``\\n`` as line ends.
+    """Read a text file, replacing invalid bytes, with ``\\n`` as line ends.
 
     If the file belongs to a folder of a ``project``, its target must be in the repository of that folder.
 
@@ -61,7 +61,7 @@ def read_text(path: Path, project: Path | None = None) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot be read: {reason or error}") from None
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return decode_text(data).replace("\r\n", "\n")
 
 
 def front_matter(text: str) -> dict[str, Any]:
