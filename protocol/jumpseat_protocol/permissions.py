@@ -212,7 +212,8 @@ class PermissionDecision(WireModel):
     """A client's answer. Hosts that forward completed results send those kinds; they are accepted too.
 
     ``modified_args`` take the place of the call's arguments where it is approved; ``directories`` go with
-    ``approve-read-only-for-session``. The fields behind those say why a call was denied elsewhere.
+    ``approve-read-only-for-session``. A ``reject`` without feedback ends the turn, unless ``interrupt`` is false.
+    The other fields say why a call was denied elsewhere.
     """
 
     kind: Literal[

@@ -143,6 +143,22 @@ async def test_a_call_that_is_not_approved_does_not_run(tmp_path: Path, schemas:
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert not (tmp_path / "new.txt").exists()
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
+        # The model is told, and continues.
+        assert editor.answer_text(session) == "done"
+
+
+async def test_a_rejection_leaves_the_other_calls_to_the_user(tmp_path: Path, schemas: Schemas) -> None:
+    made = [{"id": f"c{n}", "name": "create", "arguments": {"path": f"{n}.txt", "file_text": "x"}} for n in (1, 2)]
+    async with running_editor(tmp_path, schemas, {"tool_calls": made}, {"text": "done"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "go")
+        since = 0
+        for choice in ("reject_once", "allow_once"):
+            question = await editor.question("session/request_permission", since=since)
+            since = len(editor.messages)
+            await editor.answer(question, option(choice))
+        assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
+        assert [(tmp_path / name).exists() for name in ("1.txt", "2.txt")] == [False, True]
 
 
 async def test_a_command_is_shown_with_its_exact_text_and_its_output(tmp_path: Path, schemas: Schemas) -> None:

@@ -30,7 +30,8 @@ def decision_of(outcome: PermissionOutcome) -> PermissionDecision:
         case "selected", "allow_always":
             return PermissionDecision(kind="approve-for-session")
         case "selected", "reject_once":
-            return PermissionDecision(kind="reject")
+            # Editors have another way to stop a turn.
+            return PermissionDecision(kind="reject", interrupt=False)
         case "cancelled", _:
             return PermissionDecision(kind="cancelled")
         case _:

@@ -215,7 +215,7 @@ def verdict_of(decision: PermissionDecision) -> Verdict:
         case "reject" | "denied-interactively-by-user":
             if decision.feedback:
                 return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
-            return Verdict("rejected", USER_REJECTED)
+            return Verdict("denied" if decision.interrupt is False else "rejected", USER_REJECTED)
         case "denied-by-rules":
             return Verdict("denied", ": ".join([DENIED_BY_RULE, *map(_rule_text, decision.rules or [])][:2]))
         case "denied-by-content-exclusion-policy" | "denied-by-permission-request-hook":
