@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,6 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
-from jumpseat.cluster.gauges import gauges, heartbeat
 from jumpseat.cluster.nats import jetstream
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.settings import ClusterSettings
@@ -23,7 +22,7 @@ from jumpseat.cluster.relay.clients import Clients, Server
 from jumpseat.cluster.relay.replica_connections import ReplicaConnections
 from jumpseat.cluster.replicas.membership import Membership
 from jumpseat.cluster.sessions.documents import ClusterDocuments
-from jumpseat.cluster.sessions.ownership import RELEASE_S
+from jumpseat.cluster.sessions.ownership import RELEASE_S, Ownerships
 from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import JumpseatError
 from jumpseat.observability.settings import Gauge
@@ -188,3 +187,44 @@ async def join_cluster(settings: ClusterSettings, home: Path, tasks: TaskGroup) 
         cluster = Cluster(stream, settings, home, tasks)
         await cluster.start()
         yield cluster
+
+
+# --- the numbers that metrics and `jumpseat cluster status` show --------------------------------------------------
+
+
+def gauges(ownerships: Ownerships, relayed: Callable[[], int]) -> list[Gauge]:
+    """Return the metrics of a replica. ``relayed`` returns the number of requests sent to other replicas."""
+    counters = ownerships.counters
+
+    def gauge(name: str, unit: str, description: str, read: Callable[[], float]) -> Gauge:
+        return Gauge(f"jumpseat.cluster.{name}", unit, description, read)
+
+    return [
+        gauge("owned", "{session}", "Sessions of this replica.", lambda: len(ownerships.owned())),
+        gauge("relayed", "{request}", "Requests sent to other replicas.", relayed),
+        gauge("takeovers", "{session}", "Sessions taken over.", lambda: counters.takeovers),
+        gauge("lost", "{session}", "Sessions lost to others.", lambda: counters.lost),
+        gauge("appends", "{message}", "Messages stored.", lambda: counters.appends),
+        gauge("append.median", "s", "Median time of the latest appends.", lambda: _append_s(ownerships, 0.5)),
+        gauge("append.p99", "s", "99th percentile of the latest appends.", lambda: _append_s(ownerships, 0.99)),
+    ]
+
+
+def heartbeat(ownerships: Ownerships) -> dict[str, Any]:
+    """Return the part of a heartbeat about the sessions that a replica owns."""
+    counters = ownerships.counters
+    has_appends = bool(counters.append_s)
+    return {
+        "owned": len(ownerships.owned()),
+        "takeovers": counters.takeovers,
+        "lost": counters.lost,
+        "appends": counters.appends,
+        "appendMs": round(_append_s(ownerships, 0.5) * 1000, 3) if has_appends else None,
+        "appendP99Ms": round(_append_s(ownerships, 0.99) * 1000, 3) if has_appends else None,
+    }
+
+
+def _append_s(ownerships: Ownerships, share: float) -> float:
+    """Return a quantile of the durations of the latest appends, in seconds."""
+    appends = sorted(ownerships.counters.append_s)
+    return appends[int(len(appends) * share)] if appends else 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from jumpseat.adapters.models.session_providers import SessionProviders
     from jumpseat.options import Options
     from jumpseat_protocol.provider import ProviderEndpointResult
-    from jumpseat_protocol.sessions import ProviderConfig
 
 ALLOW_ENDPOINT: Final = "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT"
 
@@ -303,10 +302,10 @@ class Models:
         if named_model is not None:
             found = await self._providers.named_model(named_model, settings, ask_token)
             given = next(given for given in settings.options.providers if given.name == named_model.provider)
-            return _explained(found, partial(self._explain_provider, given, found.wire_name))
-        if settings.options.provider is not None:
-            found = await self._providers.own_model(settings.options.provider, settings, ask_token)
-            return _explained(found, partial(self._explain_provider, settings.options.provider, found.wire_name))
+            return _explained(found, lambda error: self._explanations.of_provider(given, found.wire_name, error))
+        if (own := settings.options.provider) is not None:
+            found = await self._providers.own_model(own, settings, ask_token)
+            return _explained(found, lambda error: self._explanations.of_provider(own, found.wire_name, error))
         login = settings.login or self.copilot.login_of_environment
         login = login or await self.copilot.own_login()
         selection = await self._select(settings, logged_in=login is not None)
@@ -319,7 +318,7 @@ class Models:
             except ProviderError as error:
                 error.explanation = self._explanations.of_account("", error)
                 raise
-            return _explained(found, partial(self._explain_account, found.wire_name))
+            return _explained(found, lambda error: self._explanations.of_account(found.wire_name, error))
         adapter, config, model = selection.adapter, selection.config, selection.model
         if selection.of_project:
             found = await self._models.create_of_project(adapter, model, settings.options.client_name, settings.cwd)
@@ -327,18 +326,7 @@ class Models:
             if model is None:
                 model = await self._default_model(adapter, config)
             found = await self._make(adapter, config, model, settings)
-        return _explained(found, partial(self._explain_adapter, adapter, found.wire_name))
-
-    # The explanations are imported with the first failure.
-
-    def _explain_provider(self, provider: ProviderConfig, model: str, error: ProviderError) -> str:
-        return self._explanations.of_provider(provider, model, error)
-
-    def _explain_account(self, model: str, error: ProviderError) -> str:
-        return self._explanations.of_account(model, error)
-
-    def _explain_adapter(self, adapter: str, model: str, error: ProviderError) -> str:
-        return self._explanations.of_adapter(adapter, model, error)
+        return _explained(found, lambda error: self._explanations.of_adapter(adapter, found.wire_name, error))
 
     async def _select(self, settings: SessionSettings, *, logged_in: bool) -> AdapterSelection | None:
         """Select the adapter of a session, fetching the models of adapters as far as needed to decide."""

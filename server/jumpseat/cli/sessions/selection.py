@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -95,14 +94,14 @@ def find_session(store: SessionStore, text: str) -> SessionFolder:
     return (exact or found)[0]
 
 
-def parse_time(text: str, now: Callable[[], float] = time.time) -> float:
+def parse_time(text: str) -> float:
     """Return a time in Unix time: a date (``2026-01-31``), a date with a time, or an age (``7d``, ``12h``, ``2w``).
 
     Raises:
         ValueError: the text is neither.
     """
     try:
-        return now() - parse_age(text)
+        return time.time() - parse_age(text)
     except ValueError:
         return datetime.fromisoformat(text).timestamp()
 

@@ -23,6 +23,7 @@ from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.sessions.missed_events import RunEnds
 from jumpseat.cluster.sessions.records import Record, is_large, joined, object_name, parts
 from jumpseat.errors import OutcomeUnknownError, StoreError
+from jumpseat.store.session.waiters import Waiters
 from jumpseat_protocol.events import Event
 
 log = logging.getLogger(__name__)
@@ -60,14 +61,6 @@ class _Work(Struct, frozen=True):
     """Something else to be done in the order of the changes."""
 
     do: Callable[[], Coroutine[Any, Any, None]]
-
-
-class _Waiter(Struct):
-    """Somebody who waits until everything before the place ``number`` of the queue is stored."""
-
-    number: int
-    done: anyio.Event
-    error: StoreError | None = None
 
 
 class Lease:
@@ -110,7 +103,7 @@ class Lease:
         self._queue: deque[Record | _Work | Announcement] = deque()
         self._taken = 0
         self._messages = 0
-        self._waiters: list[_Waiter] = []
+        self._waiters = Waiters()
         self._answers: dict[str, Response] = {}
         self._running = False
         self._began_s: float | None = None
@@ -186,7 +179,7 @@ class Lease:
 
     def give_up_responses(self) -> None:
         """Let the responses fail that wait, and what else waits for changes: NATS cannot be reached."""
-        self._wake(OutcomeUnknownError("the change"))
+        self._waiters.wake(self._taken, OutcomeUnknownError("the change"))
         self._give_up_answers()
         for item in list(self._queue):
             if isinstance(item, Response):
@@ -202,15 +195,7 @@ class Lease:
             raise StoreError(_LOST)
         if not self._queue and not self._running:
             return
-        waiter = _Waiter(self._taken + len(self._queue), anyio.Event())
-        self._waiters.append(waiter)
-        try:
-            await waiter.done.wait()
-        finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
-        if waiter.error is not None:
-            raise waiter.error
+        await self._waiters.wait(self._taken + len(self._queue))
 
     async def wait_ended(self) -> None:
         """Wait until everything is stored, for as long as NATS takes, or the session is lost."""
@@ -230,7 +215,7 @@ class Lease:
         if self.lost:
             return
         self.lost = True
-        self._wake(StoreError(_LOST))
+        self._waiters.wake(self._taken, StoreError(_LOST))
         self.give_up_responses()
         self._queue.clear()
         self.on_lost()
@@ -280,7 +265,7 @@ class Lease:
             self._running = False
             self._began_s = None
             if self._queue:
-                self._wake(StoreError("the server is ending"))
+                self._waiters.wake(self._taken, StoreError("the server is ending"))
 
     def _next(self) -> tuple[list[Record], list[_Work], int]:
         """Return the next changes that fit into a message, the work among them, and the number of items of both."""
@@ -366,7 +351,7 @@ class Lease:
             announced.append(next_item)
         for announcement in announced:
             announcement()
-        self._wake(None)
+        self._waiters.wake(self._taken)
 
     def _handle_other(self, group: BaseExceptionGroup[WrongSequenceError]) -> None:
         last = _first(group).last
@@ -383,14 +368,7 @@ class Lease:
         if self._failure is None:
             log.error("session %s cannot be stored: %s", self.session_id, error)
         self._failure = error
-        self._wake(error)
-
-    def _wake(self, error: StoreError | None) -> None:
-        for waiter in list(self._waiters):
-            if error is not None or waiter.number <= self._taken:
-                waiter.error = error
-                waiter.done.set()
-                self._waiters.remove(waiter)
+        self._waiters.wake(self._taken, error)
 
 
 def _first(group: BaseExceptionGroup[E]) -> E:

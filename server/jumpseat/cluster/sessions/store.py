@@ -100,8 +100,8 @@ class ClusterStore(SessionStore):
         before_s: float,
         *,
         named_too: bool,
-        concerns: Callable[[str], bool] = lambda _session_id: True,
-        is_open: Callable[[str], bool] = lambda _session_id: False,
+        concerns: Callable[[str], bool],
+        is_open: Callable[[str], bool],
     ) -> Pruned:
         pruned = Pruned()
         owners = await self._ownerships.owned_elsewhere()

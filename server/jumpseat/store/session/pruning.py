@@ -43,7 +43,7 @@ def find_prunable(
     before_s: float,
     *,
     named_too: bool,
-    concerns: Callable[[str], bool] = lambda _session_id: True,
+    concerns: Callable[[str], bool],
     is_open: Callable[[str], bool] = lambda _session_id: False,
 ) -> Pruned:
     """Find the sessions that have not changed since ``before_s``, in Unix time, and that ``concerns`` accepts.

@@ -262,8 +262,8 @@ class SessionStore:
         before_s: float,
         *,
         named_too: bool,
-        concerns: Callable[[str], bool] = lambda _session_id: True,
-        is_open: Callable[[str], bool] = lambda _session_id: False,
+        concerns: Callable[[str], bool],
+        is_open: Callable[[str], bool],
     ) -> Pruned:
         """Find the sessions that have not changed since ``before_s``, in Unix time, and that ``concerns`` accepts.
 

@@ -115,7 +115,6 @@ def workspace_of(
     session_id: str,
     context: WorkingDirectoryContext,
     created_at: str,
-    summary: str | None = None,
     created_by: str | None = None,
     one_off: bool = False,
 ) -> Workspace:
@@ -128,7 +127,6 @@ def workspace_of(
         git_root=context.git_root,
         repository=context.repository,
         branch=context.branch,
-        summary=summary,
         created_by=created_by,
         one_off=one_off or None,
     )

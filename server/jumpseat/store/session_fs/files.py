@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from jumpseat.errors import StoreError
+from jumpseat.store.session.waiters import Waiters
 from jumpseat.store.session_fs.file_system import FileSystem
 
 log = logging.getLogger(__name__)
@@ -43,14 +44,6 @@ class _Change(Struct):
         return self.kind == "append" and self.name == name and not self.is_tried
 
 
-class _Waiter(Struct):
-    """Somebody who waits until all changes up to ``number`` are stored."""
-
-    number: int
-    done: anyio.Event
-    error: StoreError | None = None
-
-
 class ClientFiles:
     """Implements :class:`jumpseat.store.session.state_files.StateFiles`.
 
@@ -68,7 +61,7 @@ class ClientFiles:
         self._folders: set[str] = set()
         self._changes: deque[_Change] = deque()
         self._added = 0
-        self._waiters: list[_Waiter] = []
+        self._waiters = Waiters()
         self._hurry = anyio.Event()
         self._running = False
         self._sent: _Change | None = None
@@ -156,17 +149,9 @@ class ClientFiles:
             return
         if self._ended:
             raise StoreError("the session is closed")
-        waiter = _Waiter(self._added, anyio.Event())
-        self._waiters.append(waiter)
         self._start()
         self._hurry.set()
-        try:
-            await waiter.done.wait()
-        finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
-        if waiter.error is not None:
-            raise waiter.error
+        await self._waiters.wait(self._added)
 
     def retry(self) -> None:
         """Try a failed change again now, because the client may have come back."""
@@ -240,11 +225,7 @@ class ClientFiles:
 
     def _wake(self, error: StoreError | None) -> None:
         stored = self._changes[0].number - 1 if self._changes else self._added
-        for waiter in list(self._waiters):
-            if error is not None or waiter.number <= stored:
-                waiter.error = error
-                waiter.done.set()
-                self._waiters.remove(waiter)
+        self._waiters.wake(stored, error)
 
     async def _store(self, change: _Change) -> None:
         path = self.path(change.name)

@@ -98,14 +98,7 @@ class Shells:
         outside: bool = False,
         hosts: Sequence[str] | None = None,
     ) -> Shell:
-        """Start ``command``; see :meth:`jumpseat.tools.running_commands.CommandRunner.start`.
-
-        Raises:
-            OSError: bash or the working directory is missing, the system refuses another process, or the session
-                requires a sandbox and there is none.
-            ValueError: the command or the environment contains a NUL character.
-            anyio.ClosedResourceError: the session is closing.
-        """
+        """Start ``command``; see :meth:`jumpseat.tools.running_commands.CommandRunner.start`."""
         if self._closed:
             raise anyio.ClosedResourceError
         reach = Reach(hosts is not None, tuple(hosts or ()), command, call_id)
