@@ -225,7 +225,7 @@ async def _call_model(
                 raise
         else:
             return Answer(
-                repair_calls(streamed.completed(completed)),
+                repair_calls(streamed.completed(completed), request),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),
