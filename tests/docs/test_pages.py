@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.recording.recordings import Ending, read_folder
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
@@ -80,6 +81,20 @@ def test_the_configuration_in_the_operators_page_is_valid_and_has_every_key(tmp_
     assert config.default_model in config.models
     assert [model.id for model in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
     assert set(tomllib.loads(example)) == set(Config.model_fields)
+
+
+def test_the_configurations_in_the_page_about_local_models_are_valid(tmp_path: Path) -> None:
+    examples = code_blocks("docs/local-models.md", "toml")
+    (tmp_path / "config.toml").write_text("\n".join(examples))
+    config = load_config(tmp_path)
+    assert {adapter.type for adapter in config.adapters.values()} == {"openai_compatible", "ollama"}
+    assert all(
+        load_adapter(adapter.type or "").unknown_option(adapter.options) is None
+        for adapter in config.adapters.values()
+    )
+    for options in re.findall(r"`options = (\{.*?\})`", (ROOT / "docs" / "local-models.md").read_text()):
+        given = tomllib.loads(f"options = {options}")["options"]
+        assert load_adapter("openai_compatible").unknown_option(given) is None
 
 
 def test_the_configuration_of_built_in_tools_in_their_page_is_valid_and_has_every_key(tmp_path: Path) -> None:

@@ -202,6 +202,12 @@ def test_tool_denied_by_name_is_not_offered(place: Place) -> None:
     assert place.run("-p", "hello", "--deny-tool", "create").returncode == 1
 
 
+@pytest.mark.parametrize(("names", "offered"), [("view, edit", "[view, edit]"), ("none", "[]")])
+def test_only_the_named_tools_are_offered(place: Place, names: str, offered: str) -> None:
+    place.home.joinpath("script.yaml").write_text(f"turns: [{{text: x, expect: {{tools: {offered}}}}}]")
+    assert place.run("-p", "hello", "--tools", names).returncode == 0
+
+
 def test_model_cannot_ask_the_user(place: Place) -> None:
     done = place.run("-p", "ask me")
     assert (done.returncode, done.stdout) == (0, "I did not.\n")

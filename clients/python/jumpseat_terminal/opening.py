@@ -127,6 +127,8 @@ async def open_session(
     }
     if settings.reasoning_effort is not None:
         options["reasoning_effort"] = settings.reasoning_effort
+    if settings.tools is not None:
+        options["available_tools"] = settings.tools
     if hidden := hidden_tools(settings.deny):
         options["excluded_tools"] = hidden
     if session_id is None or not one_off:

@@ -46,6 +46,7 @@ class Settings:
     """Arguments of both commands. ``resume`` is the id of a session, the start of one, or :data:`PICK`.
 
     Without ``server``, the command starts a server of its own. ``folder`` is a path on the server's machine.
+    ``tools`` are the only tools to offer, ``None`` offers all.
     ``log_level`` is the lowest level of the server's log to print; ``None`` prints none. Only ``run`` has it.
     """
 
@@ -60,6 +61,7 @@ class Settings:
     log_level: str | None = None
     adapter_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     server: SharedServer | None = None
+    tools: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--continue", dest="latest", action="store_true", help="resume the latest session here")
     parser.add_argument("-C", "--folder", type=Path, default=None, metavar="DIR", help="work in another folder")
+    parser.add_argument(
+        "--tools",
+        type=_names,
+        metavar="NAMES",
+        help="offer only these tools, separated by commas; none for no tools",
+    )
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")
     parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; overrides all else")
     parser.add_argument("--yolo", action="store_true", help="allow everything that no rule denies")
@@ -182,6 +190,11 @@ def _address(text: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise argparse.ArgumentTypeError(f"expected HOST:PORT, got {text!r}")
     return host, int(port)
+
+
+def _names(text: str) -> list[str]:
+    """Parse names separated by commas; ``none`` stands for no names."""
+    return [] if text.strip() == "none" else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -227,4 +240,5 @@ def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
         log_level=getattr(known, "log_level", None),
         adapter_settings=dict(known.setting),
         server=server,
+        tools=known.tools,
     )

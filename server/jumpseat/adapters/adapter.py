@@ -218,6 +218,10 @@ class Adapter(ABC):
     def decoder(self, request: ModelRequest) -> Decoder:
         """Create a reader for one answer to ``request``."""
 
+    def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
+        """Create a reader for one answer of ``endpoint``, whose options may concern it."""
+        return self.decoder(request)
+
     @property
     def signature(self) -> str:
         """The name that blocks of this provider carry in ``provider``."""

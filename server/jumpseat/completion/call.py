@@ -114,7 +114,7 @@ async def _pieces(
                 if (block := answer.announced(event.block)) is not None:
                     yield block
             case Completed():
-                completed = repair_calls(event)
+                completed = repair_calls(event, record.request)
                 for block in answer.remaining(completed):
                     yield block
                 record.completed = completed

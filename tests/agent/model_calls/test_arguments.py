@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock
-from jumpseat.agent.model import Completed, StopReason
+from jumpseat.agent.model import Completed, ModelRequest, StopReason, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.arguments import repair_arguments, repair_calls
 
 
 def repaired_calls(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseBlock]:
     """Return the repaired calls of an answer whose arguments are ``texts``."""
     calls = [ToolUseBlock(str(number), "add", text, None, "wire", {"raw": 1}) for number, text in enumerate(texts)]
-    return repair_calls(Completed(AssistantMessage([TextBlock("So:"), *calls]), stop_reason)).message.tool_uses()
+    completed = Completed(AssistantMessage([TextBlock("So:"), *calls]), stop_reason)
+    return repair_calls(completed, ModelRequest("m", "", [])).message.tool_uses()
 
 
 @pytest.mark.parametrize(
@@ -80,4 +81,48 @@ def test_a_call_cut_off_by_the_token_limit_is_not_run_however_little_is_missing(
 
 def test_a_well_formed_answer_is_returned_unchanged() -> None:
     completed = Completed(AssistantMessage([ToolUseBlock("1", "add", "{}", {})]), "tool_use")
-    assert repair_calls(completed) is completed
+    assert repair_calls(completed, ModelRequest("m", "", [])) is completed
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (" bash ", "bash"),
+        ("Bash", "bash"),
+        ("functions.bash", "bash"),
+        ("functions.bash:0", "bash"),
+        ("bash<|channel|>commentary", "bash"),
+        ("default_api:Bash", "bash"),
+        ("bash()", "bash"),
+        ("server.Tool", "server.tool"),
+        ("LIST", "LIST"),
+        ("rm", "rm"),
+    ],
+)
+def test_a_name_with_noise_means_the_only_tool_that_it_can_mean(written: str, meant: str) -> None:
+    schema = ToolSchema.of({"type": "object"})
+    tools = [ToolSpec(name, "", schema) for name in ("bash", "server.tool", "list", "List")]
+    completed = Completed(AssistantMessage([ToolUseBlock("1", written, "{}", {})]), "tool_use")
+    (call,) = repair_calls(completed, ModelRequest("m", "", [], tools=tools)).message.tool_uses()
+    assert call.name == meant
+
+
+def test_null_leaves_out_an_optional_argument_that_cannot_be_null() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "command": {"type": "string"},
+            "mode": {"enum": ["sync", "async"]},
+            "limit": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "timeout": {"type": ["integer", "null"]},
+            "any": {},
+        },
+        "required": ["command"],
+    }
+    arguments = dict.fromkeys(["command", "mode", "limit", "timeout", "any", "other"])
+    call = ToolUseBlock("1", "bash", "{}", arguments, "wire", {"signature": "s"})
+    request = ModelRequest("m", "", [], tools=[ToolSpec("bash", "", ToolSchema.of(schema))])
+    (repaired,) = repair_calls(Completed(AssistantMessage([call]), "tool_use"), request).message.tool_uses()
+    assert repaired.arguments == dict.fromkeys(["command", "timeout", "any", "other"])
+    assert repair_arguments(repaired.arguments_json) == repaired.arguments
+    assert repaired.provider_data == {"signature": "s"}

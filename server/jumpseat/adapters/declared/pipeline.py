@@ -385,7 +385,7 @@ class DeclaredCaller(Struct, frozen=True):
         if "parse_chat" in functions:
             return HandlerDecoder(functions, request)
         assert self.wire is not None
-        decoder = self.wire.decoder(request)
+        decoder = self.wire.decoder_at(self.endpoint, request)
         wants = ("parse_meta", "parse_tokens", "build_reasoning")
         return MetaDecoder(functions, decoder) if any(name in functions for name in wants) else decoder
 

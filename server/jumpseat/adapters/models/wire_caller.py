@@ -62,5 +62,7 @@ class WireCaller(Struct, frozen=True):
         else:
             call = self.wire.request(endpoint, request)
         return PreparedCall(
-            replace(call, socket=self.socket) if self.socket else call, self.wire.decoder(request), secrets
+            replace(call, socket=self.socket) if self.socket else call,
+            self.wire.decoder_at(endpoint, request),
+            secrets,
         )

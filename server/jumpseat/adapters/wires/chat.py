@@ -13,6 +13,7 @@ option                 default               meaning
 ``stream_usage``       true                  whether to ask for usage in a stream
 ``reasoning_effort``   true                  whether the server knows ``reasoning_effort``
 ``replay_reasoning``   true                  whether to send reasoning back to the server that produced it
+``think_tags``         true, not at OpenAI   whether ``<think>`` at the beginning of an answer encloses reasoning
 ``body``               ``{}``                more fields for the body; they win
 ====================== ===================== ==========================================================
 """
@@ -38,6 +39,7 @@ from jumpseat.adapters.wire import (
 from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
 from jumpseat.adapters.wires.chat_quirks import short_id
+from jumpseat.adapters.wires.think_tags import ThinkTagDecoder
 from jumpseat.adapters.wires.tool_schema import called_tools, object_parameters
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -81,7 +83,15 @@ class ChatAdapter(PathAdapter):
 
     name: str = "openai"
     option_names = frozenset(
-        {"system_role", "max_tokens_field", "stream_usage", "reasoning_effort", "replay_reasoning", "body"}
+        {
+            "system_role",
+            "max_tokens_field",
+            "stream_usage",
+            "reasoning_effort",
+            "replay_reasoning",
+            "think_tags",
+            "body",
+        }
     )
     path: ClassVar[str] = "/chat/completions"
     has_strict_tools: ClassVar[bool] = True
@@ -89,6 +99,11 @@ class ChatAdapter(PathAdapter):
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ChatDecoder(self.signature, request)
+
+    def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
+        decoder = self.decoder(request)
+        wanted = self.options(endpoint).get("think_tags", not is_openai(endpoint.base_url))
+        return ThinkTagDecoder(decoder, self.signature) if wanted else decoder
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)

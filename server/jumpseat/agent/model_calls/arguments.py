@@ -1,4 +1,4 @@
-"""Repair malformed arguments of tool calls where their meaning is certain, and explain the problem elsewhere.
+"""Repair malformed tool calls where their meaning is certain, and explain the problem elsewhere.
 
 Incomplete arguments are never completed: a call that is cut off is not run, however little seems to be missing.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
 
 import orjson
@@ -14,7 +15,8 @@ from msgspec.structs import replace
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.model import Completed
+from jumpseat.agent.model import Completed, ModelRequest, ToolSpec
+from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
 
 MAX_REPAIRED_CHARS: Final = 1024 * 1024
 
@@ -23,23 +25,73 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.D
 # A string (the last one may be open), or a trailing comma: commas in strings are left alone.
 _TRAILING_COMMA: Final = re.compile(r"(\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|,(?=\s*[}\]])", re.DOTALL)
 
+# What models write around the name of a tool: spaces and quotes, a namespace, a number, and tokens of their format.
+_NOISE: Final = re.compile(
+    r"[\s\"'`]*(?:(?:functions?|tools?|default_api)[.:/])?(.*?)[\s\"'`]*(?::\d+)?(?:\(\))?(?:<\|.*)?\s*",
+    re.DOTALL | re.IGNORECASE,
+)
 
-def repair_calls(completed: Completed) -> Completed:
-    """Repair the arguments of all calls in an answer; calls that cannot be repaired get a ``problem``."""
-    calls = completed.message.tool_uses()
-    if all(call.arguments is not None or call.problem is not None for call in calls):
+
+def repair_calls(completed: Completed, request: ModelRequest) -> Completed:
+    """Repair the calls in an answer to ``request``; those that cannot be repaired get a ``problem``."""
+    if not completed.message.tool_uses():
         return completed
-    cut_off = calls[-1] if completed.stop_reason == "max_tokens" else None
+    tools = {tool.name: tool for tool in request.tools}
+    cut_off = completed.message.tool_uses()[-1] if completed.stop_reason == "max_tokens" else None
     blocks = [
-        _repair_call(block, cut_off=block is cut_off)
-        if isinstance(block, ToolUseBlock) and block.arguments is None and block.problem is None
-        else block
+        _repair_call(block, tools, cut_off=block is cut_off) if isinstance(block, ToolUseBlock) else block
         for block in completed.message.blocks
     ]
+    if all(block is before for block, before in zip(blocks, completed.message.blocks, strict=True)):
+        return completed
     return replace(completed, message=AssistantMessage(blocks))
 
 
-def _repair_call(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
+def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool) -> ToolUseBlock:
+    if call.name not in tools and (name := offered_name(call.name, tools)) is not None:
+        call = replace(call, name=name)
+    if call.arguments is None and call.problem is None:
+        call = _repair_text(call, cut_off=cut_off)
+    if call.arguments and call.name in tools and None in call.arguments.values():
+        call = _without_nulls(call, tools[call.name].parameters)
+    return call
+
+
+def offered_name(name: str, tools: Collection[str]) -> str | None:
+    """Return the only one of ``tools`` that a name with noise can mean, or ``None``."""
+    noisy = _NOISE.fullmatch(name)
+    bare = (noisy[1] if noisy is not None else name).casefold()
+    found = [tool for tool in tools if tool.casefold() == bare]
+    return found[0] if len(found) == 1 else None
+
+
+def _without_nulls(call: ToolUseBlock, schema: JsonObject) -> ToolUseBlock:
+    """Leave out the optional arguments that are null where the schema does not allow that."""
+    properties = as_schema(schema.get("properties"))
+    required: Any = schema.get("required") or ()
+    arguments = {
+        name: value
+        for name, value in (call.arguments or {}).items()
+        if value is not None or name in required or name not in properties or _takes_null(properties[name])
+    }
+    if arguments == call.arguments:
+        return call
+    return replace(call, arguments=arguments, arguments_json=canonical_json(arguments))
+
+
+def _takes_null(schema: Any) -> bool:
+    """Return whether a schema may allow null; one that says nothing about its type, or refers to another, may."""
+    described = as_schema(schema)
+    kinds, choices = described.get("type"), described.get("enum")
+    if isinstance(choices, list):
+        return None in choices
+    if kinds is not None:
+        return "null" in kinds
+    variants: Any = described.get("anyOf", described.get("oneOf"))
+    return variants is None or any(_takes_null(variant) for variant in variants)
+
+
+def _repair_text(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
     if cut_off:
         problem = (
             f"`{call.name}` was not run: its arguments were cut off by the limit on output tokens."

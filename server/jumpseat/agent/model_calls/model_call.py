@@ -27,7 +27,7 @@ from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
-from jumpseat.agent.model_calls.requests import with_tool_protocol, without_native_tools
+from jumpseat.agent.model_calls.requests import uses_xml, with_tool_protocol, without_native_tools
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.secrets import Delta, MaskedDeltas
@@ -224,8 +224,14 @@ async def _call_model(
                 _keep_partial(session, prompt, resolved, streamed, turn_id)
                 raise
         else:
+            completed = streamed.completed(completed)
+            if uses_xml(resolved.info):
+                # Imported late: most models call tools natively.
+                from jumpseat.agent.model_calls.written_calls import take_written_calls
+
+                completed = take_written_calls(completed, request)
             return Answer(
-                repair_calls(streamed.completed(completed)),
+                repair_calls(completed, request),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),

@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
+from jumpseat.agent.blocks import AssistantMessage, JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import system_prompt, to_transform, wrap_prompt_in_thread
 from jumpseat.agent.conversation.result_size import fit_results
@@ -114,6 +114,26 @@ def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, r
         text = f"{resolved.info.id} does not support these hosted tools: {', '.join(missing)}."
         session.emit(SessionWarning(warning_type="hosted_tool", message=text))
     session.warned.hosted_tools = missing
+
+
+def warn_of_written_calls(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, answer: AssistantMessage
+) -> None:
+    """Warn the user once if a model has written a call as text, which its server should have turned into one."""
+    # Imported late: few answers need it.
+    from jumpseat.agent.model_calls.written_calls import find_calls, may_call
+
+    text = answer.text()
+    if session.warned.written_calls or not request.tools or uses_xml(resolved.info) or not may_call(text):
+        return
+    if find_calls(text, {tool.name: tool.parameters for tool in request.tools})[0]:
+        session.warned.written_calls = True
+        advice = (
+            f"{resolved.info.id} wrote a tool call as text, which was not run: its server does not parse the calls."
+            " Start the server with its parser (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; llama.cpp:"
+            ' --jinja), or set tool_protocol = "xml" for the model.'
+        )
+        session.emit(SessionWarning(warning_type="tool_protocol", message=advice))
 
 
 def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:

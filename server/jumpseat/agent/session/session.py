@@ -110,13 +110,15 @@ class Warned(Struct):
 
     ``portability``: the provider of the last call, and the content that it could not be sent unchanged.
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
-    ``agent_model``: why the model of the custom agent is not available.
+    ``agent_model``: why the model of the custom agent is not available. ``written_calls``: whether its model has
+    written a call as text.
     """
 
     portability: tuple[str, Portability] = _PORTABLE
     hosted_tools: Sequence[str] = ()
     capability: str = ""
     agent_model: str = ""
+    written_calls: bool = False
 
 
 class Session:

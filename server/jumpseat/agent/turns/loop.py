@@ -27,7 +27,14 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
 from jumpseat.agent.model_calls.model_call import Answer, ask_model, publish_answer, report_error
-from jumpseat.agent.model_calls.requests import build_request, find_model, system_message, uses_xml, warn_of_missing
+from jumpseat.agent.model_calls.requests import (
+    build_request,
+    find_model,
+    system_message,
+    uses_xml,
+    warn_of_missing,
+    warn_of_written_calls,
+)
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
 from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
@@ -267,6 +274,7 @@ async def _take_turn(
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
+        warn_of_written_calls(session, resolved, request, answer.completed.message)
         if answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)

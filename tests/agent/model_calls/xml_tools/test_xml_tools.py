@@ -282,3 +282,29 @@ async def test_the_next_request_has_the_tools_in_its_text(tmp_path: Path) -> Non
 
     assert body["messages"][0] == model.requests[0].json["messages"][0]
     assert "tools" not in body
+
+
+async def test_a_call_in_the_form_of_the_models_training_runs(tmp_path: Path) -> None:
+    written = 'I add.\n<tool_call>{"name": "Add", "arguments": {"a": 1, "b": 2, "note": null}}</tool_call>'
+    async with ModelServer(says(written), says("It is 3.")) as model, running_server(tmp_path) as ours:
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        events = await run_prompt(ours.wire, session)
+
+    first, _ = data_of(events, "assistant.message")
+    (call,) = first["toolRequests"]
+    assert (first["content"], call["name"], call["arguments"]) == ("I add.", "add", {"a": 1, "b": 2})
+    assert data_of(events, "tool.execution_complete")[0]["success"]
+
+
+async def test_a_native_model_that_writes_a_call_as_text_gets_one_warning(tmp_path: Path) -> None:
+    written = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
+    async with ModelServer(says(written), says(written)) as model, running_server(tmp_path) as ours:
+        session = await create_session(ours, {"baseUrl": model.url})
+        first = await run_prompt(ours.wire, session)
+        second = await run_prompt(ours.wire, session)
+
+    (warning,) = data_of(first, "session.warning")
+    assert "--tool-call-parser" in warning["message"]
+    assert 'tool_protocol = "xml"' in warning["message"]
+    assert data_of(second, "session.warning") == []
+    assert data_of(first, "assistant.message")[0]["content"] == written

@@ -1,0 +1,121 @@
+"""Reasoning that a server leaves in the text of an answer, between tags at its beginning.
+
+Servers without a parser for the reasoning of a model pass on what the model writes: ``<think>...</think>``, or the
+end tag alone if the prompt ends in the start tag.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec.structs import replace
+
+from jumpseat.adapters.adapter import Decoder
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, ReasoningBlock, TextBlock
+from jumpseat.agent.model import Completed, ModelEvent, ReasoningDelta, TextDelta
+
+_ENDS: Final = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "[THINK]": "[/THINK]",
+}
+# The end tag without its start tag, on a line of its own or at the end of one.
+_LONE_END: Final = re.compile(r"([^`]*?)</think>[ \t]*(?:\n|\Z)")
+
+
+class ThinkTagDecoder:
+    """Turns the reasoning at the beginning of the text that ``inner`` decodes into reasoning."""
+
+    def __init__(self, inner: Decoder, provider: str) -> None:
+        self._inner = inner
+        self._provider = provider
+        # The text that may be a part of a tag, and the end tag that is looked for; empty after the reasoning.
+        self._held = ""
+        self._end: str | None = None
+        self._has_thought = False
+
+    def feed(self, event: str | None, data: str) -> list[ModelEvent]:
+        return self._rewrite(self._inner.feed(event, data))
+
+    def finish(self) -> list[ModelEvent]:
+        return self._rewrite(self._inner.finish())
+
+    def whole(self, body: JsonObject) -> list[ModelEvent]:
+        return self._rewrite(self._inner.whole(body))
+
+    def _rewrite(self, events: list[ModelEvent]) -> list[ModelEvent]:
+        if self._end == "" and not any(isinstance(event, Completed) for event in events):
+            # The fast path: nearly every event of an answer.
+            return events
+        rewritten: list[ModelEvent] = []
+        for event in events:
+            match event:
+                case TextDelta() if self._end != "":
+                    rewritten += self._split(event.text)
+                case Completed():
+                    if self._held:
+                        rewritten.append(ReasoningDelta(self._held) if self._end else TextDelta(self._held))
+                        self._held = ""
+                    rewritten.append(replace(event, message=self._separate(event.message)))
+                case _:
+                    rewritten.append(event)
+        return rewritten
+
+    def _split(self, text: str) -> list[ModelEvent]:
+        """Return the deltas for a piece of text at the beginning of the answer."""
+        self._held += text
+        if self._end is None:
+            begun = self._held.lstrip()
+            if self._has_thought:
+                self._held = begun
+                return self._leave() if begun else []
+            start = next((start for start in _ENDS if begun.startswith(start)), None)
+            if start is None:
+                if any(start.startswith(begun) for start in _ENDS):
+                    return []
+                return self._leave()
+            self._held, self._end = begun.removeprefix(start), _ENDS[start]
+        thought, closed, rest = self._held.partition(self._end)
+        if closed:
+            self._held, self._end, self._has_thought = rest, None, True
+            return [*([ReasoningDelta(thought)] if thought else []), *self._split("")]
+        kept = _partial(self._held, self._end)
+        thought, self._held = self._held[: len(self._held) - kept], self._held[len(self._held) - kept :]
+        return [ReasoningDelta(thought)] if thought else []
+
+    def _leave(self) -> list[ModelEvent]:
+        """Pass on what is held; everything from here on is text."""
+        text, self._held, self._end = self._held, "", ""
+        return [TextDelta(text)]
+
+    def _separate(self, message: AssistantMessage) -> AssistantMessage:
+        """Return the whole answer with its first text divided into reasoning and text."""
+        at = next((at for at, block in enumerate(message.blocks) if isinstance(block, TextBlock)), None)
+        if at is None or not isinstance(block := message.blocks[at], TextBlock):
+            return message
+        thought, rest = split_thought(block.text)
+        if thought is None:
+            return message
+        found: list[AssistantBlock] = [ReasoningBlock(thought, self._provider)] if thought else []
+        if rest:
+            found.append(TextBlock(rest))
+        return AssistantMessage([*message.blocks[:at], *found, *message.blocks[at + 1 :]])
+
+
+def split_thought(text: str) -> tuple[str | None, str]:
+    """Divide a text into the reasoning at its beginning, ``None`` without any, and the rest."""
+    begun = text.lstrip()
+    start = next((start for start in _ENDS if begun.startswith(start)), None)
+    if start is not None:
+        thought, _, rest = begun.removeprefix(start).partition(_ENDS[start])
+        return thought.strip(), rest.lstrip()
+    if lone := _LONE_END.match(text):
+        return lone[1].strip(), text[lone.end() :].lstrip()
+    return None, text
+
+
+def _partial(text: str, tag: str) -> int:
+    """Return the length of the longest end of ``text`` that begins ``tag``."""
+    return next((size for size in range(min(len(text), len(tag) - 1), 0, -1) if tag.startswith(text[-size:])), 0)
