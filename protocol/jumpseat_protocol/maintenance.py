@@ -127,12 +127,12 @@ class OpenOptions(SessionOptions):
 class SessionsOpenParams(WireModel):
     """``create`` creates a session, ``resume`` resumes the one whose id begins with ``session_id``, ``resumeLast``
     the one that matches ``context`` best (none without a context), and ``attach`` joins a live one. The other kinds
-    are not supported.
+    are not supported. Without a kind, no session is found.
 
     ``resume: false`` suppresses the event ``session.resume``.
     """
 
-    kind: Literal["create", "resume", "resumeLast", "attach", "remote", "cloud", "handoff"]
+    kind: Literal["create", "resume", "resumeLast", "attach", "remote", "cloud", "handoff"] | None = None
     session_id: str | None = None
     context: SessionContext | None = None
     options: OpenOptions = Field(default_factory=OpenOptions.model_construct)

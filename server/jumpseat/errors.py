@@ -173,6 +173,7 @@ class ProviderError(JumpseatError):
         retryable: whether the same request may succeed later.
         attempts: number of attempts before the loop gave up.
         explanation: the failure in a paragraph for the user, with what to check; ``None`` if nothing is known.
+        longest_chars: the length to which the message is cut once secrets have been masked.
     """
 
     retryable = False
@@ -191,6 +192,7 @@ class ProviderError(JumpseatError):
         self.retry_after_s = retry_after_s
         self.attempts = 1
         self.explanation: str | None = None
+        self.longest_chars = 1000
 
 
 class ProviderAuthError(ProviderError):

@@ -248,8 +248,8 @@ async def without_the_library(home: Path, env: dict[str, str]) -> CompletedProce
 async def test_without_the_library_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     found = await without_the_library(tmp_path, to_file(tmp_path / "t"))
 
-    assert found.returncode == 1
-    assert found.stderr.decode() == (
-        "error: telemetry is asked for (COPILOT_OTEL_EXPORTER_TYPE), but OpenTelemetry is not installed:"
-        " pip install 'jumpseat[otel]'\n"
-    )
+    assert found.returncode == 0
+    assert (
+        "WARNING no telemetry: telemetry is asked for (COPILOT_OTEL_EXPORTER_TYPE), but OpenTelemetry is not"
+        " installed: pip install 'jumpseat[otel]'\n"
+    ) in found.stderr.decode()

@@ -151,7 +151,8 @@ class NetworkReplacement(Protocol):
 class PreparedCall(Discreet, Struct, frozen=True):
     """A call that is ready to be sent, and the decoder of its answer.
 
-    ``secrets`` must not appear in any error. ``on_end`` is called once after the call, whatever its outcome.
+    ``secrets`` must not appear in any error. ``on_end`` is called once after the call, whatever its outcome;
+    the text that it returns explains a failure to the user.
     ``timeouts`` and ``network`` override the defaults. ``replacement`` answers the call instead of the network.
     ``decode`` runs each step of a decoder that may block, such as one that calls functions of a user.
     """
@@ -160,7 +161,7 @@ class PreparedCall(Discreet, Struct, frozen=True):
     request: HttpRequest
     decoder: Decoder
     secrets: tuple[str, ...] = ()
-    on_end: Callable[[Outcome], Awaitable[None]] | None = None
+    on_end: Callable[[Outcome], Awaitable[str | None]] | None = None
     timeouts: Timeouts | None = None
     network: Network | None = None
     replacement: NetworkReplacement | None = None

@@ -34,10 +34,8 @@ from jumpseat.errors import (
     ProviderToolsError,
 )
 
-MESSAGE_CHARS: Final = 1000
-"""The longest message shown, in characters. Only :meth:`Redactor.redact_error` cuts messages, after it has masked
-secrets: half a key is a secret, too."""
-
+QUOTED_CHARS: Final = 200
+"""The longest quotation of a body, in characters."""
 
 _QUOTA_CODES: Final = frozenset(
     {
@@ -218,8 +216,13 @@ class Redactor:
         return replace_parts(self.certain.intersection(masked), _TOKEN_SHAPES.sub(MASK, text), MASK)
 
     def redact_error(self, error: ProviderError) -> ProviderError:
-        """Return ``error`` with secrets removed from its text and code, and its text cut."""
-        error.args = tuple(_cut(self(arg)) if isinstance(arg, str) else arg for arg in error.args)
+        """Return ``error`` with secrets removed from its text and code, and its text cut.
+
+        Messages are cut nowhere else: half a key is a secret, too.
+        """
+        error.args = tuple(
+            _cut(self(arg), error.longest_chars) if isinstance(arg, str) else arg for arg in error.args
+        )
         if error.code is not None:
             error.code = self(error.code)
         return error
@@ -234,6 +237,8 @@ class ErrorDetails(Struct, frozen=True):
     retry_after_s: float | None = None
     limit: int | None = None
     """The context window of the model in tokens, in the error of llama.cpp."""
+    is_quoted: bool = False
+    """Whether the message is the body itself, which has no known shape."""
 
     @property
     def code(self) -> str | None:
@@ -296,7 +301,8 @@ def read_error_details(body: Any) -> ErrorDetails:
     errors = as_list(root.get("errors"))
     if errors and isinstance(errors[0], dict):
         return _error_details(cast("dict[str, Any]", errors[0]), "")
-    return _error_details(root, "")
+    found = _error_details(root, "")
+    return found if found.message or not root else ErrorDetails(orjson.dumps(root).decode(), is_quoted=True)
 
 
 def _error_details(node: dict[str, Any], text: str) -> ErrorDetails:
@@ -346,6 +352,8 @@ def _failure(status: int | None, details: ErrorDetails, retry_after_s: float | N
     )
     if retryable is not None:
         error.retryable = retryable
+    if details.is_quoted:
+        error.longest_chars = QUOTED_CHARS
     if isinstance(error, ProviderContextError):
         error.limit = details.limit or _limit_in(details.message)
     return error
@@ -404,8 +412,8 @@ def _kind(
     return ProviderOverloadedError, None
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MESSAGE_CHARS else f"{text[: MESSAGE_CHARS - 1]}…"
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _phrase(status: int) -> str:

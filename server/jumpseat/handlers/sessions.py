@@ -81,6 +81,8 @@ async def open_(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResult:
         UnsupportedError: the session would run elsewhere.
     """
     match params.kind:
+        case None:
+            return NOT_FOUND
         case "create":
             return await _create(ctx, params)
         case "resume":

@@ -24,7 +24,7 @@ from jumpseat.agent.observation import (
     TraceContext,
 )
 from jumpseat.agent.secrets import Secrets
-from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderTransportError, StoreError
+from jumpseat.errors import JumpseatError, ProviderError, ProviderTransportError, StoreError
 from jumpseat.observability.settings import NOT_INSTALLED, Gauge, TelemetrySettings, telemetry_settings
 from jumpseat.options import Options
 from jumpseat.system.log_fields import fields
@@ -245,15 +245,13 @@ class Observability:
 
 
 def _open_telemetry(settings: TelemetrySettings, secrets: Secrets, gauges: Sequence[Gauge]) -> Telemetry | None:
-    """Open the exporters; return ``None`` if their library is missing, and not required."""
+    """Open the exporters; return ``None`` if their library is missing."""
     try:
         from jumpseat.observability.telemetry import Telemetry
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
         problem = NOT_INSTALLED.format(variable=settings.variable)
-        if settings.required:
-            raise ConfigError(problem) from None
         log.warning("no telemetry: %s", problem)
         return None
     return Telemetry(settings, secrets, gauges)

@@ -24,12 +24,11 @@ Protocol = Literal["http/json", "http/protobuf"]
 class TelemetrySettings(Struct, frozen=True):
     """Destination of traces and metrics: the file ``path``, or a collector over OTLP.
 
-    ``variable`` is the one that asks for telemetry; ``required`` is whether it concerns this server alone. With
-    ``content``, prompts, answers, arguments and results are exported, too.
+    ``variable`` is the one that asks for telemetry. With ``content``, prompts, answers, arguments and results are
+    exported, too.
     """
 
     variable: str
-    required: bool
     path: str | None = None
     protocol: Protocol = "http/protobuf"
     source_name: str = SOURCE_NAME
@@ -73,16 +72,14 @@ def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
     if variable is None:
         return None
     protocol = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
-    required = variable.startswith("COPILOT_OTEL_")
     if protocol not in ("http/json", "http/protobuf"):
         problem = f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol[:40]!r}, expected http/json or http/protobuf"
-        if required:
+        if variable.startswith("COPILOT_OTEL_"):
             raise ConfigError(problem)
         log.warning("no telemetry: %s", problem)
         return None
     return TelemetrySettings(
         variable,
-        required,
         path=path if exporter != "otlp-http" else None,
         protocol=protocol,
         source_name=environ.get("COPILOT_OTEL_SOURCE_NAME") or SOURCE_NAME,

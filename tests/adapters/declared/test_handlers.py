@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.cases import all_cases
-from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply, text_reply
 from tests.support.provided import answer_of_new_session, error_of_new_session
 from tests.support.server import running_server
 
@@ -213,3 +213,43 @@ async def test_an_error_in_a_stream_that_the_parser_ignores_is_reported(tmp_path
         async with running_server(tmp_path) as server:
             for _ in range(2):
                 assert "no such model" in await error_of_new_session(server)
+
+
+ERRORS: Final[Mapping[str, str]] = {
+    "parse raises": "def parse(data):\n    raise RuntimeError('gone: ' + str(data))",
+    "parse returns": "def parse(data):\n    return {'status': 'error', 'output': 'gone: '}",
+    "bug": "def on_exit(data):\n    return data['nothing']",
+    "value": "def on_exit(data):\n    raise ValueError('gone: ' + data['body'])",
+    "text": "def on_exit(data):\n    return 'gone: ' + data['body']",
+    "table": "def on_exit(data):\n    return {'status': 'error', 'output': 'gone: ' + data['body']}",
+    "exception": "def on_exit(data):\n    raise RuntimeError('gone: ' + data['body'])",
+    "own class": "class Gone(Exception): pass\n\nasync def on_exit(data):\n    raise Gone('gone: ' + data['body'])",
+}
+
+
+async def test_an_adapter_can_tell_its_user_an_error(tmp_path: Path) -> None:
+    body = json.dumps({"oops": {"detail": f"quota of {KEY}" + " gone" * 100}})
+    texts: dict[str, str] = {}
+
+    case = ""
+
+    def answer(_request: SeenRequest) -> Reply:
+        return said("Hi.") if "parse" in case else text_reply(body, status=400)
+
+    async with (
+        ModelServer(answer=answer) as model,
+        running_server(tmp_path, config="[retry]\nattempts = 1\n") as server,
+    ):
+        for case, functions in ERRORS.items():
+            write(
+                tmp_path, model.url, functions, '"parse_chat": parse' if "parse" in case else '"on_exit": on_exit'
+            )
+            texts[case] = await error_of_new_session(server, model="mine/m")
+            assert KEY not in texts[case], case
+    bug = texts.pop("bug")
+    parsed = [texts.pop(case) for case in ("parse raises", "parse returns")]
+    assert all(": gone:" in text for text in parsed), parsed
+    assert all(text.startswith("Execution failed: gone: ") for text in texts.values()), texts
+    # A bug is no message: the body of an unknown shape is quoted.
+    assert 'HTTP 400 Bad Request: {"oops":{"detail":"quota of [' in bug
+    assert 20 < bug.count("gone") < 40

@@ -576,6 +576,8 @@ async def test_hooks_for_the_start_and_the_end_of_a_sub_agent_change_its_prompt_
         "agentDisplayName": "helper",
         "agentDescription": "help",
     }
+    inside = [asked[begin + 1]["input"], asked[begin + 3]["input"]]
+    assert [(one["agentId"], one["agentType"]) for one in inside] == [(started["agentId"], "explore")] * 2
     for position in (begin, last):
         assert asked[position]["sessionId"] == session
         assert isinstance(asked[position]["input"].pop("timestamp"), int)

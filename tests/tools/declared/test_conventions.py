@@ -125,7 +125,7 @@ async def test_the_calculator_multiplies_after_approval(tasks: TaskGroup, today:
         tool_call_id="c1",
     )
     (message,) = made.client.payloads(events.UserMessage)
-    assert "\n\nUse the the `calculator` tool tool for 100*50\n\n" in (message.transformed_content or "")
+    assert "\n\nUse the `calculator` tool for 100*50\n\n" in (message.transformed_content or "")
 
 
 @pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])

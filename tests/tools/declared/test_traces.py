@@ -70,14 +70,14 @@ async def test_handlers_are_called_around_each_command_and_function(
     assert len(completed(made)) == 1
 
 
-async def test_a_rejected_call_runs_setup_and_rejected_but_not_on_exit(tasks: TaskGroup) -> None:
+async def test_a_rejected_call_runs_setup_rejected_and_on_exit(tasks: TaskGroup) -> None:
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
     made.send("go")
     made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "reject"})
     await made.idle()
 
-    assert trace == ["Setup", "Rejected"]
+    assert trace == ["Setup", "Rejected", "Exit"]
     (completion,) = completed(made)
     assert completion.error == events.ToolError(message="The user rejected this tool call.", code="rejected")
 

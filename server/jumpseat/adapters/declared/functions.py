@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping
 from itertools import islice
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from typing import Any, Final, TypeVar, cast
 import anyio
 import anyio.to_thread
 
+from jumpseat.adapters.failures import provider_error
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared import calling
 from jumpseat.declared.calling import (
@@ -64,6 +66,8 @@ ORDERS: Final[Mapping[str, Orders]] = {
     "format_response": {0: (), 1: ("output",), 2: ("tool_call", "output"), 3: (SELF, "tool_call", "output")},
 }
 """The parameters of each handler: their names, and their positions by the number of parameters."""
+
+_PYTHON: Final = sys.stdlib_module_names | {"jumpseat"}
 
 VALIDATE: Final[Orders] = {0: (), 1: ("n",), 2: ("n", SELF)}
 CHOICES: Final[Orders] = {0: (), 1: (SELF,), 2: (SELF, "opts")}
@@ -182,6 +186,9 @@ class Functions:
         if isinstance(error.cause, JumpseatError):
             # Raised on purpose.
             return error.cause
+        text = "" if error.cause is None else self.mask(str(error.cause))
+        if text and _is_deliberate(error.cause, what):
+            return provider_error(text)
         at = f" at {error.source}" if error.source else ""
         said = f"gave {error.reason}{at}" if error.timed_out else f"failed ({error.reason}{at})"
         return AdapterError(
@@ -190,6 +197,15 @@ class Functions:
             error.source,
             "" if error.cause is None else str(error.cause),
         )
+
+
+def _is_deliberate(error: BaseException | None, what: str) -> bool:
+    """Return whether an exception reports an error of the provider; those that Python itself raises are bugs."""
+    kind = type(error)
+    if kind is ValueError:
+        # A parser raises it by mistake, reading what is no number or no JSON.
+        return what == "handler on_exit"
+    return kind in (Exception, RuntimeError) or kind.__module__.partition(".")[0] not in _PYTHON
 
 
 # --- functions in place of values ---------------------------------------------------------------------------------

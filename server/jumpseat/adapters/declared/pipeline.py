@@ -42,11 +42,11 @@ from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView, Table
 from jumpseat.adapters.failures import Redactor
-from jumpseat.adapters.wire import merge_headers
+from jumpseat.adapters.wire import as_object, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_scalar
-from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+from jumpseat.errors import AdapterError, ConfigError, JumpseatError, ProviderRequestError
 from jumpseat.parsing.validation import kind_of
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ class DeclaredCaller(Struct, frozen=True):
             # A function without a result agrees.
             answer = await functions.call("setup")
             if answer is False:
+                await _run_last(functions, "teardown")
                 raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
             if answer not in (None, True):
                 raise functions.unusable("setup", "return true, or false to refuse the request", answer)
@@ -395,8 +396,8 @@ def is_computed(entry: SchemaEntry) -> bool:
     return any(callable(value) for value in (entry.default, entry.choices, entry.enabled, entry.check))
 
 
-async def _run_exit_handlers(functions: Functions, outcome: Outcome, *, strict: bool) -> None:
-    """Run ``on_exit``, then ``teardown``.
+async def _run_exit_handlers(functions: Functions, outcome: Outcome, *, strict: bool) -> str | None:
+    """Run ``on_exit``, then ``teardown``; return the error that ``on_exit`` has returned or raised on purpose.
 
     Their failures are only logged, because the call has ended; with ``strict``, they are raised.
     """
@@ -407,18 +408,30 @@ async def _run_exit_handlers(functions: Functions, outcome: Outcome, *, strict: 
         "status": outcome.status or 0,
     }
     try:
-        await _run_last(functions, "on_exit", strict=strict, data=data)
+        return _error_of(await _run_last(functions, "on_exit", strict=strict, data=data))
     finally:
         await _run_last(functions, "teardown", strict=strict)
 
 
-async def _run_last(functions: Functions, name: str, *, strict: bool = False, **values: Any) -> None:
+async def _run_last(functions: Functions, name: str, *, strict: bool = False, **values: Any) -> Any:
     if name in functions:
         try:
-            await functions.call(name, limit_s=LAST_S, **values)
-        except JumpseatError:
+            return await functions.call(name, limit_s=LAST_S, **values)
+        except AdapterError:
             if strict:
                 raise
+        except JumpseatError as error:
+            return str(error)
+    return None
+
+
+def _error_of(result: Any) -> str | None:
+    """Return the text of an error that ``on_exit`` has returned: a string, or ``{status: "error", output}``."""
+    if isinstance(result, Mapping):
+        table = cast("Mapping[str, Any]", result)
+        output = table.get("output") if table.get("status") == "error" else None
+        result = as_object(output).get("content", output)
+    return result if isinstance(result, str) else None
 
 
 def _fill_placeholders(what: str, value: Any, values: EnvValues, view: AdapterView) -> Any:

@@ -328,6 +328,7 @@ class HttpModel:
                 redactor=redactor,
             )
 
+        failed: ProviderError | None = None
         try:
             async with open_response(response, send):
                 await response.check_status()
@@ -344,10 +345,15 @@ class HttpModel:
                 if events.complete:
                     # Drained only now, so that the caller never waits for the end of the transfer.
                     await response.drain()
+        except ProviderError as error:
+            failed = error
+            raise
         finally:
             if prepared.on_end is not None:
                 with anyio.move_on_after(ENDED_GRACE_S, shield=True):
-                    await prepared.on_end(response.outcome)
+                    told = await prepared.on_end(response.outcome)
+                    if told and failed is not None:
+                        failed.explanation = redactor()(told)[: failed.longest_chars]
 
 
 def _encode_headers(

@@ -152,6 +152,7 @@ def _image(item: dict[str, Any], cwd: Path) -> dict[str, str] | None:
 
 
 _MENTION: Final = re.compile(r"@\{([^{}\s]{1,100})\}")
+_MENTION_IN_WORDS: Final = re.compile(rf"(\b[Tt]he )?{_MENTION.pattern}( tool\b)?")
 
 
 def mentions(text: str) -> list[str]:
@@ -160,8 +161,19 @@ def mentions(text: str) -> list[str]:
 
 
 def expand_mentions(text: str, expansion: Callable[[str], str | None]) -> str:
-    """Replace each mention by the result of ``expansion`` for its name, unless that is ``None``."""
-    return _MENTION.sub(lambda match: expansion(match[1]) or match[0], text) if "@{" in text else text
+    """Replace each mention by the result of ``expansion`` for its name, unless that is ``None``.
+
+    ``the`` before and ``tool`` after a mention are not repeated.
+    """
+
+    def expanded(match: re.Match[str]) -> str:
+        before, name, after = match.groups(default="")
+        words = expansion(name)
+        if words is None:
+            return match[0]
+        return f"{before}{words.removeprefix('the ') if before else words}".removesuffix(after) + after
+
+    return _MENTION_IN_WORDS.sub(expanded, text) if "@{" in text else text
 
 
 def reference(item: dict[str, Any]) -> str | None:

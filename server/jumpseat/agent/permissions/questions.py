@@ -71,6 +71,9 @@ class Verdict(PartlyCompared, Struct, frozen=True):
 
 
 ALLOWED: Final = Verdict("allowed")
+FEEDBACK: Final = " User feedback: "
+"""What a refusal has between the fact and the words of the user."""
+
 ALLOWED_INSIDE: Final = Verdict("allowed", confined_only=True, by="sandbox")
 
 
@@ -214,7 +217,7 @@ def verdict_of(decision: PermissionDecision) -> Verdict:
             return Verdict("allowed", arguments=decision.modified_args)
         case "reject" | "denied-interactively-by-user":
             if decision.feedback:
-                return Verdict("denied", f"{USER_REJECTED} User feedback: {decision.feedback}")
+                return Verdict("denied", f"{USER_REJECTED}{FEEDBACK}{decision.feedback}")
             return Verdict("denied" if decision.interrupt is False else "rejected", USER_REJECTED)
         case "denied-by-rules":
             return Verdict("denied", ": ".join([DENIED_BY_RULE, *map(_rule_text, decision.rules or [])][:2]))

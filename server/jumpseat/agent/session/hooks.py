@@ -141,8 +141,8 @@ O = TypeVar("O", bound=WireModel)  # noqa: E741 - the usual letter for an output
 class Hooks:
     """The hooks of one session. ``find_client`` returns the client that has hooks, if any.
 
-    ``commands`` are the hooks in files. ``reported_id`` is the id that hooks see: that of the session, or that of
-    its sub-agent.
+    ``commands`` are the hooks in files. ``agent`` is the sub-agent whose session it is, by the members ``agentId``,
+    ``agentType`` and ``parentAgentId``: hooks see its id in place of the session's.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ class Hooks:
         find_client: Callable[[], Client | None],
         commands: HookCommands,
         timeout_s: float = HOOK_TIMEOUT_S,
-        reported_id: str | None = None,
+        agent: JsonObject | None = None,
     ) -> None:
         self._session_id = session_id
-        self._reported_id = reported_id or session_id
+        self._agent = agent or {}
         self._settings = settings
         self._emit = emit
         self._find_client = find_client
@@ -322,9 +322,10 @@ class Hooks:
         invocation = new_id()
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
         hook_input = {
-            "sessionId": self._reported_id,
+            "sessionId": self._agent.get("agentId", self._session_id),
             "timestamp": int(time.time() * 1000),
             "cwd": str(self._settings.cwd),
+            **self._agent,
             **fields,
         }
         try:

@@ -155,7 +155,7 @@ class Session:
             self.clients.hook_client,
             self._make_hook_commands(),
             services.hook_timeout_s,
-            session_id if self.identity is None else self.identity.id,
+            None if self.identity is None else self.identity.members,
         )
         # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"

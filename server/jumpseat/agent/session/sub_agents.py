@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.session.queue_items import Prompt, Stopped
 from jumpseat_protocol import events
 
@@ -26,6 +27,12 @@ class SubAgentIdentity(Struct, frozen=True):
     parent_id: str | None
     depth: int
     cause: Prompt | None = None
+
+    @property
+    def members(self) -> JsonObject:
+        """Return how hooks identify the agent."""
+        parent = {} if self.parent_id is None else {"parentAgentId": self.parent_id}
+        return {"agentId": self.id, "agentType": self.type, **parent}
 
 
 class AgentLimits(Struct, frozen=True):

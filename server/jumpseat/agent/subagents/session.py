@@ -115,15 +115,12 @@ class SubAgentSession(Session):
     def _facts(self) -> JsonObject:
         """Return what hooks are told about the agent."""
         identity = self._identity
-        facts = {
+        return {
+            **identity.members,
             "agentName": identity.type,
-            "agentType": identity.type,
-            "agentId": identity.id,
             "agentDisplayName": identity.name,
             "agentDescription": identity.description,
-            "parentAgentId": identity.parent_id,
         }
-        return {name: value for name, value in facts.items() if value is not None}
 
     def abort(self, reason: str) -> Stopped:
         stopped = self.queue.abort(reason)

@@ -23,11 +23,9 @@ def request_for(
     ``placement`` is that of the commands, if all steps are commands.
     """
     commands = [step.shown for step in steps if isinstance(step, Filled)]
-    if not commands or len(commands) < len(steps):
-        return CustomToolPermission(
-            tool_name=view.name, tool_description=question or view.description, args=view.args
-        )
     intention = question or view.description or f"Run the tool {view.name}"
+    if not commands or len(commands) < len(steps):
+        return CustomToolPermission(tool_name=view.name, tool_description=intention, args=view.args)
     return shell_permission(line_of(commands), intention, placement)
 
 

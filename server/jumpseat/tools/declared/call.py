@@ -5,8 +5,7 @@
     arguments -> env -> setup -> asked for permission -> cmd 1 -> success -> cmd 2 -> success -> on_exit
                                        |                   |
                                        |                   error -> on_exit
-                                       rejected  (and no on_exit)
-                                       cancelled -> on_exit
+                                       rejected, cancelled -> on_exit
 
 ``success`` is called after every command or function, ``error`` once. Whatever the functions do, the call has a
 result: the text that they have added, else the output of the commands. Exceptions of functions go to the log only.
@@ -246,12 +245,10 @@ class Call:
         condition = self._definition.handlers.get("prompt_condition")
         if callable(approval):
             approval = await call("requires_approval", cast("Handler", approval))
-        if isinstance(approval, bool):
-            return approval
-        if approval is None:
-            # Unset, or a function without a result: asking is safe.
-            return True if condition is None else bool(await call("prompt_condition", condition))
-        return bool(approval) and (condition is None or bool(await call("prompt_condition", condition)))
+        # Unset, or a function without a result: asking is safe.
+        if approval is not None and not approval:
+            return False
+        return condition is None or bool(await call("prompt_condition", condition))
 
     # --- running --------------------------------------------------------------------------------------------------
 
@@ -272,8 +269,7 @@ class Call:
     async def refused(self, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:
         """Return the outcome of a call that was not allowed or was aborted, with the tool's own text if any."""
         await self._add_refusal("cancelled" if cancelled else "rejected", outcome)
-        if cancelled or self._continues:
-            await self._exit()
+        await self._exit()
         return self._handlers.finish(outcome)
 
     async def _add_refusal(self, kind: str, outcome: ToolOutcome) -> None:

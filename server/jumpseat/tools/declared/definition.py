@@ -51,8 +51,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class Options(BaseModel):
     """``opts``: how a tool is treated.
 
-    ``requires_approval`` is a boolean, or a function that returns one (any other true value leaves the decision to
-    ``prompt_condition``); if unset, the user is asked. ``timeout_s`` limits each command and function, ``timeout``
+    ``requires_approval`` is a boolean, or a function that returns one ; if unset, the user is asked. Where it is
+    not false, ``prompt_condition`` decides. ``timeout_s`` limits each command and function, ``timeout``
     is the same in milliseconds. ``on_mention`` hides a tool from the model until it is named. ``parallel`` lets
     calls of one answer run concurrently instead of one after the other. Without ``allowed_in_yolo_mode``, settings
     that allow all calls do not allow these; with ``require_cmd_approval`` an approval holds only for the same

@@ -73,6 +73,6 @@ def _approval(tool: Definition) -> Literal["always", "never", "depends"]:
         return "always"
     approval = tool.opts.approval
     condition = "prompt_condition" in tool.handlers
-    if callable(approval) or (condition and not isinstance(approval, bool)):
+    if callable(approval) or (condition and approval is not False):
         return "depends"
     return "always" if approval is None or approval else "never"

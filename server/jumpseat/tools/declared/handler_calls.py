@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jumpseat.agent.permissions.questions import FEEDBACK
 from jumpseat.declared.calling import HandlerError, call, log_failure
 from jumpseat.declared.env import EnvValues, MissingValueError
 from jumpseat.tools.declared.calling_conventions import HANDLER_ORDERS, HANDLER_ORDERS_2024, bind
@@ -30,7 +31,9 @@ class Handlers:
             HandlerError: the function failed or timed out.
         """
         definition, view = self._definition, self._view
-        cmd = more.get("cmd")
+        cmd, told = more.get("cmd"), as_text(more.get("reason") or "")
+        # The user's own words, if there are any.
+        reason = told.partition(FEEDBACK)[2] or told or None
         values = {
             "tool": view.tools if definition.legacy else view,
             "tools": view.tools,
@@ -42,8 +45,9 @@ class Handlers:
             "cmd": cmd,
             "stdout": list(view.tools.stdout) or None,
             "stderr": list(view.tools.stderr) or None,
-            "opts": {"tools": view.tools, "cmd": cmd, "opts": {"reason": more.get("reason")}},
+            "opts": {"tools": view.tools, "cmd": cmd, "reason": reason, "opts": {"reason": reason}},
             **more,
+            **({"reason": reason} if reason else {}),
         }
         orders = (HANDLER_ORDERS_2024 if definition.legacy else HANDLER_ORDERS)[kind]
         place = f"tool {view.name!r}: {kind}"
