@@ -122,8 +122,20 @@ class RegisterTaskParams(WireModel):
     expected_sequence: int | None = None
 
 
-class ClientTaskResult(WireModel):
+class RegisterTaskResult(WireModel):
+    """``created`` is false for a task that the client has registered before; orphaned are not ``reclaimed``."""
+
     task: ClientTaskInfo
+    created: StrictBool
+    reclaimed: StrictBool = False
+
+
+class UpdateTaskResult(WireModel):
+    """``duplicate`` is true for the latest update, sent again; then nothing was ``applied``."""
+
+    task: ClientTaskInfo
+    applied: StrictBool
+    duplicate: StrictBool
 
 
 class _TaskUpdate(WireModel):
@@ -255,8 +267,8 @@ class FleetStartResult(WireModel):
 METHODS: Final[Mapping[str, Method]] = {
     "session.tasks.startAgent": Method(StartAgentParams, StartAgentResult),
     "session.tasks.list": Method(SessionParams, TaskListResult),
-    "session.tasks.register": Method(RegisterTaskParams, ClientTaskResult),
-    "session.tasks.update": Method(UpdateTaskParams, ClientTaskResult),
+    "session.tasks.register": Method(RegisterTaskParams, RegisterTaskResult),
+    "session.tasks.update": Method(UpdateTaskParams, UpdateTaskResult),
     "session.tasks.readOutput": Method(ReadOutputParams, ReadOutputResult),
     "session.tasks.refresh": Method(SessionParams, EmptyResult),
     "session.tasks.waitForPending": Method(SessionParams, EmptyResult),

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from jumpseat.tools.shell.captured_commands import Commands
-from tests.agent.permissions.test_permissions_over_the_wire import DONE, data_of, open_session, run
+from tests.agent.permissions.test_permissions_over_the_wire import DONE, ONCE, REJECT, data_of, open_session, run
 from tests.sandbox.parts import MECHANISMS, Confining, git
-from tests.support.server import calls, running_server
+from tests.support.server import JsonObject, calls, running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
 
@@ -109,3 +109,85 @@ async def test_commands_of_declared_tools_are_confined_like_those_of_bash(tmp_pa
     with pytest.raises(FileNotFoundError):
         await execute("no-such-program")
     await commands.close(0)
+
+
+TOOLS = """
+import os, tempfile
+
+def setup(self):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as file:
+        file.write("from setup")
+    self.env["temp_input"] = file.name
+    self.cmds = [["cat", file.name], ["sh", "-c", "mktemp; echo back > " + file.name]]
+
+def read(self, args, input):
+    made = os.path.exists(input["stdout"].strip())
+    with open(self.env["temp_input"]) as file:
+        return f"made {made}, {file.read().strip()}"
+
+def then_read(self):
+    setup(self)
+    self.cmds.append(read)
+
+def steal(self):
+    with open(self.args["path"], "w") as file:
+        file.write("secret")
+    self.cmds = [["cat", self.args["path"]]]
+
+TOOLS = [
+    {"name": "docker", "description": "Run docker", "cmds": [["docker", "ps"]]},
+    {"name": "waived", "cmds": [["docker", "ps"]], "requires_approval": False},
+    {"name": "declared", "cmds": ["echo x > $OUTSIDE"], "requires_approval": False, "unsandboxed": "for others"},
+    {"name": "write", "cmds": ["echo x > $OUTSIDE"]},
+    {"name": "temp", "cmds": [], "handlers": {"setup": then_read}, "requires_approval": False},
+    {"name": "both", "cmds": [lambda self: "first", ["docker", "ps"]]},
+    {"name": "steal", "cmds": [], "handlers": {"setup": steal}, "requires_approval": False,
+     "parameters": {"path": {"type": "string"}}},
+]
+"""
+
+
+async def test_commands_of_declared_tools_are_placed_and_announced_like_those_of_bash(
+    tmp_path: Path, outside: Path
+) -> None:
+    project, home, programs = tmp_path / "project", tmp_path / "home", tmp_path / "programs"
+    for folder in (project, home / "tools", programs):
+        folder.mkdir(parents=True)
+    (home / "tools" / "tools.py").write_text(TOOLS)
+    (programs / "docker").write_text(f"#!/bin/sh\necho up >> {outside}/docker\n")
+    (programs / "docker").chmod(0o755)
+    env = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "OUTSIDE": str(outside / "file")}
+    named = tmp_path / "named.txt"
+    async with running_server(tmp_path, config='[sandbox]\nmode = "auto"\n', env=env) as server:
+
+        async def used(name: str, *answers: JsonObject, **args: str) -> tuple[list[JsonObject], JsonObject]:
+            session = await open_session(server, project, calls(name, **args), DONE)
+            ran = await run(server.wire, session, *answers)
+            (completed,) = data_of(ran, "tool.execution_complete")
+            asked = [event["permissionRequest"] for event in data_of(ran, "permission.requested")]
+            return asked, completed
+
+        (asked,), completed = await used("docker", ONCE)
+        assert (asked["sandboxed"], completed["sandboxed"], completed["success"]) == (False, False, True)
+        assert asked["warning"].endswith("it talks to a service of this system")
+        assert (outside / "docker").read_text() == "up\n"
+        # Nobody has allowed these to leave.
+        _, completed = await used("waived")
+        assert (completed["sandboxed"], completed["success"]) == (True, False)
+        (asked,), completed = await used("write", ONCE)
+        assert (asked["sandboxed"], completed["sandboxed"], completed["success"]) == (True, True, False)
+        assert f"<the sandbox refused writing to {outside}/file>" in completed["error"]["message"]
+        (asked,), completed = await used("declared", ONCE)
+        assert asked["requestSandboxBypassReason"] == "for others"
+        assert (outside / "file").read_text() == "x\n"
+        assert not completed["sandboxed"]
+        # The request for the whole call shows no commands.
+        (whole, command), completed = await used("both", ONCE, ONCE)
+        assert (whole["kind"], command["sandboxed"], completed["success"]) == ("custom-tool", False, True)
+        _, completed = await used("both", ONCE, REJECT)
+        assert not completed["success"]
+        assert (outside / "docker").read_text() == "up\nup\n"
+        _, completed = await used("temp")
+        assert completed["result"]["content"].endswith("made True, back")
+        _, completed = await used("steal", path=str(named))
+        assert "secret" not in str(completed)

@@ -165,14 +165,22 @@ class SessionSandbox:
 
     @asynccontextmanager
     async def confined(
-        self, command: Sequence[str], cwd: Path, environ: Mapping[str, str], reach: Reach | None = None
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        reach: Reach | None = None,
+        temporary: Sequence[Path] | None = None,
     ) -> AsyncGenerator[Confined, None]:
         """Confine ``command``, and examine the session's folders after the block.
+
+        With ``temporary``, the command and the caller can name the same temporary files: those, and the files in
+        ``TMPDIR`` of the command.
 
         Raises:
             OSError: see :meth:`confine`.
         """
-        confined = await self.confine(command, cwd, environ, reach=reach)
+        confined = await self.confine(command, cwd, environ, reach=reach, temporary=temporary)
         try:
             yield confined
         finally:
@@ -202,6 +210,7 @@ class SessionSandbox:
         *,
         outlives: bool = False,
         reach: Reach | None = None,
+        temporary: Sequence[Path] | None = None,
     ) -> Confined:
         """Return ``command`` as it runs in the sandbox.
 
@@ -238,6 +247,7 @@ class SessionSandbox:
                 outlives,
                 namespace,
                 reaches_all,
+                temporary,
             )
         confined.reach = reach
         if namespace is not None and self._network is not None:
@@ -284,6 +294,7 @@ class SessionSandbox:
         outlives: bool,
         namespace: Namespace | None,
         reaches_all: bool,
+        temporary: Sequence[Path] | None,
     ) -> Confined:
         around = self._surroundings
         roots = tuple(around.roots(settings))
@@ -292,6 +303,9 @@ class SessionSandbox:
         view = around.view(settings, command[0], cwd, environ, roots, before, network=reaches_all)
         view = replace(view, namespace=namespace)
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
+        if temporary is not None:
+            view = replace(view, writable=(*view.writable, *temporary, around.temp))
+            variables["TMPDIR"] = str(around.temp)
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
         line = mechanism.command(view, cwd, command, outlives=outlives)

@@ -166,11 +166,16 @@ def host_url(host: str) -> str:
 
 
 def login_of_environment(options: Options) -> TokenLogin | None:
-    """Return the identity of the process: the token passed at start, else the first one in the environment."""
+    """Return the identity of the process: the token passed at start, else the first one in the environment.
+
+    Tokens that happen to be in the environment are left alone with ``--no-auto-login``.
+    """
     environ = options.environ
     host = host_of_environment(environ)
     if options.auth_token:
         return TokenLogin(options.auth_token, "token", host)
+    if not options.auto_login:
+        return None
     if environ.get("COPILOT_API_URL") and (token := environ.get("GITHUB_COPILOT_API_TOKEN")):
         return TokenLogin(token, COPILOT_API, host)
     name = next((name for name in PROVIDER.key_variables if environ.get(name)), None)

@@ -94,8 +94,11 @@ class ClientTasks:
         """Return a task by the id that the session has given it."""
         return self._tasks.get(task_id)
 
-    def register(self, owner: Attachment, params: RegisterTaskParams) -> ClientTask:
+    def register(self, owner: Attachment, params: RegisterTaskParams) -> tuple[ClientTask, bool]:
         """Add a task of a client, or return the one that it has registered under the same id before.
+
+        Returns:
+            The task, and whether it is new.
 
         Raises:
             InvalidRequestError: the task has another sequence number than expected, or too many tasks are active.
@@ -106,7 +109,7 @@ class ClientTasks:
             has = "is not registered" if known is None else f"has the sequence {known.sequence}"
             raise InvalidRequestError(f"client task {params.client_task_id!r} {has}, not {expected}")
         if known is not None and known.connected:
-            return known
+            return known, False
         self._make_room()
         now = utc_now()
         task = ClientTask(
@@ -124,10 +127,13 @@ class ClientTasks:
         )
         self._tasks[task.id] = task
         self._emit(events.BackgroundTasksChanged())
-        return task
+        return task, True
 
-    def update(self, client: Client, task_id: str, sequence: int, update: TaskUpdate) -> ClientTask:
+    def update(self, client: Client, task_id: str, sequence: int, update: TaskUpdate) -> tuple[ClientTask, bool]:
         """Apply an update of the client that owns a task; the latest one may be sent again.
+
+        Returns:
+            The task, and whether the update is new.
 
         Raises:
             UnknownItemError: the client has no such task.
@@ -137,7 +143,7 @@ class ClientTasks:
         if task is None or task.owner is not client:
             raise UnknownItemError("client task", task_id)
         if sequence == task.sequence:
-            return task
+            return task, False
         if sequence < task.sequence:
             raise InvalidRequestError(f"sequence {sequence} is older than that of the task, {task.sequence}")
         if not task.active:
@@ -163,7 +169,7 @@ class ClientTasks:
                 if update.status is not None:
                     self._change(task, update.status)
         self._emit(events.BackgroundTasksChanged())
-        return task
+        return task, True
 
     async def cancel(self, task: ClientTask) -> bool:
         """Ask the owner of a task to stop it; returns whether the owner confirms that it has stopped."""

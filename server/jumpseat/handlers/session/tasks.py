@@ -22,13 +22,13 @@ from jumpseat_protocol.tasks import (
     CancelTaskResult,
     ClientTaskInfo,
     ClientTaskOwner,
-    ClientTaskResult,
     CurrentTaskResult,
     OutputExit,
     PromoteResult,
     ReadOutputParams,
     ReadOutputResult,
     RegisterTaskParams,
+    RegisterTaskResult,
     RemoveTaskResult,
     SendTaskMessageParams,
     SendTaskMessageResult,
@@ -39,6 +39,7 @@ from jumpseat_protocol.tasks import (
     TaskParams,
     TaskProgressResult,
     UpdateTaskParams,
+    UpdateTaskResult,
 )
 
 READ_BYTES: Final = 64 * 1024
@@ -77,7 +78,7 @@ def list_(ctx: Context, params: SessionParams) -> TaskListResult:
     return TaskListResult(tasks=[*_agents(session), *map(_command_info, session.tools.commands()), *of_clients])
 
 
-def register(ctx: Context, params: RegisterTaskParams) -> ClientTaskResult:
+def register(ctx: Context, params: RegisterTaskParams) -> RegisterTaskResult:
     """List a task that the calling client carries out; a task that it has registered before is returned.
 
     Raises:
@@ -90,10 +91,11 @@ def register(ctx: Context, params: RegisterTaskParams) -> ClientTaskResult:
         raise InvalidRequestError("this client is not attached to the session: resume it first")
     if session.client_tasks is None:
         session.client_tasks = ClientTasks(session.id, session.clients, session.emit)
-    return ClientTaskResult(task=_client_task_info(session.client_tasks.register(attachment, params)))
+    task, created = session.client_tasks.register(attachment, params)
+    return RegisterTaskResult(task=_client_task_info(task), created=created)
 
 
-def update(ctx: Context, params: UpdateTaskParams) -> ClientTaskResult:
+def update(ctx: Context, params: UpdateTaskParams) -> UpdateTaskResult:
     """Change a task that the calling client has registered.
 
     Raises:
@@ -103,8 +105,8 @@ def update(ctx: Context, params: UpdateTaskParams) -> ClientTaskResult:
     tasks = ctx.registry.live(params.session_id).client_tasks
     if tasks is None:
         raise UnknownItemError("client task", params.id)
-    task = tasks.update(ctx.connection, params.id, params.sequence, params.update)
-    return ClientTaskResult(task=_client_task_info(task))
+    task, applied = tasks.update(ctx.connection, params.id, params.sequence, params.update)
+    return UpdateTaskResult(task=_client_task_info(task), applied=applied, duplicate=not applied)
 
 
 async def read_output(ctx: Context, params: ReadOutputParams) -> ReadOutputResult:

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from jumpseat.agent.interfaces import STARTED
 from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
-from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, command_needs, shell_permission
+from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, place, shell_permission
 from jumpseat.tools.shell.shells import follow, report
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
@@ -78,16 +78,8 @@ def _permission(ctx: ToolContext, args: BashArgs) -> ShellPermission:
 
 def _placement(ctx: ToolContext, args: BashArgs) -> Placement:
     """Return where the command runs, once it is approved."""
-    confined = ctx.shells.confines()
-    if not confined:
-        # Without a sandbox, there is nothing to leave.
-        return Placement(confined)
-    needs = command_needs(args.command)
-    if args.unsandboxed is not None:
-        return Placement(False, leaves=args.unsandboxed, by_model=True)
-    if needs.outside is not None and ctx.shells.may_leave:
-        return Placement(False, leaves=needs.outside)
-    return Placement(True, needs.hosts)
+    shells = ctx.shells
+    return place(args.command, confines=shells.confines(), may_leave=shells.may_leave, unsandboxed=args.unsandboxed)
 
 
 def _intention(args: BashArgs) -> str:

@@ -11,17 +11,26 @@ from collections.abc import Sequence
 from jumpseat.tools.declared.definition import Handler
 from jumpseat.tools.declared.substitution import Filled
 from jumpseat.tools.declared.view import ToolView
-from jumpseat.tools.shell.sandbox_needs import shell_permission
+from jumpseat.tools.shell.sandbox_needs import Placement, shell_permission
 from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission
 
 
 def request_for(
-    view: ToolView, steps: Sequence[Filled | Handler], question: str | None
+    view: ToolView, steps: Sequence[Filled | Handler], question: str | None, placement: Placement
 ) -> CustomToolPermission | ShellPermission:
-    """Return the request for a call with these ``steps``; ``question`` is the tool's own text for it."""
+    """Return the request for a call with these ``steps``; ``question`` is the tool's own text for it.
+
+    ``placement`` is that of the commands, if all steps are commands.
+    """
     commands = [step.shown for step in steps if isinstance(step, Filled)]
     if not commands or len(commands) < len(steps):
         return CustomToolPermission(
             tool_name=view.name, tool_description=question or view.description, args=view.args
         )
-    return shell_permission(" && ".join(commands), question or view.description or f"Run the tool {view.name}")
+    intention = question or view.description or f"Run the tool {view.name}"
+    return shell_permission(line_of(commands), intention, placement)
+
+
+def line_of(commands: Sequence[str]) -> str:
+    """Return the line of the shell that stands for several commands."""
+    return " && ".join(commands)

@@ -18,12 +18,17 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import stat
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
@@ -33,7 +38,9 @@ from jumpseat.agent.secrets import MIN_LENGTH, Secrets
 from jumpseat.declared.calling import HandlerError
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues
 from jumpseat.errors import ConfigError
-from jumpseat.tools.declared.approval import request_for
+from jumpseat.sandbox.session import SandboxUnavailableError
+from jumpseat.sandbox.view import TEMP_FOLDERS
+from jumpseat.tools.declared.approval import line_of, request_for
 from jumpseat.tools.declared.cmd_functions import run_function
 from jumpseat.tools.declared.definition import Command, Definition, Handler, read_step
 from jumpseat.tools.declared.handler_calls import Handlers
@@ -42,10 +49,21 @@ from jumpseat.tools.declared.substitution import Entries, Filled, fill, values_o
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.captured_commands import CommandResult, Commands
+from jumpseat.tools.shell.sandbox_needs import Placement, place
 from jumpseat.tools.tool import Prepared, SequentialCalls, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import PermissionRequest
 
 log = logging.getLogger(__name__)
+
+OUTSIDE: Final = (
+    "<only the user can change that: with a reason in `unsandboxed`, the declaration of this tool asks for its"
+    " commands to run outside of the sandbox>"
+)
+
+CLOCK_S: Final = 0.05
+"""The time by which the clock of a file system may be behind."""
+
+_TEMPORARY: Final = re.compile(r"/[^\s\"'`$;&|<>()\0]+")
 
 FAILED: Final = "Tool execution failed"
 
@@ -54,7 +72,10 @@ UNCHANGEABLE: Final = Verdict("denied", "The arguments of this tool call cannot 
 
 
 class Services(Struct):
-    """Shared by the calls of one session. ``flags`` record whether commands with a flag succeeded."""
+    """Shared by the calls of one session. ``flags`` record whether commands with a flag succeeded.
+
+    Functions and commands share temporary files that have changed ``since`` then.
+    """
 
     session_id: str
     commands: Commands
@@ -62,16 +83,21 @@ class Services(Struct):
     secrets: Secrets
     flags: dict[str, bool]
     adapter: str | None = None
+    since: float = field(default_factory=time.time)
 
 
 class _Done(Struct, frozen=True):
-    """The result of one step. ``given`` is the input of the next step, ``report`` the text for the model."""
+    """The result of one step. ``given`` is the input of the next step, ``report`` the text for the model.
+
+    ``refusals`` are the lines in it about the sandbox.
+    """
 
     status: Literal["success", "failure", "timeout"]
     data: Any
     given: Any
     report: str
     error: str | None = None
+    refusals: str = ""
 
     @property
     def ok(self) -> bool:
@@ -98,7 +124,9 @@ class Call:
         self._entries = Entries()
         self._steps: Sequence[Filled | Handler] = ()
         self._continues = False
-        self._asks_each = False
+        self._is_asked = self._asks_each = False
+        self._place = Placement()
+        self._sandboxed: bool | None = None
         self._is_set_up = False
         self._has_exited = False
         # The reports of the commands, the result of the last function, and the reports that the model must get even
@@ -170,13 +198,39 @@ class Call:
         await self._handlers.handle("setup")
 
     async def _permission(self) -> PermissionRequest | None:
-        if not self._always_ask and not await self._needs_approval():
-            return None
+        self._is_asked = self._always_ask or await self._needs_approval()
+        if any(isinstance(step, Filled) for step in self._steps):
+            await self._ctx.shells.probe()
         if "approved" in self._definition.handlers:
-            self._asks_each = True
+            self._asks_each = self._is_asked
+            return None
+        if self._runs_commands_only:
+            placement = self._placement_of(self._steps)
+            if self._is_asked or self._must_ask(placement):
+                self._place = placement
+        if not self._is_asked and self._place.leaves is None:
             return None
         question = await self._handlers.text_of("prompt")
-        return request_for(self._view, self._steps, question)
+        return request_for(self._view, self._steps, question, self._place)
+
+    @property
+    def _runs_commands_only(self) -> bool:
+        """Return whether one request shows everything that the call runs."""
+        return "approved" not in self._definition.handlers and all(isinstance(step, Filled) for step in self._steps)
+
+    def _placement_of(self, steps: Sequence[Filled | Handler]) -> Placement:
+        """Return where commands run once they are approved."""
+        shells = self._ctx.shells
+        return place(
+            line_of([step.shown for step in steps if isinstance(step, Filled)]),
+            confines=shells.confines(),
+            may_leave=shells.may_leave,
+            unsandboxed=self._definition.unsandboxed,
+        )
+
+    def _must_ask(self, placement: Placement) -> bool:
+        """Return whether commands leave the sandbox, which nothing but an answer or an approval can allow."""
+        return placement.leaves is not None and (self._is_asked or placement.requested)
 
     async def _guard(self) -> ApprovalLimits:
         opts = self._definition.opts
@@ -203,7 +257,10 @@ class Call:
 
     async def run(self) -> ToolOutcome:
         """Run all commands and functions, and the handlers around them."""
+        if self._ctx.confined_only:
+            self._place = replace(self._place, approved=False, hosts=())
         outcome = await self._run_steps()
+        outcome.sandboxed = self._sandboxed
         await self._leave()
         return self._handlers.finish(outcome, self._untold)
 
@@ -245,28 +302,33 @@ class Call:
         return ToolOutcome(text or f"The tool `{self._view.name}` ran and gave no output.")
 
     async def _refusal_of(self, step: Filled | Handler) -> tuple[ToolOutcome | None, bool]:
-        """Ask whether a step may run, if the tool has the handler ``approved``.
+        """Ask whether a step may run, if the tool has the handler ``approved`` or the step leaves the sandbox.
 
         Return the outcome of a refusal, and whether the remaining steps do not run either.
         """
         handlers = self._handlers
         approved = self._definition.handlers.get("approved")
-        if approved is None:
+        if self._runs_commands_only:
             return None, False
+        self._place = Placement()
         cmd = handlers.cmd_of(step)
         try:
-            answer = await handlers.call("approved", approved, cmd=cmd)
+            answer = approved is None or await handlers.call("approved", approved, cmd=cmd)
         except HandlerError:
             answer = False
         if isinstance(answer, Mapping):
             answer = cast("Mapping[str, Any]", answer).get("status") == "success"
         verdict = REJECTED
         if answer:
-            if not self._asks_each:
+            placement = self._placement_of([step]) if isinstance(step, Filled) else Placement()
+            if not self._asks_each and not self._must_ask(placement):
                 return None, False
             question = await handlers.text_of("prompt")
-            verdict = await self._ctx.approve(request_for(self._view, [step], question), await self._guard())
+            request = request_for(self._view, [step], question, placement)
+            verdict = await self._ctx.approve(request, await self._guard())
             if verdict.status == "allowed" and verdict.arguments is None:
+                inside = verdict.confined_only
+                self._place = replace(placement, approved=False, hosts=()) if inside else placement
                 return None, False
             if verdict.status == "allowed":
                 verdict = UNCHANGEABLE
@@ -280,7 +342,8 @@ class Call:
         ends_turn = verdict.status == "rejected"
         status = "rejected" if ends_turn else "denied"
         outcome = ToolOutcome(report, status, error=verdict.message, ends_turn=ends_turn)
-        return outcome, ends_turn or verdict.cancelled
+        # Tools of 2024 go on with their next command.
+        return outcome, ends_turn or verdict.cancelled or approved is None
 
     async def _after(self, step: Filled | Handler, done: _Done, *, is_last: bool) -> ToolOutcome | None:
         """Call ``success`` or ``error`` after a step; return the outcome of the call if it has failed."""
@@ -304,6 +367,8 @@ class Call:
         report = done.report or f"The tool `{self._view.name}` failed."
         if not await handlers.try_to_add_output("error", **more):
             self._untold.append(report)
+        elif done.refusals:
+            self._untold.append(done.refusals)
         return ToolOutcome(self._combined_output() or report, done.status, error=done.error)
 
     def _combined_output(self) -> str:
@@ -352,7 +417,12 @@ class Call:
                 stdin=step.command.stdin,
                 timeout_s=limit_s,
                 show=ctx.partial,
+                placement=self._place,
+                temporary=_shared_files(step, canonical_json(view.args), self._services.since),
+                call_id=ctx.call_id,
             )
+        except SandboxUnavailableError as error:
+            ended = CommandResult(127, "", f"{error}.", 0)
         except OSError as error:
             ended = CommandResult(
                 127, "", f"The command could not be started: {describe(error)} ({error.filename}).", 0
@@ -361,6 +431,8 @@ class Call:
             ended = CommandResult(127, "", "The command contains a NUL character.", 0)
         if step.command.flag is not None:
             view.tools.flags[step.command.flag] = ended.exit_code == 0
+        if ended.sandboxed is not None:
+            self._sandboxed = ended.sandboxed and self._sandboxed is not False
         ok = ended.exit_code == 0
         data = ended.stdout.splitlines() if ok else [*ended.stderr.splitlines(), *ended.stdout.splitlines()]
         result = {
@@ -372,8 +444,12 @@ class Call:
             "duration_s": ended.duration_s,
         }
         view.results.append(result)
+        status = "timeout" if ended.timed_out else "success" if ok else "failure"
+        refusals = "\n".join([*(f"<the sandbox refused {what}>" for what in ended.refusals), OUTSIDE])
         report = _report(step, ended, limit_s, alone=len(self._steps) == 1)
-        return _Done("timeout" if ended.timed_out else "success" if ok else "failure", data, result, report)
+        if not ended.refusals:
+            return _Done(status, data, result, report)
+        return _Done(status, data, result, f"{report}\n{refusals}", refusals=refusals)
 
     async def _leave(self) -> None:
         """Run ``on_exit``, or leave it to the next call if both share their handlers."""
@@ -399,6 +475,32 @@ class Call:
 def _inside(folder: Path, path: str | None) -> Path:
     # Not Path.expanduser, which raises for an unknown user.
     return folder / os.path.expanduser(path or "")
+
+
+def _shared_files(step: Filled, arguments: str, since: float) -> list[Path]:
+    """Return the temporary files and folders that functions of the tool made for a command, which names them.
+
+    A path that the model has given, in ``arguments``, is none of them.
+    """
+    found: list[Path] = []
+    for word in (*step.argv, *step.variables.values()):
+        for match in _TEMPORARY.finditer(word):
+            path = Path(os.path.realpath(match[0]))
+            # A command may create a file in a folder that a function has made.
+            path = next((path for path in (path, *path.parents) if os.path.lexists(path)), path)
+            if match[0] in arguments or not any(folder in path.parents for folder in _temp_folders()):
+                continue
+            # Only POSIX has users, and sandboxes.
+            with suppress(OSError, AttributeError):
+                status = os.lstat(path)
+                is_file = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+                if is_file and status.st_uid == os.getuid() and status.st_ctime >= since - CLOCK_S:
+                    found.append(path)
+    return found
+
+
+def _temp_folders() -> set[Path]:
+    return {Path(os.path.realpath(folder)) for folder in (*TEMP_FOLDERS, tempfile.gettempdir())}
 
 
 def _report(step: Filled, ended: CommandResult, limit_s: float, *, alone: bool) -> str:

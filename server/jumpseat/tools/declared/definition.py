@@ -109,6 +109,7 @@ class _Declaration(BaseModel):
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     on_mention: bool | None = None
     overrides_built_in_tool: bool = False
+    unsandboxed: str | None = Field(default=None, min_length=1)
     opts: Options = Field(default_factory=Options)
     callback: None = None
     extends: None = None
@@ -145,7 +146,8 @@ class Definition(Struct, frozen=True):
 
     ``cmds`` are as declared; :func:`read_step` converts them when a call runs, because handlers may add some.
     ``description`` is for users and, unless its schema has another one, for models. ``spec`` is what models see,
-    ``declared`` the whole declaration as it was written.
+    ``declared`` the whole declaration as it was written. ``unsandboxed`` is a reason to run the commands outside of
+    the sandbox.
     """
 
     name: str
@@ -164,6 +166,7 @@ class Definition(Struct, frozen=True):
     opts: Options = field(default_factory=Options)
     timeout_s: float = DEFAULT_TIMEOUT_S
     overrides_built_in_tool: bool = False
+    unsandboxed: str | None = None
     legacy: bool = False
     declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -222,6 +225,7 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
         opts=opts,
         timeout_s=opts.timeout_s or (milliseconds / 1000 if milliseconds else DEFAULT_TIMEOUT_S),
         overrides_built_in_tool=declared.overrides_built_in_tool,
+        unsandboxed=declared.unsandboxed,
         legacy=signature.example or "approved" in handlers or is_of_2024(declared.cmds, declared.output),
         declared=raw,
     )

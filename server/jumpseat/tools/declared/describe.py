@@ -69,6 +69,8 @@ def _command(cmd: Any) -> list[str] | str | None:
 
 
 def _approval(tool: Definition) -> Literal["always", "never", "depends"]:
+    if tool.unsandboxed is not None:
+        return "always"
     approval = tool.opts.approval
     condition = "prompt_condition" in tool.handlers
     if callable(approval) or (condition and not isinstance(approval, bool)):

@@ -22,11 +22,13 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
+from jumpseat.tools.shell.sandbox_needs import Placement
 
 PARTIAL_INTERVAL_S: Final = 0.1
 
@@ -40,13 +42,18 @@ _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1
 
 
 class CommandResult(Struct, frozen=True):
-    """The result of a command. Escape sequences are removed from the streams."""
+    """The result of a command. Escape sequences are removed from the streams.
+
+    ``sandboxed`` is whether it was confined, ``None`` if the sandbox is off; ``refusals`` are those of the sandbox.
+    """
 
     exit_code: int
     stdout: str
     stderr: str
     duration_s: float
     timed_out: bool = False
+    sandboxed: bool | None = None
+    refusals: Sequence[str] = ()
 
 
 class Commands:
@@ -67,23 +74,36 @@ class Commands:
         stdin: str | None,
         timeout_s: float,
         show: Callable[[str], None],
+        placement: Placement | None = None,
+        temporary: Sequence[Path] | None = None,
+        call_id: str | None = None,
     ) -> CommandResult:
         """Run a program with arguments. ``show`` is called with all output so far while it runs.
+
+        ``placement`` is where an approved command runs; without one, it is confined. ``temporary`` is explained at
+        :meth:`SessionSandbox.confined`.
 
         Raises:
             OSError: the program or directory is missing, or the system refuses another process.
             ValueError: the command or the environment contains a NUL character.
         """
+        placement = placement or Placement()
         if self._sandbox is None or self._sandbox.mode == "off":
             return await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
         # The program of the sandbox would report these as failures of the command.
         os.stat(cwd)
         if shutil.which(argv[0], path=environ.get("PATH")) is None and "/" not in argv[0]:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
-        reach = Reach(approved=True, command=shlex.join(argv))
-        async with self._sandbox.confined(argv, cwd, environ, reach) as confined:
+        if placement.leaves is not None:
+            ended = await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
+            return replace(ended, sandboxed=False)
+        reach = Reach(placement.approved, tuple(placement.hosts), shlex.join(argv), call_id)
+        async with self._sandbox.confined(argv, cwd, environ, reach, temporary) as confined:
             words, variables = confined.command, confined.environ
-            return await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
+            ended = await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
+        output = f"{ended.stdout}\n{ended.stderr}" if ended.exit_code else ""
+        refusals = self._sandbox.refusals(confined, output)
+        return replace(ended, sandboxed=confined.mechanism is not None, refusals=refusals)
 
     async def _run(
         self,

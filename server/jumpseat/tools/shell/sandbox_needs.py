@@ -239,14 +239,32 @@ class Placement(Struct, frozen=True):
     """The place where a command runs.
 
     ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches
-    from there. ``leaves`` is the reason for running it outside of a sandbox that works; ``by_model`` says that the
-    model gave that reason.
+    from there. ``leaves`` is the reason for running it outside of a sandbox that works; ``requested`` says that the
+    model or the declaration of a tool gave that reason. A command that is not ``approved`` runs unasked.
     """
 
     confined: bool | None = None
     hosts: Sequence[str] = ()
     leaves: str | None = None
-    by_model: bool = False
+    requested: bool = False
+    approved: bool = True
+
+
+def place(command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None) -> Placement:
+    """Return where a command runs, once it is approved.
+
+    ``confines`` is whether the session confines commands, ``may_leave`` whether those that cannot work in a sandbox
+    run outside. ``unsandboxed`` is a reason to run this command outside.
+    """
+    if not confines:
+        # Without a sandbox, there is nothing to leave.
+        return Placement(confines)
+    if unsandboxed is not None:
+        return Placement(False, leaves=unsandboxed, requested=True)
+    needs = command_needs(command)
+    if needs.outside is not None and may_leave:
+        return Placement(False, leaves=needs.outside)
+    return Placement(True, needs.hosts)
 
 
 def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:
@@ -256,7 +274,7 @@ def shell_permission(command: str, intention: str, placement: Placement | None =
     from jumpseat.agent.shell.syntax import parse_shell
 
     line = parse_shell(command)
-    asks_to_leave = placement.by_model and placement.leaves is not None
+    asks_to_leave = placement.requested and placement.leaves is not None
     return ShellPermission(
         full_command_text=command,
         intention=intention,
