@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.mcp_servers import call, list_servers, remote, rude, session_with, status, stdio, turn
-from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply, text_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply, text_reply
 from tests.support.provided import at, send_prompt, serving
 from tests.support.server import JsonObject, calls, running_server, scripted, wait_until_gone
 from tests.support.toolchains import missing, require_npm
@@ -415,6 +415,19 @@ async def test_a_url_without_a_server_fails_with_its_status(tmp_path: Path, code
         failed = await status(server.wire, session, "far", "failed")
     assert failed["data"]["error"] == f"the server responded with status {code} at {far.url}/mcp"
     assert [request.method for request in far.requests] == ["POST", "POST", "GET"]
+
+
+async def test_a_server_of_the_older_transport_that_refuses_a_message_fails_at_once(tmp_path: Path) -> None:
+    def refuse(request: SeenRequest) -> Reply:
+        if request.method == "POST":
+            return text_reply("", status=500)
+        return event_stream(b"event: endpoint\ndata: /messages\n\n", ending="hang")
+
+    async with ModelServer(answer=refuse) as far, running_server(tmp_path) as server:
+        config = {"type": "sse", "url": f"{far.url}/sse"}
+        session = await server.wire.create(scripted({"text": "hi"}), mcpServers={"far": config})
+        failed = await status(server.wire, session, "far", "failed")
+    assert failed["data"]["error"] == "the server responded with status 500 to a message"
 
 
 async def test_a_server_that_exits_at_once_fails_with_its_masked_stderr(

@@ -95,6 +95,24 @@ async def test_a_call_in_a_lost_session_is_repeated_in_a_new_one(tmp_path: Path,
     assert ended == ["3"]
 
 
+async def test_a_service_that_is_still_starting_is_tried_again(tmp_path: Path) -> None:
+    service, busy = Service(LOST["404, empty"]), [503, 502]
+
+    def start(request: SeenRequest) -> Reply:
+        if service.session == 2 and b'"initialize"' in request.body and busy:
+            return text_reply("", status=busy.pop())
+        return service.answer(request)
+
+    async with ModelServer(answer=start) as far, running_server(tmp_path, args=YOLO) as server:
+        turns = (*turn("far-echo", number=1), *turn("far-echo", number=2))
+        session = await session_with(server.wire, "far", {"url": f"{far.url}/mcp"}, *turns)
+        await call(server.wire, session)
+        service.session = 2
+        done, _ = await call(server.wire, session)
+    assert done["success"]
+    assert [run["number"] for run in service.runs] == [1, 2]
+
+
 async def test_a_call_that_no_session_accepts_fails_after_one_repetition(tmp_path: Path) -> None:
     service = Service(LOST["404, empty"])
 

@@ -80,6 +80,9 @@ def definition(name: Any, schema: Any = None, **more: Any) -> JsonObject:
 @pytest.mark.anyio
 async def test_an_invalid_definition_costs_no_other_tool(tmp_path: Path) -> None:
     listed = tmp_path / "tools.json"
+    deep: JsonObject = {"type": "object"}
+    for _ in range(400):
+        deep = properties(a=deep)
     choice = {"oneOf": [properties(a=TEXT), properties(b=TEXT)]}
     tools = [
         definition("go"),
@@ -87,6 +90,7 @@ async def test_an_invalid_definition_costs_no_other_tool(tmp_path: Path) -> None
         definition("pick", choice),
         definition(7),
         "nothing",
+        definition("deep", deep),
     ]
     listed.write_text(json.dumps(tools))
     async with running_server(tmp_path, args=YOLO) as server:
@@ -95,7 +99,7 @@ async def test_an_invalid_definition_costs_no_other_tool(tmp_path: Path) -> None
         done, _ = await call(server.wire, session)
         tools = await server.wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "rude"})
     assert done["success"]
-    assert [tool["name"] for tool in tools["tools"]] == ["go", "old", "pick"]
+    assert [tool["name"] for tool in tools["tools"]] == ["go", "old", "pick", "deep"]
     assert "'old': inputSchema.properties.a.type: unknown type 'int'" in warning
     assert "'pick': inputSchema.type: expected 'object'" in warning
     assert "7 is left out: name: " in warning

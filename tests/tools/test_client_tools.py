@@ -104,8 +104,7 @@ def test_an_error_wins_over_a_result() -> None:
     [
         {"textResultForLlm": 7},
         {"textResultForLlm": "x", "resultType": ["success"]},
-        {"textResultForLlm": "x", "binaryResultsForLlm": "AAAA"},
-        {"textResultForLlm": "x", "binaryResultsForLlm": [{"mimeType": "image/png"}]},
+        {"textResultForLlm": 7, "binaryResultsForLlm": "AAAA"},
         {"textResultForLlm": "x", "toolTelemetry": "x"},
     ],
 )
@@ -115,6 +114,12 @@ def test_a_malformed_result_object_is_a_failure(result: dict[str, Any]) -> None:
         status="failure",
         error="Malformed tool result",
     )
+
+
+@pytest.mark.parametrize("binary", ["AAAA", [{"type": "image", "data": "AAAA"}], [7]])
+def test_an_invalid_binary_result_costs_no_other_part_of_a_result(binary: Any) -> None:
+    found = outcome({"textResultForLlm": "x", "binaryResultsForLlm": binary})
+    assert (found.status, found.text) == ("success", "x\n[1 invalid binary result(s) left out]")
 
 
 def test_images_go_to_the_model_and_other_data_to_the_event_stream() -> None:

@@ -190,6 +190,8 @@ class Connection:
                 if self._session_lost.is_set():
                     with anyio.move_on_after(SETTLE_S):
                         await client.settle()
+                    # The service may still be starting.
+                    self._lost_at = [anyio.current_time()]
                     return True
                 problem = await _end_reason(child)
         except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -56,17 +56,27 @@ async def http_streams(
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            return _client(headers or {}, auth, tls)
+            return _client(headers or {}, auth, tls, end_if_refused)
 
+        async def end_if_refused(response: httpx2.Response) -> None:
+            # The package would leave the message, and all later ones, without a response.
+            status = response.status_code
+            if response.request.method == "POST" and status >= 400 and status not in (401, 403):
+                refused.append(status)
+                limit.cancel()
+
+        refused: list[int] = []
         with anyio.move_on_after(CONNECT_S) as limit:
             async with sse_client(url, headers, httpx_client_factory=client, auth=auth) as streams:
                 limit.deadline = float("inf")
                 yield streams
+        if refused:
+            raise ServerFailedError(f"the server responded with status {refused[0]} to a message")
         if limit.cancelled_caught:
             raise ServerFailedError("the server sent no address for messages")
         return
     session = _ServerSession()
-    async with _client(headers, auth, tls, session) as http_client:
+    async with _client(headers, auth, tls, session.watch) as http_client:
         try:
             async with streamable_http_client(
                 url, http_client=http_client, terminate_on_close=False, max_sse_event_size=MAX_LINE_BYTES
@@ -115,14 +125,14 @@ def _client(
     headers: dict[str, str],
     auth: httpx2.Auth | None,
     tls: ssl.SSLContext | None,
-    session: _ServerSession | None = None,
+    watch: Callable[[httpx2.Response], Awaitable[None]],
 ) -> httpx2.AsyncClient:
     client = httpx2.AsyncClient(
         headers=headers,
         auth=_StatusErrors(auth or httpx2.Auth()),
         verify=tls or tls_context(),
         timeout=httpx2.Timeout(CONNECT_S, read=READ_S),
-        event_hooks={"response": [limit_response, *([session.watch] if session else [])]},
+        event_hooks={"response": [limit_response, watch]},
     )
     client.headers.setdefault("User-Agent", "jumpseat")
     client.headers["Accept-Encoding"] = ACCEPT_ENCODING

@@ -7,7 +7,7 @@ schema is invalid. An invalid part is therefore removed, and the tool itself che
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.agent.blocks import JsonObject
@@ -16,8 +16,6 @@ from jumpseat_protocol.tool_checks import TYPES, has_part, reference_problem
 
 MAX_DEPTH: Final = 50
 """Levels of a schema that the model gets; deeper ones accept any value."""
-
-_Keyword: TypeAlias = Callable[[Any, str, int], Any]
 
 
 def repair_schema(schema: Any) -> tuple[JsonObject, list[str]]:
@@ -47,37 +45,21 @@ class _Repair:
     def __init__(self, root: Any) -> None:
         self.problems: list[str] = []
         self._root = root
-        self._keywords: dict[str, _Keyword] = {
-            "type": self._type,
-            "required": self._required,
-            "enum": self._enum,
-            "items": self._items,
-            "$ref": self._reference,
-            **dict.fromkeys(
-                ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), self._named
-            ),
-            **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), self._listed),
-            **dict.fromkeys(("not", "if", "then", "else", "contains", "propertyNames"), self.subschema),
-            **dict.fromkeys(
-                ("additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems"), self._rest
-            ),
-            **{name: self._value(kind, text) for names, kind, text in _VALUES for name in names.split()},
-        }
 
-    def _note(self, path: str, expected: str) -> None:
+    def note(self, path: str, expected: str) -> None:
         self.problems.append(f"{path}: {expected}")
 
     def subschema(self, value: Any, path: str, depth: int) -> Any:
         if isinstance(value, bool):
             return {} if value else {"not": {}}
         if not isinstance(value, dict):
-            return self._note(path, "expected a JSON Schema")
+            return self.note(path, "expected a JSON Schema")
         if depth > MAX_DEPTH:
             return {}
         schema, out = cast("JsonObject", value), JsonObject()
         for name, inner in schema.items():
-            keyword = self._keywords.get(name)
-            kept = inner if keyword is None else keyword(inner, f"{path}.{name}", depth + 1)
+            keyword = _KEYWORDS.get(name)
+            kept = inner if keyword is None else keyword(self, inner, f"{path}.{name}", depth + 1)
             if kept is not None or keyword is None:
                 out[name] = kept
         # Up to draft 2019-09, an array of `items` was what is `prefixItems` now.
@@ -94,56 +76,53 @@ class _Repair:
             out["items"] = {}
         return out
 
-    def _rest(self, value: Any, path: str, depth: int) -> Any:
+    def rest(self, value: Any, path: str, depth: int) -> Any:
         return value if isinstance(value, bool) else self.subschema(value, path, depth)
 
-    def _named(self, value: Any, path: str, depth: int) -> Any:
+    def named(self, value: Any, path: str, depth: int) -> Any:
         if not isinstance(value, dict):
-            return self._note(path, "expected an object")
+            return self.note(path, "expected an object")
         found = {
             name: self.subschema(inner, f"{path}.{name}", depth)
             for name, inner in cast("JsonObject", value).items()
         }
         return {name: inner for name, inner in found.items() if inner is not None}
 
-    def _listed(self, value: Any, path: str, depth: int) -> Any:
+    def listed(self, value: Any, path: str, depth: int) -> Any:
         if not isinstance(value, list) or not value:
-            return self._note(path, "expected an array of schemas")
+            return self.note(path, "expected an array of schemas")
         found = [
             self.subschema(inner, f"{path}.{number}", depth)
             for number, inner in enumerate(cast("list[Any]", value))
         ]
         return [{} if inner is None else inner for inner in found]
 
-    def _items(self, value: Any, path: str, depth: int) -> Any:
-        return self._listed(value, path, depth) if isinstance(value, list) else self.subschema(value, path, depth)
+    def items(self, value: Any, path: str, depth: int) -> Any:
+        return self.listed(value, path, depth) if isinstance(value, list) else self.subschema(value, path, depth)
 
-    def _type(self, value: Any, path: str, depth: int) -> Any:
+    def type(self, value: Any, path: str, depth: int) -> Any:
         names = cast("list[Any]", value) if isinstance(value, list) else [value]
         known = [name for name in dict.fromkeys(filter(_is_text, names)) if name in TYPES]
         if wrong := [name for name in names if name not in TYPES]:
-            self._note(path, f"unknown type {wrong[0]!r}, {hint(str(wrong[0]), TYPES)}")
+            self.note(path, f"unknown type {wrong[0]!r}, {hint(str(wrong[0]), TYPES)}")
         return (known if isinstance(value, list) else known[0]) if known else None
 
-    def _required(self, value: Any, path: str, depth: int) -> Any:
+    def required(self, value: Any, path: str, depth: int) -> Any:
         names = cast("list[Any]", value) if isinstance(value, list) else [None]
         if all(isinstance(name, str) for name in names):
             return list(dict.fromkeys(names))
-        return self._note(path, "expected an array of strings")
+        return self.note(path, "expected an array of strings")
 
-    def _enum(self, value: Any, path: str, depth: int) -> Any:
+    def enum(self, value: Any, path: str, depth: int) -> Any:
         if not isinstance(value, list) or not value:
-            return self._note(path, "expected an array of values")
+            return self.note(path, "expected an array of values")
         return list({json.dumps(item, sort_keys=True): item for item in cast("list[Any]", value)}.values())
 
-    def _reference(self, value: Any, path: str, depth: int) -> Any:
+    def reference(self, value: Any, path: str, depth: int) -> Any:
         # No provider follows a reference to another document.
         if value == "#" or (isinstance(value, str) and value.startswith("#/") and has_part(self._root, value)):
             return value
-        return self._note(path, f"the schema has no {value!r:.100}")
-
-    def _value(self, kind: Callable[[Any], bool], expected: str) -> _Keyword:
-        return lambda value, path, depth: value if kind(value) else self._note(path, expected)
+        return self.note(path, f"the schema has no {value!r:.100}")
 
 
 def _is_text(value: Any) -> bool:
@@ -175,3 +154,26 @@ _VALUES: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("examples", lambda value: isinstance(value, list), "expected an array"),
 )
 """Keywords with values of a certain kind."""
+
+
+_Keyword: TypeAlias = Callable[[_Repair, Any, str, int], Any]
+
+
+def _value(kind: Callable[[Any], bool], expected: str) -> _Keyword:
+    return lambda repair, value, path, depth: value if kind(value) else repair.note(path, expected)
+
+
+_KEYWORDS: Final[Mapping[str, _Keyword]] = {
+    "type": _Repair.type,
+    "required": _Repair.required,
+    "enum": _Repair.enum,
+    "items": _Repair.items,
+    "$ref": _Repair.reference,
+    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _Repair.named),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _Repair.listed),
+    **dict.fromkeys(("not", "if", "then", "else", "contains", "propertyNames"), _Repair.subschema),
+    **dict.fromkeys(
+        ("additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems"), _Repair.rest
+    ),
+    **{name: _value(kind, expected) for names, kind, expected in _VALUES for name in names.split()},
+}

@@ -7,6 +7,7 @@ are entries without a member that they need; in the result of a tool, a text tak
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final, cast
 
 import mcp.types as types
@@ -18,6 +19,9 @@ from jumpseat.mcp.input_schema import repair_schema
 
 PROBLEMS: Final = "jumpseat/problems"
 """The member of ``_meta`` in a repaired list of tools that has the problems, as texts for the user."""
+
+MAX_TOOLS: Final = 500
+MAX_LIST_BYTES: Final = 2 * 1024 * 1024
 
 MAX_SHOWN: Final = 2000
 """Characters of an unknown content block that the model gets; longer blocks are left out."""
@@ -53,17 +57,30 @@ def repair_result(result: JsonObject) -> None:
         blocks: list[Any] = [*content]
         if not isinstance(structured := result.get("structuredContent", {}), dict):
             del result["structuredContent"]
-            blocks += [] if structured is None else [_text(canonical_json(structured))]
+            blocks += (
+                []
+                if structured is None
+                else [_text(_written(structured) or "[structured content left out: nested too deeply]")]
+            )
         result["content"] = [_repair_block(block) for block in blocks]
 
 
 def _repair_tools(result: JsonObject) -> None:
     problems: list[str] = []
-    for number, tool in enumerate(cast("list[Any]", result["tools"])):
+    # One more than the limit shows that there are more.
+    tools = cast("list[Any]", result["tools"])[: MAX_TOOLS + 1]
+    sizes = accumulate(len(_written(tool) or "") for tool in tools)
+    fitting = sum(size <= MAX_LIST_BYTES for size in sizes)
+    if fitting < len(tools):
+        problems.append(f"{len(tools) - fitting} are left out: the definitions are larger than 2 MiB")
+    result["tools"] = tools[:fitting]
+    for number, tool in enumerate(tools[:fitting]):
         if not isinstance(tool, dict):
             problems.append(f"tools.{number} is left out: expected an object")
             continue
         definition = cast("JsonObject", tool)
+        if _written(definition) is None:
+            definition["inputSchema"] = None
         name = repr(definition.get("name", f"tools.{number}"))
         definition["inputSchema"], found = repair_schema(definition.get("inputSchema"))
         if found:
@@ -95,10 +112,20 @@ def _problem(entry: Any, adapter: TypeAdapter[Any]) -> str | None:
 def _repair_block(block: Any) -> JsonObject:
     kind: Any = cast("JsonObject", block).get("type") if isinstance(block, dict) else None
     if not isinstance(kind, str) or (adapter := _BLOCKS.get(kind)) is None:
-        shown = canonical_json(block)
-        return _text(shown if len(shown) <= MAX_SHOWN else f"[content of the unknown type {kind!r:.100} left out]")
+        shown = _written(block)
+        return _text(
+            shown if shown and len(shown) <= MAX_SHOWN else f"[content of the unknown type {kind!r:.100} left out]"
+        )
     problem = _problem(block, adapter)
     return cast("JsonObject", block) if problem is None else _text(f"[{kind} left out: {problem}]")
+
+
+def _written(value: Any) -> str | None:
+    """Return a value as JSON, ``None`` if it is nested too deeply for that."""
+    try:
+        return canonical_json(value)
+    except TypeError:
+        return None
 
 
 def _text(text: str) -> JsonObject:

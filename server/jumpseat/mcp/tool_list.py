@@ -9,11 +9,9 @@ import orjson
 from msgspec import Struct
 
 from jumpseat.mcp.client import McpClient
-from jumpseat.mcp.repair import PROBLEMS
+from jumpseat.mcp.repair import MAX_LIST_BYTES, MAX_TOOLS, PROBLEMS
 
-MAX_TOOLS: Final = 500
 MAX_PAGES: Final = 100
-MAX_LIST_BYTES: Final = 2 * 1024 * 1024
 
 
 class ToolList(Struct, frozen=True):

@@ -150,7 +150,7 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
         result = _result_object(result) or result
     if isinstance(result, dict) and "textResultForLlm" in result:
         try:
-            return outcome_of_object(call, ToolResultObject.model_validate(result))
+            return outcome_of_object(call, _read_result(cast("JsonObject", result)))
         except ValidationError:
             return ToolOutcome(
                 text=f"The result of the tool `{call.name}` is malformed.",
@@ -160,6 +160,25 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
     if result is None:
         return ToolOutcome(text="")
     return ToolOutcome(text=result if isinstance(result, str) else canonical_json(result))
+
+
+def _read_result(result: JsonObject) -> ToolResultObject:
+    """Read a result object without its invalid binary results, for which a text is added.
+
+    Raises:
+        ValidationError: another member is invalid.
+    """
+    try:
+        return ToolResultObject.model_validate(result)
+    except ValidationError as error:
+        wrong = {problem["loc"][1:2] for problem in error.errors() if problem["loc"][0] == "binaryResultsForLlm"}
+        binary = result.get("binaryResultsForLlm")
+        if not wrong or not isinstance(result["textResultForLlm"], str):
+            raise
+        items = cast("list[Any]", binary) if isinstance(binary, list) else []
+        kept = [item for number, item in enumerate(items) if (number,) not in wrong]
+        text = f"{result['textResultForLlm']}\n[{len(wrong)} invalid binary result(s) left out]"
+        return ToolResultObject.model_validate({**result, "textResultForLlm": text, "binaryResultsForLlm": kept})
 
 
 def _result_object(text: str) -> JsonObject | None:
