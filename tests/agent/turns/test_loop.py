@@ -39,11 +39,11 @@ from jumpseat.agent.model import (
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import ProviderError, ProviderTransportError
+from jumpseat.errors import ProviderError, ProviderLoadingError, ProviderTransportError
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from tests.support.limits import WAIT_S
-from tests.support.sessions import MadeSession, P, make_session
+from tests.support.sessions import MODEL, MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
 
@@ -292,6 +292,20 @@ async def test_a_broken_answer_is_continued_as_one_message(rest: list[str | Comp
             AssistantMessage,
             UserMessage,
         ]
+
+
+async def test_the_user_is_told_once_that_the_server_is_loading_the_model() -> None:
+    loading = [ProviderLoadingError("loading", status=503)]
+    model = Recorder(*[loading] * 9, [completed("yes")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, retry=QUICK)
+        await made.ask("?")
+        (info,) = made.client.payloads(events.SessionInfo)
+        assert (info.info_type, info.message) == (
+            "model_loading",
+            f"The server is loading {MODEL}. Waiting for it.",
+        )
+        assert made.client.payloads(events.AssistantMessage)[0].content == "yes"
 
 
 async def test_an_answer_that_breaks_before_its_text_begins_anew() -> None:

@@ -111,12 +111,14 @@ class Warned(Struct):
     ``portability``: the provider of the last call, and the content that it could not be sent unchanged.
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
     ``agent_model``: why the model of the custom agent is not available.
+    ``dropped_tools``: whether the server of the model seems to drop the tools.
     """
 
     portability: tuple[str, Portability] = _PORTABLE
     hosted_tools: Sequence[str] = ()
     capability: str = ""
     agent_model: str = ""
+    dropped_tools: bool = False
 
 
 class Session:

@@ -35,6 +35,7 @@ from jumpseat.agent.session.autopilot import SOURCE
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
+from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
     JumpseatError,
@@ -265,6 +266,8 @@ async def _take_turn(
     resolved, request, estimate, answer = await _call_model(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     prompt.run.answer = message
+    warn_of_silence(session, request, answer.completed)
+    warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
         if answer.completed.stop_reason == "pause_turn":
