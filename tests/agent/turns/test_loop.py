@@ -320,6 +320,17 @@ async def test_an_answer_that_breaks_before_its_text_begins_anew() -> None:
         assert first.reasoning_id != second.reasoning_id
 
 
+async def test_a_hook_that_says_retry_is_obeyed_after_shown_text() -> None:
+    hooks: dict[str, Any] = {"errorOccurred": [{"errorHandling": "retry", "retryCount": 1}]}
+    model = Recorder([TextDelta("half "), BROKEN], [TextDelta("done."), completed("done.")])
+    async with anyio.create_task_group() as tasks:
+        once = RetryPolicy(attempts=1, first_wait_s=0)
+        made = make_session(tasks, script=model, settings=STREAMING, retry=once, hooks=hooks)
+        await made.ask("?")
+        assert made.client.payloads(events.AssistantMessage)[0].content == "half done."
+        assert made.client.payloads(events.SessionError) == []
+
+
 async def test_an_answer_that_breaks_for_good_keeps_the_shown_text() -> None:
     model = Recorder([TextDelta("half "), BROKEN], [TextDelta("an ans"), BROKEN])
     async with anyio.create_task_group() as tasks:
