@@ -29,6 +29,7 @@
         │   ├── ProviderToolsError   the provider rejects the request because the model cannot call tools
         │   └── ProviderImagesError  the provider rejects the request because the model cannot see images
         ├── ProviderOverloadedError  5xx
+        │   └── ProviderLoadingError  the server is loading the model
         ├── ProviderTransportError   no connection, a time-out, a broken connection
         ├── ProviderProtocolError    the response violates the provider's wire format
         ├── AdapterError             a function of a declared adapter failed
@@ -247,6 +248,10 @@ class ProviderOverloadedError(ProviderError):
     """5xx."""
 
     retryable = True
+
+
+class ProviderLoadingError(ProviderOverloadedError):
+    """503 while the server is loading the model, which may take minutes."""
 
 
 class ProviderTransportError(ProviderError):

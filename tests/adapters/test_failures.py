@@ -15,6 +15,7 @@ from jumpseat.errors import (
     ProviderContextError,
     ProviderError,
     ProviderFilterError,
+    ProviderLoadingError,
     ProviderOverloadedError,
     ProviderQuotaError,
     ProviderRateLimitError,
@@ -261,6 +262,32 @@ RESPONSES: Final[list[tuple[int, Any, type[ProviderError], str | None, str | Non
         None,
         "HTTP 502 Bad Gateway: Bad gateway",
     ),
+    (
+        503,
+        {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}},
+        ProviderLoadingError,
+        "unavailable_error",
+        "HTTP 503 Service Unavailable: Loading model",
+    ),
+    (503, {"error": "Model org/m is currently loading"}, ProviderLoadingError, None, None),
+    (503, {"error": "no server"}, ProviderOverloadedError, None, None),
+    # Servers with templates give these with 500, and no later attempt succeeds.
+    (500, {"error": {"message": "Jinja Exception: System role not supported"}}, ProviderRequestError, None, None),
+    (
+        500,
+        {"error": {"message": "Conversation roles must alternate user/assistant"}},
+        ProviderRequestError,
+        None,
+        None,
+    ),
+    (500, {"error": {"message": "Failed to parse input at pos 0"}}, ProviderRequestError, None, None),
+    (
+        500,
+        {"error": "model requires more system memory (8.4 GiB) than is available (3 GiB)"},
+        ProviderRequestError,
+        None,
+        None,
+    ),
     (418, "null", ProviderRequestError, None, "HTTP 418 I'm a Teapot"),
     (400, '"just a string"', ProviderRequestError, None, "HTTP 400 Bad Request: just a string"),
     (400, "[]", ProviderRequestError, None, "HTTP 400 Bad Request"),
@@ -275,7 +302,7 @@ def test_a_response_with_an_error_status_becomes_the_matching_error() -> None:
 
                 assert (type(error), error.code, error.status) == (kind, code, status)
                 assert message is None or str(error) == message
-                assert error.retryable == (kind in (ProviderRateLimitError, ProviderOverloadedError))
+                assert error.retryable == issubclass(kind, ProviderRateLimitError | ProviderOverloadedError)
 
 
 @pytest.mark.parametrize(
@@ -298,6 +325,11 @@ def test_a_response_with_an_error_status_becomes_the_matching_error() -> None:
         ),
         ({"error": "text only"}, ProviderOverloadedError, "text only"),
         ({"error": True}, ProviderOverloadedError, '{"error":true}'),
+        (
+            {"error": "Unexpected endpoint or method. (POST /chat/completions)"},
+            ProviderRequestError,
+            "Unexpected endpoint or method. (POST /chat/completions)",
+        ),
         ({}, ProviderOverloadedError, "the provider reported an error without a message"),
     ],
 )

@@ -6,13 +6,18 @@ A body may have no unknown field: validation must leave it unchanged.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
 import pytest
 
+from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.providers import load_adapter
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ModelRequest
 from tests.adapters.closed_types import closed
 from tests.adapters.golden import DATA
+from tests.adapters.histories import random_bodies
 from tests.adapters.provider_sdks import import_sdk
 from tests.support.cases import all_cases
 
@@ -109,6 +114,46 @@ def test_requests_have_no_field_unknown_to_the_providers_sdks(types: str) -> Non
                 with case(f"{name}/{path.name}"):
                     body = _without(own, json.loads(path.read_text(encoding="utf-8"))["body"])
                     (streamed if body["stream"] else whole).validate_python(body)
+
+
+RANDOM_HISTORIES: Final = 300
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai_responses", "anthropic"])
+def test_requests_of_random_histories_match_the_types_of_params(wire: str) -> None:
+    types, own = next((types, own) for name, types, own in PARAMS if name == wire)
+    module, _, kind = types.partition(":")
+    params = import_sdk(module)
+    streamed, whole = (closed(getattr(params, f"{kind}{how}")) for how in ("Streaming", "NonStreaming"))
+
+    for body in random_bodies(wire, RANDOM_HISTORIES, _body_of(wire)):
+        (streamed if body["stream"] else whole).validate_python(_without(own, body))
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "streamed", "whole", "left_out"), TYPES, ids=[declared[0] for declared in TYPES]
+)
+def test_requests_of_random_histories_match_the_types_of_models(
+    name: str, module: str, streamed: str, whole: str, left_out: frozenset[str]
+) -> None:
+    types = import_sdk(module)
+    for body in random_bodies(name, RANDOM_HISTORIES, _body_of(name)):
+        read = getattr(types, streamed if body["stream"] else whole).model_validate(body)
+        written = read.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+        assert list(_lost(body, written, left_out)) == []
+
+
+def test_requests_of_random_histories_match_the_types_of_gemini() -> None:
+    content = import_sdk("google.genai.types").Content
+    for body in random_bodies("gemini", RANDOM_HISTORIES, _body_of("gemini")):
+        for message in body["contents"]:
+            content.model_validate(message)
+
+
+def _body_of(wire: str) -> Callable[[ModelRequest], JsonObject]:
+    adapter = load_adapter(wire)
+    return lambda request: adapter.request(Endpoint("http://h/v1"), request).body
 
 
 def _without(own: frozenset[str], value: Any) -> Any:

@@ -9,6 +9,7 @@ from jumpseat.errors import (
     ProviderAuthError,
     ProviderContextError,
     ProviderError,
+    ProviderLoadingError,
     ProviderOverloadedError,
     ProviderProtocolError,
     ProviderQuotaError,
@@ -56,6 +57,10 @@ def test_a_permanent_error_is_not_retried(error: ProviderError) -> None:
 
 def test_a_refused_connection_is_retried_less_often() -> None:
     assert waits(ProviderTransportError("x", refused=True)) == [0.5, 1.0]
+
+
+def test_a_model_that_is_being_loaded_is_waited_for_about_ten_minutes() -> None:
+    assert 500 < sum(waits(ProviderLoadingError("x"))) < 800
 
 
 def test_waits_do_not_exceed_the_longest_wait() -> None:

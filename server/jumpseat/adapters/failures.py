@@ -27,6 +27,7 @@ from jumpseat.errors import (
     ProviderError,
     ProviderFilterError,
     ProviderImagesError,
+    ProviderLoadingError,
     ProviderOverloadedError,
     ProviderQuotaError,
     ProviderRateLimitError,
@@ -170,6 +171,13 @@ _NO_IMAGES_TEXT: Final = (
     r"|no endpoints found that support image|at most 0 image|unknown variant .?image_url"
     r"|image_url.{0,40}only supported by|not a (?:vision|multi-?modal)|\bmmproj\b"
 )
+# Refusals that other servers give with 400: llama.cpp and Ollama give them with 500, LM Studio with 200.
+_PERMANENT_TEXT: Final = (
+    r"\bjinja\b|chat template|roles must alternate|system role|failed to parse input at"
+    r"|requires more (?:system |video |gpu )?memory|unexpected endpoint"
+)
+# llama.cpp, TGI and Hugging Face, Ollama.
+_LOADING_TEXT: Final = r"\bloading\b.{0,20}\bmodel|\bmodel\b.{0,80}\b(?:loading|warming up|starting)\b"
 # Credentials with a recognizable form; providers echo keys, and not only the one that was sent.
 _TOKEN_SHAPES: Final = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_][A-Za-z0-9_*.-]{7,}[A-Za-z0-9_*-]"
@@ -394,6 +402,10 @@ def _kind(
             not details.codes and retry_after_s is None and re.search(_QUOTA_TEXT, text, re.IGNORECASE | re.DOTALL)
         )
         return (ProviderQuotaError if used_up else ProviderRateLimitError), None
+    if status in (None, 500, 501) and re.search(_PERMANENT_TEXT, text, re.IGNORECASE):
+        return ProviderRequestError, None
+    if status == 503 and re.search(_LOADING_TEXT, text, re.IGNORECASE):
+        return ProviderLoadingError, None
     if server_side:
         return ProviderOverloadedError, None
     if status in (408, 409, 425):

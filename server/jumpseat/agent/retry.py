@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from jumpseat.errors import ProviderError, ProviderTransportError
+from jumpseat.errors import ProviderError, ProviderLoadingError, ProviderTransportError
 from jumpseat_protocol.structs import Discreet
 
 MAX_JITTER_S: Final = 1.0
@@ -26,6 +26,7 @@ class RetryPolicy(Discreet, Struct, frozen=True):
     hidden = ("chance",)
     attempts: int = 5
     attempts_refused: int = 3
+    attempts_loading: int = 90
     first_wait_s: float = 0.5
     longest_wait_s: float = 8.0
     longest_asked_wait_s: float = 60.0
@@ -38,6 +39,9 @@ class RetryPolicy(Discreet, Struct, frozen=True):
         if isinstance(error, ProviderTransportError) and error.refused:
             # A refused connection means that no server is running, and none will be in half a minute.
             attempts = min(attempts, self.attempts_refused)
+        if isinstance(error, ProviderLoadingError):
+            # About ten minutes: large models take long to load.
+            attempts = max(attempts, self.attempts_loading)
         if not error.retryable or attempt >= attempts:
             return None
         if error.retry_after_s is None:

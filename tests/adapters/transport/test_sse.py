@@ -38,6 +38,7 @@ STREAMS: Final[list[tuple[str, list[ServerEvent]]]] = [
     ("data: ü\u2028\x0b\x1c\x85ü🌍\n\n", [(None, "ü\u2028\x0b\x1c\x85ü🌍")]),
     ("data: a\n\ndata: no blank line", [(None, "a"), (None, "no blank line")]),
     ("data: a\n\ndata: no blank line\n", [(None, "a"), (None, "no blank line")]),
+    ('data: a\n\nerror: {"code": 500}\n\n', [(None, "a"), (None, '{"error": {"code": 500}}')]),
     ("", []),
     ("\r\n", []),
 ]

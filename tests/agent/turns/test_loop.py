@@ -39,11 +39,11 @@ from jumpseat.agent.model import (
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import ProviderError, ProviderTransportError
+from jumpseat.errors import ProviderError, ProviderLoadingError, ProviderTransportError
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from tests.support.limits import WAIT_S
-from tests.support.sessions import MadeSession, P, make_session
+from tests.support.sessions import MODEL, MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
 
@@ -294,6 +294,20 @@ async def test_a_broken_answer_is_continued_as_one_message(rest: list[str | Comp
         ]
 
 
+async def test_the_user_is_told_once_that_the_server_is_loading_the_model() -> None:
+    loading = [ProviderLoadingError("loading", status=503)]
+    model = Recorder(*[loading] * 9, [completed("yes")])
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, retry=QUICK)
+        await made.ask("?")
+        (info,) = made.client.payloads(events.SessionInfo)
+        assert (info.info_type, info.message) == (
+            "model_loading",
+            f"The server is loading {MODEL}. Waiting for it.",
+        )
+        assert made.client.payloads(events.AssistantMessage)[0].content == "yes"
+
+
 async def test_an_answer_that_breaks_before_its_text_begins_anew() -> None:
     thought = [ReasoningDelta("hm"), ToolCallDelta("c1", "add", '{"a'), BROKEN]
     model = Recorder(thought, [ReasoningDelta("hm"), TextDelta("yes"), completed("yes")])
@@ -304,6 +318,17 @@ async def test_an_answer_that_breaks_before_its_text_begins_anew() -> None:
         assert made.client.payloads(events.AssistantMessage)[0].content == "yes"
         first, second = made.client.payloads(events.ReasoningDelta)
         assert first.reasoning_id != second.reasoning_id
+
+
+async def test_a_hook_that_says_retry_is_obeyed_after_shown_text() -> None:
+    hooks: dict[str, Any] = {"errorOccurred": [{"errorHandling": "retry", "retryCount": 1}]}
+    model = Recorder([TextDelta("half "), BROKEN], [TextDelta("done."), completed("done.")])
+    async with anyio.create_task_group() as tasks:
+        once = RetryPolicy(attempts=1, first_wait_s=0)
+        made = make_session(tasks, script=model, settings=STREAMING, retry=once, hooks=hooks)
+        await made.ask("?")
+        assert made.client.payloads(events.AssistantMessage)[0].content == "half done."
+        assert made.client.payloads(events.SessionError) == []
 
 
 async def test_an_answer_that_breaks_for_good_keeps_the_shown_text() -> None:

@@ -253,7 +253,35 @@ def _is_address(error: ProviderError) -> bool:
     )
 
 
+_CURES: Final = (
+    (
+        re.compile(r"system role", re.IGNORECASE),
+        "The chat template of the model takes no system message: set options = "
+        '{system_role = "user"} for the adapter.',
+    ),
+    (
+        re.compile(r"roles must alternate", re.IGNORECASE),
+        "The chat template of the model takes no tool results or several messages in a row: start the server with "
+        'another template, or set tool_protocol = "xml" for the model.',
+    ),
+    (
+        re.compile(r"jinja|chat template|failed to parse input at", re.IGNORECASE),
+        "The server's chat template does not fit the model's tool calls: update the server, start it with another "
+        'template (llama.cpp: --chat-template-file), or set tool_protocol = "xml" for the model.',
+    ),
+    (
+        re.compile(r"requires more .{0,10}memory", re.IGNORECASE),
+        "Use a smaller model or a smaller context window, or free memory on the server.",
+    ),
+    (re.compile(r"unexpected endpoint", re.IGNORECASE), "Check the path of the base URL; many end in /v1."),
+)
+"""Advice for refusals of local servers, which no later attempt cures."""
+
+
 def _refusal(message: str, error: ProviderError, facts: Facts) -> str:
+    for pattern, cure in _CURES:
+        if pattern.search(message):
+            return f"{facts.address} was reached and rejected the request: {message} {cure}"
     if error.status == 407:
         names = ", ".join(facts.proxy_envs) or "the system's settings"
         return f"The proxy set by {names} requires a login: {message} {_PROXY_LOGIN}"

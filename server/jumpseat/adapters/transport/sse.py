@@ -151,6 +151,9 @@ class SseDecoder:
                     rows.append(value.removeprefix(" "))
                 elif field == "event":
                     name = value.removeprefix(" ") or None
+                elif field == "error" and value.lstrip().startswith("{"):
+                    # Old versions of llama.cpp.
+                    self._bare.append(f'{{"error":{value}}}')
                 elif (self._bare or line[0] in "{[") and len(self._bare) < _MAX_BARE_LINES:
                     self._bare.append(line)
         self._name = name

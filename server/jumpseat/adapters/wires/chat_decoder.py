@@ -170,7 +170,7 @@ class ChatDecoder(AnswerDecoder):
         self._in_thought = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        if data == DONE or self._completed:
+        if data.upper() == DONE or self._completed:
             return self._complete() if self._saw_choices and not self._completed else []
         if not data:
             return []
@@ -469,5 +469,5 @@ class ChatDecoder(AnswerDecoder):
             return "refusal"
         if "content_filter" in reasons:
             return "content_filter"
-        # The server announced calls and sent none.
-        return "end_turn"
+        # The server may have announced calls and sent none.
+        return "tool_use" if "tool_use" in reasons else "end_turn"

@@ -33,7 +33,7 @@ from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.secrets import Delta, MaskedDeltas
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError, StoreError
+from jumpseat.errors import JumpseatError, ProviderError, ProviderLoadingError, ProviderToolsError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
@@ -213,6 +213,9 @@ async def _call_model(
                 if (auto := await auto_mode_for(session, resolved, error)) is not None:
                     raise SwitchToAutoError(auto) from None
             wait_s = None if retries_left is not None else policy.wait_s(error, attempt)
+            if wait_s is not None and attempt == 1 and isinstance(error, ProviderLoadingError):
+                text = f"The server is loading {resolved.info.id}. Waiting for it."
+                session.emit(events.SessionInfo(info_type="model_loading", message=text))
             if wait_s is None and retries_left is None:
                 output = await report_error(session, error, recoverable=error.retryable)
                 retries_left = (output.retry_count or 1) if output.error_handling == "retry" else 0

@@ -111,7 +111,7 @@ class Warned(Struct):
     ``portability``: the provider of the last call, and the content that it could not be sent unchanged.
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
     ``agent_model``: why the model of the custom agent is not available. ``written_calls``: whether its model has
-    written a call as text.
+    written a call as text. ``dropped_tools``: whether the server of the model seems to drop the tools.
     """
 
     portability: tuple[str, Portability] = _PORTABLE
@@ -119,6 +119,7 @@ class Warned(Struct):
     capability: str = ""
     agent_model: str = ""
     written_calls: bool = False
+    dropped_tools: bool = False
 
 
 class Session:

@@ -42,6 +42,7 @@ from jumpseat.agent.session.autopilot import SOURCE
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
+from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
     JumpseatError,
@@ -272,6 +273,8 @@ async def _take_turn(
     resolved, request, estimate, answer = await _call_model(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     prompt.run.answer = message
+    warn_of_silence(session, request, answer.completed)
+    warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
         warn_of_written_calls(session, resolved, request, answer.completed.message)
