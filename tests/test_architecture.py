@@ -132,7 +132,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent.subagents", "commands", "completion", "errors", "handlers", "mcp", "sessions"),
         *("store.project", "store.session", "system"),
     },
-    "acp.translation": {"agent", "errors", "rpc", "store.session"},
+    "acp.translation": {"agent", "errors", "store.session"},
     "cluster.relay": {
         *("agent", "agent.session", "cluster.nats", "cluster.replicas", "cluster.sessions", "errors", "rpc"),
         *("sessions",),

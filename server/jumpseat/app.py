@@ -377,7 +377,7 @@ class App:
 
     @property
     def installed_plugins(self) -> InstalledPlugins:
-        """See :class:`jumpseat.sessions.context.Server`."""
+        """See :class:`jumpseat.sessions.context.Process`."""
         if self._installed_plugins is None:
             # Imported here: few users have plugins.
             from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -389,7 +389,7 @@ class App:
 
     @property
     def persisted_reads(self) -> PersistedReads:
-        """See :class:`jumpseat.sessions.context.Server`."""
+        """See :class:`jumpseat.sessions.context.Process`."""
         if self._persisted_reads is None:
             # Imported here: few clients read logs in pages.
             from jumpseat.sessions.persisted_events import PersistedReads

@@ -26,7 +26,8 @@
         ├── ProviderRequestError     another 4xx: the provider rejects the request
         │   ├── ProviderFilterError  a content filter of the provider blocked the prompt or the answer
         │   ├── UnwritableBodyError  the body has a value that JSON cannot represent
-        │   └── ProviderToolsError   the provider rejects the request because the model cannot call tools
+        │   ├── ProviderToolsError   the provider rejects the request because the model cannot call tools
+        │   └── ProviderImagesError  the provider rejects the request because the model cannot see images
         ├── ProviderOverloadedError  5xx
         ├── ProviderTransportError   no connection, a time-out, a broken connection
         ├── ProviderProtocolError    the response violates the provider's wire format
@@ -236,6 +237,10 @@ class ProviderFilterError(ProviderRequestError):
 
 class ProviderToolsError(ProviderRequestError):
     """The provider rejects the request because the model cannot call tools."""
+
+
+class ProviderImagesError(ProviderRequestError):
+    """The provider rejects the request because the model cannot see images."""
 
 
 class ProviderOverloadedError(ProviderError):

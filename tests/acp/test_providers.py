@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.editor import Schemas, running_editor, value_of
 from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply
+from tests.support.pictures import PNG_BASE64
 from tests.support.server import JsonObject
 
 pytestmark = pytest.mark.anyio
@@ -232,7 +233,7 @@ async def test_a_provider_that_only_the_editor_configures_accepts_any_model(
 
 
 async def test_notices_are_sent_to_editors_that_support_them(tmp_path: Path, schemas: Schemas) -> None:
-    image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    image = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
     showing: JsonObject = {"session": {"notices": {}}}
     for capabilities in (JsonObject(), showing):
         async with ModelServer(openai_says("I cannot see")) as model:

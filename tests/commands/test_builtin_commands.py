@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.commands.table import BUILTINS
+from jumpseat.commands.running import BUILTINS
 from tests.support.mcp_servers import status
 from tests.support.server import JsonObject, RunningServer, running_server, scripted
 

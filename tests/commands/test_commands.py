@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.commands.table import BUILTINS
+from jumpseat.commands.running import BUILTINS
 from tests.support.server import JsonObject, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +59,7 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
             return {command["name"]: command["kind"] for command in found["commands"]}
 
         own = {"deploy": "client", "rollback": "client", "usage": "client"}
-        names = {name for builtin in BUILTINS for name in (builtin.name, "help")} - {"usage"}
+        names = {builtin.name for builtin in BUILTINS} - {"usage"}
         builtin = dict.fromkeys(names, "builtin")
         assert await listed() == own | builtin
         assert await listed(includeBuiltins=False) == own

@@ -444,7 +444,7 @@ REFUSED: Final[tuple[tuple[JsonObject, str], ...]] = (
     ),
     (
         {"messages": [USER, USE, {"role": "user", "content": [{**RESULT, "images": [PDF]}]}]},
-        "messages[2].content[0].images[0]: expected an image of type image/gif",
+        "messages[2].content[0].images[0]: expected a whole image of type image/gif",
     ),
     (
         {"messages": [{"role": "user", "content": [{**PDF, "mimeType": "png"}]}]},

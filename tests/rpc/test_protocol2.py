@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_openai import fake_openai, says
+from tests.support.pictures import PNG
 from tests.support.server import Wire, calls, frame, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -274,7 +275,7 @@ async def test_a_client_uses_protocol_3_after_connect(tmp_path: Path) -> None:
 
 
 async def test_an_attached_screenshot_survives_the_deletion_of_its_file(tmp_path: Path) -> None:
-    content = b"\x89PNG\r\n\x1a\n and so on"
+    content = PNG
     screenshot = tmp_path / "screenshot.png"
     screenshot.write_bytes(content)
     url = f"data:image/png;base64,{base64.b64encode(content).decode()}"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.pictures import PNG_BASE64
 from tests.support.provided import at, says, send_failing_prompt, send_prompt, serving
 from tests.support.server import running_server
 
@@ -334,7 +335,7 @@ async def test_invalid_options_are_refused_and_nothing_is_changed(tmp_path: Path
 
 
 async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_resume(tmp_path: Path) -> None:
-    image = {"type": "blob", "data": "iVBORw0KGgo=", "mimeType": "image/png", "displayName": "shot.png"}
+    image = {"type": "blob", "data": PNG_BASE64, "mimeType": "image/png", "displayName": "shot.png"}
 
     def blind(request: SeenRequest) -> bool:
         return "image_url" not in request.body.decode()
@@ -493,13 +494,13 @@ async def test_the_model_is_called_by_its_name_at_the_provider(
 async def test_images_for_a_model_without_vision_are_left_out_with_a_warning(
     tmp_path: Path, kind: str, model: str
 ) -> None:
-    picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"}
+    picture = {"type": "blob", "data": PNG_BASE64, "mimeType": "image/png", "displayName": "a.png"}
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider, type=kind), model=model)
         request = await send_prompt(server.wire, provider, session, attachments=[picture])
         warnings = [event["data"] for event in server.wire.events(session) if event["type"] == "session.warning"]
 
-    assert "AAAA" not in str(request.json)
+    assert PNG_BASE64 not in str(request.json)
     (warning,) = warnings
     assert warning["warningType"] == "portability"
     assert warning["message"].endswith("Left out: 1 image (the model has no vision).")

@@ -433,7 +433,7 @@ async def test_a_prompted_session_is_listed_with_its_working_directory(
     assert sessions.list(SessionListFilter(cwd=str(cwd))) == [listed]
     assert sessions.list(SessionListFilter(cwd="/elsewhere")) == []
     assert sessions.list(SessionListFilter(branch="main")) == []
-    assert sessions.last_id() == "s-1"
+    assert sessions.store.last_id() == "s-1"
     assert sessions.metadata("s-1") == listed
     assert sessions.metadata("../s-1") is None
 

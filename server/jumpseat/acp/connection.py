@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from anyio.abc import TaskGroup
 
+from jumpseat import errors
 from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
 from jumpseat.acp.routes import NOTIFICATIONS, find_notification, find_route
-from jumpseat.acp.translation.errors import error_of
-from jumpseat.errors import ClientCallError
+from jumpseat.rpc import wire_errors
 from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
 from jumpseat.rpc.transport import LINES, Wire
@@ -25,7 +25,14 @@ from jumpseat_protocol.callbacks import (
     ExitPlanModeResponse,
     UserInputResponse,
 )
-from jumpseat_protocol.envelope import INVALID_REQUEST, FramingError
+from jumpseat_protocol.envelope import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    ErrorObject,
+    FramingError,
+)
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event, ExternalToolRequested, PermissionRequested
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
@@ -33,6 +40,26 @@ from jumpseat_protocol.wire import WireModel
 log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=WireModel)
+
+AUTH_REQUIRED: Final = -32000
+RESOURCE_NOT_FOUND: Final = -32002
+
+CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
+    errors.SessionNotFoundError: RESOURCE_NOT_FOUND,
+    errors.InvalidRequestError: INVALID_PARAMS,
+    errors.UnsupportedError: METHOD_NOT_FOUND,
+    errors.AuthenticationRequiredError: AUTH_REQUIRED,
+    errors.ProviderAuthError: AUTH_REQUIRED,
+}
+
+
+def error_of(exc: Exception) -> ErrorObject:
+    """Return the error of the response for ``exc``, without ``data``: some editors expect a string there."""
+    if isinstance(exc, errors.JumpseatError):
+        code = next((CODES[cls] for cls in type(exc).__mro__ if cls in CODES), INTERNAL_ERROR)
+        return ErrorObject(code=code, message=str(exc))
+    return wire_errors.error_of(exc)
+
 
 ACP: Final = Dialect("$/cancel_request", "requestId", error_of, NOTIFICATIONS.keys())
 
@@ -103,11 +130,11 @@ class AcpConnection(ConnectedClient):
         return await ask_about_auto_mode(self._require_context().editor, params)
 
     async def _ask_json(self, method: str, params: WireModel) -> Any:
-        raise ClientCallError(f"editors do not answer {method!r}")
+        raise errors.ClientCallError(f"editors do not answer {method!r}")
 
     def _require_context(self) -> AcpContext:
         if self._ctx is None:
-            raise ClientCallError("the editor's connection is not ready")
+            raise errors.ClientCallError("the editor's connection is not ready")
         return self._ctx
 
     # --- the transport ------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from jumpseat.errors import (
     ProviderContextError,
     ProviderError,
     ProviderFilterError,
+    ProviderImagesError,
     ProviderOverloadedError,
     ProviderQuotaError,
     ProviderRateLimitError,
@@ -158,6 +159,16 @@ _FILTER_TEXT: Final = r"blocked by content filter|content management policy"
 _NO_TOOLS_TEXT: Final = (
     rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_TOOLS}|no endpoints found that support {_TOOLS}"
     r"|requires --enable-auto-tool-choice|tools? param(?:eter)? requires --jinja"
+)
+# Images in general, not the format or the size of one: llama.cpp, Ollama, OpenRouter, vLLM, DeepSeek, OpenAI.
+_IMAGES: Final = (
+    r"\b(?:image|picture|vision|multi-?modal)s?(?![ _-]?(?:type|format|size|media|dimension|mime|file))"
+)
+_NO_IMAGES_TEXT: Final = (
+    rf"{_NOT}\w*\W.{{0,40}}{_IMAGES}"
+    rf"|\b(?:image|vision|multi-?modal)[ _](?:input|url|content|support)s?\W.{{0,40}}{_NOT}|\bimages are {_NOT}"
+    r"|no endpoints found that support image|at most 0 image|unknown variant .?image_url"
+    r"|image_url.{0,40}only supported by|not a (?:vision|multi-?modal)|\bmmproj\b"
 )
 # Credentials with a recognizable form; providers echo keys, and not only the one that was sent.
 _TOKEN_SHAPES: Final = re.compile(
@@ -371,6 +382,8 @@ def _kind(
         return ProviderContextError, None
     if status in (None, 400, 404, 422, 500, 501) and re.search(_NO_TOOLS_TEXT, text, re.IGNORECASE):
         return ProviderToolsError, None
+    if status in (None, 400, 404, 415, 422, 500, 501) and re.search(_NO_IMAGES_TEXT, text, re.IGNORECASE):
+        return ProviderImagesError, None
     if status in (401, 403) or (
         status == 400 and ("api_key_invalid" in codes or re.search(_AUTH_TEXT, text, re.IGNORECASE))
     ):

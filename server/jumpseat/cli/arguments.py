@@ -111,7 +111,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     )
     # Flags of the SDKs that have no effect here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--no-auto-login", action="store_true", help="do not get a GitHub token from gh")
+    parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment or gh")
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
     # `jumpseat acp` is the form for people and for settings of editors.
     known = parser.parse_options(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)

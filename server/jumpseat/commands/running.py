@@ -15,9 +15,9 @@ import anyio
 from jumpseat.agent.session.queue_items import QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, user_invocable_skills
+from jumpseat.commands import approvals, conversation, surroundings, work
 from jumpseat.commands.command import Builtin, Call
 from jumpseat.commands.results import AgentPrompt, CommandResult, Done, Text, shown_text
-from jumpseat.commands.table import BUILTINS, find_builtin
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.context import Parts
 from jumpseat_protocol import events
@@ -37,7 +37,7 @@ async def invoke(server: Parts, session: Session, name: str, args: str) -> Comma
     if client_command is not None:
         await _run_at_client(session, client_command, args)
         return Done()
-    builtin = _find(name)
+    builtin = _BY_NAME.get(name.casefold())
     if builtin is None or builtin.yields:
         skill = invoked_skill(session, f"/{name}")
         if skill is not None:
@@ -119,7 +119,7 @@ def available_commands(
         ]
     own = [
         builtin
-        for builtin in (*BUILTINS, _HELP)
+        for builtin in BUILTINS
         if builtin.name not in taken and not (builtin.yields and builtin.name in of_users)
     ]
     if builtins:
@@ -185,8 +185,12 @@ async def _help(call: Call) -> Text:
     return Text("\n".join(lines))
 
 
-_HELP: Final = Builtin("help", "List the commands", _help)
+BUILTINS: Final = (
+    *approvals.COMMANDS,
+    *conversation.COMMANDS,
+    *surroundings.COMMANDS,
+    *work.COMMANDS,
+    Builtin("help", "List the commands", _help),
+)
 
-
-def _find(name: str) -> Builtin | None:
-    return _HELP if name.casefold() == _HELP.name else find_builtin(name)
+_BY_NAME: Final = {name: command for command in BUILTINS for name in command.names}

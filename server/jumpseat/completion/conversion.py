@@ -126,9 +126,9 @@ def _tool_result(block: wire.ToolResultBlock, name: str, where: str) -> domain.T
     for number, given in enumerate(block.images):
         image = _image(given, f"{where}.images[{number}]")
         if not isinstance(image, domain.ImageBlock):
+            expected = ", ".join(sorted(IMAGE_TYPES))
             raise InvalidRequestError(
-                f"{where}.images[{number}]: expected an image of type {', '.join(sorted(IMAGE_TYPES))}, got"
-                f" {given.mime_type}"
+                f"{where}.images[{number}]: expected a whole image of type {expected}, got {given.mime_type}"
             )
         images.append(image)
     return domain.ToolResultBlock(block.tool_use_id, name, block.text, block.is_error, images)

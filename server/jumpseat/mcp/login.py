@@ -81,7 +81,10 @@ async def log_in(
             )
 
         async def open_page(address: str) -> None:
-            metadata = provider.context.oauth_metadata
+            metadata, client = provider.context.oauth_metadata, provider.context.client_info
+            supported = metadata.token_endpoint_auth_methods_supported if metadata else None
+            if client_secret and client and supported and "client_secret_post" not in supported:
+                client.token_endpoint_auth_method = "client_secret_basic"  # noqa: S105 - a method
             for candidate in (address, str(metadata.token_endpoint) if metadata else url):
                 _check_private(candidate, url)
             callback.expect(parse_qs(urlsplit(address).query).get("state", [""])[0])
@@ -108,15 +111,24 @@ async def log_in(
 
 
 async def _send_initialize(url: str, auth: httpx2.Auth) -> None:
-    """Send ``initialize``, so that the server responds that it requires a token."""
+    """Send ``initialize``, so that the server responds that it requires a token.
+
+    Some servers require a token only for the requests that follow.
+    """
     body, headers = initialize_request()
-    async with (
-        httpx2.AsyncClient(timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=LIMITED) as client,
-        client.stream("POST", url, json=body, auth=auth) as response,
-    ):
-        if response.status_code == 405:
+    async with httpx2.AsyncClient(
+        timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=LIMITED
+    ) as client:
+        async with client.stream("POST", url, json=body, auth=auth) as response:
+            status, session = response.status_code, response.headers.get("mcp-session-id")
+        if status == 405:
             # The older transport begins with GET.
             async with client.stream("GET", url, auth=auth):
+                pass
+        elif status < 400:
+            more = {"mcp-session-id": session} if session else {}
+            listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            async with client.stream("POST", url, json=listing, headers=more, auth=auth):
                 pass
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import mcp.types as types
@@ -102,9 +102,20 @@ class Questions:
         if result is None:
             return types.ElicitResult(action="cancel")
         try:
-            return types.ElicitResult.model_validate({"action": result.action, "content": result.content})
+            content = result.content
+            if result.action == "accept" and url is None:
+                content = {**_defaults(schema), **(content or {})}
+            return types.ElicitResult.model_validate({"action": result.action, "content": content})
         except ValidationError:
             return _refusal("the client's answer is not a valid elicitation result")
+
+
+def _defaults(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the default values of a form, which apply to fields that an accepted form leaves out."""
+    fields = cast("dict[str, Any]", schema.get("properties") or {})
+    return {
+        name: field["default"] for name, field in fields.items() if isinstance(field, dict) and "default" in field
+    }
 
 
 def _refusal(text: str) -> types.ErrorData:

@@ -16,7 +16,7 @@ import anyio
 import httpx2
 
 from jumpseat.adapters.transport.network import Proxies, tls_context
-from jumpseat.agent.conversation.attachments import HEAD_BYTES, MAX_IMAGE_BYTES, image_type
+from jumpseat.agent.conversation.pictures import HEAD_BYTES, MAX_IMAGE_BYTES, image_type
 from jumpseat.parsing.decompression import DecompressionError, decompress
 from jumpseat.services.addresses import HostPolicy
 from jumpseat.tools.web import Page, WebError

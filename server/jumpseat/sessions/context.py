@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -174,22 +174,6 @@ class Process(Protocol):
         ...
 
 
-class Parts(Protocol):
-    """The parts of the server, without a connection. ``registry`` has the sessions that the caller may use."""
-
-    @property
-    def registry(self) -> SessionRegistry: ...
-
-    @property
-    def models(self) -> Models: ...
-
-    @property
-    def process(self) -> Process: ...
-
-    @property
-    def mcp(self) -> McpHosts: ...
-
-
 class Server(Struct, frozen=True):
     """The parts of the server for work that no connection has asked for, such as queued commands."""
 
@@ -221,3 +205,7 @@ class Context(Struct, frozen=True):
         """
         if self.connection.access is None or not self.connection.access.all:
             raise InvalidRequestError(f"{action} concerns all clients: the connection token needs the right 'all'")
+
+
+Parts: TypeAlias = Server | Context
+"""The parts of the server, for work that may do without a connection. ``registry`` has the sessions it may use."""

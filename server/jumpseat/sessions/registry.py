@@ -577,10 +577,6 @@ class SessionRegistry:
         except SessionNotFoundError:
             return None
 
-    def last_id(self) -> str | None:
-        """Return the id of the session that changed last."""
-        return self.store.last_id()
-
     def builtin_tools(self) -> list[ToolSpec]:
         """Return all built-in tools, including those that only some sessions offer."""
         return [tool.spec for tool in (*self._environment.builtin_tools().values(), *SESSION_TOOLS)]

@@ -37,6 +37,7 @@ from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo,
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import InfiniteSessionConfig
+from tests.support.pictures import PNG_BASE64
 from tests.support.sessions import make_session
 
 pytestmark = pytest.mark.anyio
@@ -185,7 +186,7 @@ def test_prompts_take_a_small_share_of_a_small_window() -> None:
 def test_images_of_unanswered_prompts_do_not_accumulate() -> None:
     conversation = prompts("one")
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
+    picture = {"type": "blob", "data": PNG_BASE64, "mimeType": "image/png"}
     for _ in range(5):
         conversation.apply(events.UserMessage(content="look", message_id=ID, attachments=[picture] * 20))
     conversation.apply(events.UserMessage(content="never mind", message_id=ID))

@@ -17,6 +17,7 @@ from tests.support.events import data_of
 from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.pictures import PNG_BASE64
 from tests.support.provided import at, says
 from tests.support.server import JsonObject, RunningServer, running_server
 
@@ -262,7 +263,7 @@ async def test_the_current_prompt_and_its_context_are_not_summarized(tmp_path: P
     async with serving(tmp_path, provider) as server:
         session = await open_session(server, provider, **NOW)
         await server.wire.prompt(session, "one")
-        picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
+        picture = {"type": "blob", "data": PNG_BASE64, "mimeType": "image/png"}
         await server.wire.prompt(session, "two", attachments=[picture])
         await server.wire.prompt(session, "three")
     (compaction,) = data_of(server.wire.events(), "session.compaction_complete")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import random
 
@@ -32,6 +33,7 @@ from jumpseat.agent.conversation.conversation import INTERRUPTED, Conversation, 
 from jumpseat.agent.conversation.portability import check_portability
 from jumpseat.agent.conversation.provider_blocks import provider_blocks
 from jumpseat_protocol import events
+from tests.support.pictures import PNG_BASE64
 from tests.support.sessions import make_session
 
 ID = "00000000-0000-4000-8000-000000000000"
@@ -240,7 +242,9 @@ def test_images_in_a_result_reach_the_model_and_resources_do_not() -> None:
         result=events.ToolResult(
             content="Viewed.",
             binary_results_for_llm=[
-                events.BinaryResult(data="AAAA", mime_type="image/png", description="Image file at path /a.png"),
+                events.BinaryResult(
+                    data=PNG_BASE64, mime_type="image/png", description="Image file at path /a.png"
+                ),
                 events.BinaryResult(data="BBBB", mime_type="application/pdf", type="resource"),
             ],
         ),
@@ -249,14 +253,14 @@ def test_images_in_a_result_reach_the_model_and_resources_do_not() -> None:
     assert messages(answer(AssistantMessage([call("1")])), complete)[-1] == ToolMessage(
         [
             ToolResultBlock(
-                "1", "add", "Viewed.", images=[ImageBlock("AAAA", "image/png", "Image file at path /a.png")]
+                "1", "add", "Viewed.", images=[ImageBlock(PNG_BASE64, "image/png", "Image file at path /a.png")]
             )
         ]
     )
 
 
 def test_attached_image_files_become_images() -> None:
-    image = {"data": "AAAA", "mimeType": "image/png"}
+    image = {"data": PNG_BASE64, "mimeType": "image/png"}
     attachments: list[dict[str, object]] = [
         {"type": "file", "path": "/tmp/a.png", "image": image},
         {"type": "file", "path": "/tmp/b.png", "displayName": "b", "image": image},
@@ -268,18 +272,21 @@ def test_attached_image_files_become_images() -> None:
         UserMessage(
             [
                 TextBlock("Look"),
-                ImageBlock("AAAA", "image/png", label="/tmp/a.png"),
-                ImageBlock("AAAA", "image/png", label="b"),
+                ImageBlock(PNG_BASE64, "image/png", label="/tmp/a.png"),
+                ImageBlock(PNG_BASE64, "image/png", label="b"),
             ]
         )
     ]
 
 
+PDF = base64.b64encode(b"%PDF-1.7").decode()
+
+
 def test_blobs_become_images_and_documents() -> None:
     attachments = [
-        {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"},
-        {"type": "blob", "data": "BBBB", "mimeType": "application/pdf", "displayName": "b.pdf"},
-        {"type": "blob", "data": "CCCC", "mimeType": "image/jpeg"},
+        {"type": "blob", "data": PNG_BASE64, "mimeType": "image/png", "displayName": "a.png"},
+        {"type": "blob", "data": PDF, "mimeType": "application/pdf", "displayName": "b.pdf"},
+        {"type": "blob", "data": PNG_BASE64, "mimeType": "image/jpeg"},
         {"type": "blob", "data": "DDDD", "mimeType": "text/plain", "displayName": 7},
         {"type": "blob", "data": "EEEE"},
         {"type": "blob", "mimeType": "image/png"},
@@ -292,9 +299,9 @@ def test_blobs_become_images_and_documents() -> None:
         UserMessage(
             [
                 TextBlock("Look"),
-                ImageBlock("AAAA", "image/png", label="a.png"),
-                DocumentBlock("BBBB", "application/pdf", title="b.pdf"),
-                ImageBlock("CCCC", "image/jpeg"),
+                ImageBlock(PNG_BASE64, "image/png", label="a.png"),
+                DocumentBlock(PDF, "application/pdf", title="b.pdf"),
+                ImageBlock(PNG_BASE64, "image/png"),
                 DocumentBlock("DDDD", "text/plain"),
             ]
         )
@@ -454,7 +461,7 @@ async def test_replaying_the_log_of_a_session_yields_the_messages_sent_to_its_mo
     made = make_session(
         tasks, script=[{"reasoning": "Hm.", "text": " First:", "tool_calls": calls}, {"text": "Sorry. "}]
     )
-    await made.ask("go", attachments=[{"type": "blob", "data": "AAAA", "mimeType": "image/png"}])
+    await made.ask("go", attachments=[{"type": "blob", "data": PNG_BASE64, "mimeType": "image/png"}])
 
     conversation = Conversation()
     for record in map(orjson.loads, made.log.lines):
@@ -472,7 +479,7 @@ def _some_events(chance: random.Random) -> list[events.EventPayload]:
     texts = ["", "Hi", " leading and trailing \n", "é🙂\u2028", "a\0b\tc", "</reminder>", "\\ud83d"]
     out: list[events.EventPayload] = []
     for _ in range(chance.randint(1, 4)):
-        blob = {"type": "blob", "data": "AAAA", "mimeType": chance.choice(["image/png", "application/pdf"])}
+        blob = {"type": "blob", "data": PNG_BASE64, "mimeType": chance.choice(["image/png", "application/pdf"])}
         attachments = [blob] * chance.randint(0, 2)
         out.append(
             user(

@@ -6,42 +6,59 @@ import base64
 
 import pytest
 
-from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock, ToolMessage, UserBlock
+from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock, ToolMessage, UserBlock, UserMessage
 from jumpseat.agent.conversation.attachments import user_block
-from jumpseat.agent.conversation.conversation import Conversation
+from jumpseat.agent.conversation.conversation import REFUSED_ALL_MEDIA, REFUSED_MEDIA, Conversation
+from jumpseat.agent.conversation.pictures import MAX_IMAGE_BYTES, PictureError, check_picture
 from jumpseat_protocol import events
+from tests.support.pictures import GIF, JPEG, PNG, WEBP, png
 
 
 def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-PNG = encoded(b"\x89PNG\r\n\x1a\n and so on")
-JPEG = encoded(b"\xff\xd8\xff\xe0 and so on")
 DRAWING = encoded(b"<svg/>")
 UNKNOWN = encoded(b"something else")
+PDF = encoded(b"%PDF-1.7")
+NOT_A_PICTURE = TextBlock("[a is left out: not a PNG, JPEG, GIF or WebP picture]")
 
 
 @pytest.mark.parametrize(
     ("data", "mime_type", "expected"),
     [
-        (PNG, "image/png", ImageBlock(PNG, "image/png", "a")),
-        (PNG, "IMAGE/PNG; q=1", ImageBlock(PNG, "image/png", "a")),
-        (PNG, "application/octet-stream", ImageBlock(PNG, "image/png", "a")),
-        (JPEG, "image/jpg", ImageBlock(JPEG, "image/jpeg", "a")),
-        (JPEG, "image/png", ImageBlock(JPEG, "image/jpeg", "a")),
-        (UNKNOWN, "image/jpg", ImageBlock(UNKNOWN, "image/jpeg", "a")),
+        (encoded(PNG), "image/png", ImageBlock(encoded(PNG), "image/png", "a")),
+        (encoded(PNG), "IMAGE/PNG; q=1", ImageBlock(encoded(PNG), "image/png", "a")),
+        (encoded(PNG), "application/octet-stream", ImageBlock(encoded(PNG), "image/png", "a")),
+        (encoded(JPEG), "image/jpg", ImageBlock(encoded(JPEG), "image/jpeg", "a")),
+        (encoded(JPEG), "image/png", ImageBlock(encoded(JPEG), "image/jpeg", "a")),
+        (UNKNOWN, "image/jpg", NOT_A_PICTURE),
         (DRAWING, "image/svg+xml", DocumentBlock(DRAWING, "text/plain", "a")),
         (UNKNOWN, "application/json", DocumentBlock(UNKNOWN, "text/plain", "a")),
         (UNKNOWN, "text/csv", DocumentBlock(UNKNOWN, "text/csv", "a")),
-        (UNKNOWN, "application/pdf", DocumentBlock(UNKNOWN, "application/pdf", "a")),
-        (UNKNOWN, "image/bmp", TextBlock("[a: an image of type image/bmp, which cannot be shown to you]")),
-        ("", "image/png", TextBlock("[a: an image of type image/png, which cannot be shown to you]")),
-        ("@@", "image/tiff", TextBlock("[a: an image of type image/tiff, which cannot be shown to you]")),
+        (PDF, "application/pdf", DocumentBlock(PDF, "application/pdf", "a")),
+        (UNKNOWN, "application/pdf", TextBlock("[a is left out: not a PDF document]")),
+        (UNKNOWN, "image/bmp", TextBlock("[a is left out: an image of type image/bmp]")),
+        ("", "image/png", NOT_A_PICTURE),
+        ("@@", "image/tiff", TextBlock("[a is left out: not valid base64]")),
     ],
 )
 def test_the_type_of_an_image_is_sniffed_from_its_content(data: str, mime_type: str, expected: UserBlock) -> None:
     assert user_block(data, mime_type, "a") == expected
+
+
+@pytest.mark.parametrize("content", [PNG, JPEG, GIF, WEBP, png(8000, 2)])
+def test_a_picture_is_checked_to_its_last_byte(content: bytes) -> None:
+    assert check_picture(content).startswith("image/")
+    for length in range(1, len(content)):
+        with pytest.raises(PictureError):
+            check_picture(content[:length])
+
+
+@pytest.mark.parametrize("content", [png(8001, 2), png(2, 9000), png(0, 5), PNG + b"\0" * MAX_IMAGE_BYTES])
+def test_a_picture_that_some_provider_refuses_is_not_sent(content: bytes) -> None:
+    with pytest.raises(PictureError):
+        check_picture(content)
 
 
 def test_an_unsupported_image_in_a_result_is_replaced_by_a_note() -> None:
@@ -50,7 +67,8 @@ def test_an_unsupported_image_in_a_result_is_replaced_by_a_note() -> None:
     conversation.apply(events.AssistantMessage(message_id="m", content="", tool_requests=[request]))
     pictures = [
         events.BinaryResult(data=UNKNOWN, mime_type="image/bmp", description="chart", type="image"),
-        events.BinaryResult(data=JPEG, mime_type="image/jpg", description="photo", type="image"),
+        events.BinaryResult(data=DRAWING, mime_type="image/svg+xml", description="plan", type="image"),
+        events.BinaryResult(data=encoded(JPEG), mime_type="image/jpg", description="photo", type="image"),
     ]
     result = events.ToolResult(content="Drawn.", binary_results_for_llm=pictures)
     conversation.apply(events.ToolExecutionComplete(tool_call_id="c", success=True, result=result))
@@ -58,5 +76,32 @@ def test_an_unsupported_image_in_a_result_is_replaced_by_a_note() -> None:
     answered = conversation.messages()[-1]
     assert isinstance(answered, ToolMessage)
     (found,) = answered.results
-    assert found.text == "Drawn.\n[chart: an image of type image/bmp, which cannot be shown to you]"
-    assert found.images == [ImageBlock(JPEG, "image/jpeg", "photo")]
+    assert found.text == (
+        "Drawn.\n[chart is left out: an image of type image/bmp]"
+        "\n[plan is left out: not a picture that you can see]"
+    )
+    assert found.images == [ImageBlock(encoded(JPEG), "image/jpeg", "photo")]
+
+
+def test_refused_media_stay_left_out_from_the_last_answer_on_or_altogether() -> None:
+    def look(name: str) -> events.UserMessage:
+        blob = {"type": "blob", "data": encoded(PNG), "mimeType": "image/png", "displayName": name}
+        return events.UserMessage(content="look", message_id="m", attachments=[blob])
+
+    def blocks() -> list[UserBlock]:
+        users = [message for message in conversation.messages() if isinstance(message, UserMessage)]
+        return [block for message in users for block in message.blocks]
+
+    def seen() -> list[str | None]:
+        return [block.label for block in blocks() if isinstance(block, ImageBlock)]
+
+    conversation = Conversation()
+    conversation.apply(look("one"))
+    conversation.apply(events.AssistantMessage(message_id="m", content="A cat.", tool_requests=[]))
+    conversation.apply(look("two"))
+    assert seen() == ["one", "two"]
+    conversation.apply(events.SessionWarning(warning_type=REFUSED_MEDIA, message="refused"))
+    assert seen() == ["one"]
+    assert TextBlock("[two is left out: the provider refused it]") in blocks()
+    conversation.apply(events.SessionWarning(warning_type=REFUSED_ALL_MEDIA, message="refused"))
+    assert seen() == []

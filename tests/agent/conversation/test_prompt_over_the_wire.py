@@ -5,7 +5,6 @@ The provider is on loopback.
 
 from __future__ import annotations
 
-import base64
 import os
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import SeenRequest, json_reply
+from tests.support.pictures import PNG_BASE64 as PNG
 from tests.support.provided import at, says, send_prompt, serving
 from tests.support.server import frame, running_server
 
 pytestmark = pytest.mark.anyio
 
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 REPO = {"owner": "ada", "name": "engine"}
 URL = "https://github.com/ada/engine"
 
@@ -163,7 +162,7 @@ async def test_an_image_is_sent_to_a_model_with_vision(tmp_path: Path) -> None:
     assert seen[1]["text"] == "shot.png"
     assert seen[2]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
     assert unseen.startswith("<current_datetime>")
-    assert unseen.endswith("</reminder>")
+    assert unseen.endswith("[shot.png is left out: the model does not see images]")
     assert message["data"]["attachments"] == [picture]
 
 

@@ -39,7 +39,8 @@ async def test_a_client_lists_its_own_work_and_reports_its_progress_and_end(tmp_
         task = await register(wire, session)
         assert (task["status"], task["sequence"], task["canCancel"]) == ("running", 0, True)
         assert (task["owner"]["kind"], task["owner"]["presence"]) == ("sdk", "connected")
-        assert (await register(wire, session, expectedSequence=0))["id"] == task["id"]
+        known = await wire.call("session.tasks.register", {"sessionId": session, **BUILD, "expectedSequence": 0})
+        assert (known["task"]["id"], known["created"], known["reclaimed"]) == (task["id"], False, False)
         assert [one["id"] for one in await listed(wire, session)] == [task["id"]]
 
         shown = {"message": "half of it", "phase": "link", "percentage": 50}
@@ -54,8 +55,8 @@ async def test_a_client_lists_its_own_work_and_reports_its_progress_and_end(tmp_
 
         # An update that is sent twice counts once; an older one is refused.
         again = await wire.call("session.tasks.update", progress(session, task, 2, message="again"))
-        assert (again["applied"], again["duplicate"]) == (False, True)
         assert again["task"]["updatedAt"] == updated["updatedAt"]
+        assert (again["applied"], again["duplicate"]) == (False, True)
         stale = await wire.error_of("session.tasks.update", progress(session, task, 1, message="late"))
         assert "sequence 1 is older than that of the task, 2" in stale["message"]
 

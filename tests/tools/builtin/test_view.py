@@ -8,6 +8,7 @@ import pytest
 
 from jumpseat.agent.blocks import ImageBlock
 from jumpseat.tools.builtin import view
+from tests.support.pictures import GIF, JPEG, WEBP
 from tests.tools.session import call, permission, tool_session
 
 pytestmark = pytest.mark.anyio
@@ -81,18 +82,16 @@ async def test_an_image_reaches_the_model(tmp_path: Path) -> None:
 
 async def test_images_are_detected_by_their_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with tool_session(tmp_path) as ctx:
-        for head, mime_type in (
-            (b"\xff\xd8\xff\xe0", "image/jpeg"),
-            (b"GIF89a", "image/gif"),
-            (b"RIFF....WEBPVP8 ", "image/webp"),
-        ):
-            (tmp_path / "x.dat").write_bytes(head)
+        for content, mime_type in ((JPEG, "image/jpeg"), (GIF, "image/gif"), (WEBP, "image/webp")):
+            (tmp_path / "x.dat").write_bytes(content[:-4])
+            assert "broken" in (await call(ctx, "view", path="x.dat")).text
+            (tmp_path / "x.dat").write_bytes(content)
             assert (await call(ctx, "view", path="x.dat")).images[0].mime_type == mime_type
         (tmp_path / "x.png").write_text("no image")
         assert (await call(ctx, "view", path="x.png")).text == "1. no image"
         monkeypatch.setattr(view, "MAX_IMAGE_BYTES", 3)
         too_large = await call(ctx, "view", path="x.dat")
-    assert too_large.text == "Image x.dat is too large (16 bytes, at most 3). Make it smaller first."
+    assert too_large.text == "Image x.dat is too large (42 bytes, at most 3). Make it smaller first."
 
 
 async def test_anything_that_cannot_be_viewed_is_a_failure_with_a_reason(tmp_path: Path) -> None:

@@ -18,9 +18,17 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock
+from jumpseat.agent.conversation.pictures import (
+    HEAD_BYTES,
+    MAX_IMAGE_BYTES,
+    PictureError,
+    check_picture,
+    image_type,
+)
 from jumpseat.system.regular_files import read_regular, read_whole
 
-HEAD_BYTES: Final = 12
+PDF_HEAD_BYTES: Final = 1024
+"""A PDF document has its mark among these first bytes."""
 
 IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """The image types that all models with vision accept."""
@@ -45,34 +53,34 @@ _TEXT_TYPES: Final = frozenset(
         "application/yaml",
     }
 )
-_HEAD_CHARS: Final = HEAD_BYTES * 4 // 3
-
 
 IMAGE_TOKENS: Final = 1000
 """The estimated size of an image or a file, in tokens."""
 
 
-def image_type(head: bytes) -> str | None:
-    """Return the type of an image that models accept, given its first :data:`HEAD_BYTES`; ``None`` for others."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return None
+def check_media(data: str, mime_type: str) -> str:
+    """Return the type under which base64-encoded ``data`` can be sent to models.
 
-
-def sendable_image_type(data: str, mime_type: str) -> str | None:
-    """Return the type under which base64-encoded ``data`` is sent as an image; ``None`` if it cannot be."""
-    try:
-        head = base64.b64decode(data[:_HEAD_CHARS])
-    except (binascii.Error, ValueError):
-        head = b""
+    Raises:
+        PictureError: no model can receive it; the message is the reason.
+    """
     declared = normalized_type(mime_type)
-    return image_type(head) or (declared if declared in IMAGE_TYPES and data else None)
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise PictureError("not valid base64") from None
+    if image_type(content[:HEAD_BYTES]) is not None:
+        return check_picture(content)
+    if declared in _TEXT_TYPES or declared.endswith(("+json", "+xml")):
+        # This includes SVG, which models read as text.
+        return "text/plain"
+    if declared in IMAGE_TYPES:
+        return check_picture(content)
+    if declared.startswith("image/"):
+        raise PictureError(f"an image of type {declared}")
+    if declared == "application/pdf" and b"%PDF" not in content[:PDF_HEAD_BYTES]:
+        raise PictureError("not a PDF document")
+    return declared
 
 
 def normalized_type(mime_type: str) -> str:
@@ -82,25 +90,19 @@ def normalized_type(mime_type: str) -> str:
 
 
 def user_block(data: str, mime_type: str, name: str | None) -> TextBlock | ImageBlock | DocumentBlock:
-    """Return the block for base64-encoded ``data``: an image, a document, or a note for an unsupported image."""
-    if (shown := sendable_image_type(data, mime_type)) is not None:
-        return ImageBlock(data, shown, label=name)
-    declared = normalized_type(mime_type)
-    if declared in _TEXT_TYPES or declared.endswith(("+json", "+xml")):
-        # This includes SVG, which models read as text.
-        return DocumentBlock(data, "text/plain", title=name)
-    if declared.startswith("image/"):
-        return TextBlock(image_placeholder(declared, name))
-    return DocumentBlock(data, declared, title=name)
+    """Return the block for base64-encoded ``data``: an image, a document, or a note if models cannot receive it."""
+    try:
+        shown = check_media(data, mime_type)
+    except PictureError as problem:
+        return TextBlock(media_note(name or normalized_type(mime_type), str(problem)))
+    return ImageBlock(data, shown, label=name) if shown in IMAGE_TYPES else DocumentBlock(data, shown, title=name)
 
 
-def image_placeholder(mime_type: str, name: str | None) -> str:
-    """Return the text that replaces an unsupported image."""
-    return f"[{name or 'image'}: an image of type {mime_type}, which cannot be shown to you]"
+def media_note(name: str, problem: str) -> str:
+    """Return the text that replaces a picture or document which is not sent."""
+    return f"[{name} is left out: {problem}]"
 
 
-MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
-"""Larger images are treated like other files."""
 TIMEOUT_S: Final = 5.0
 """The longest time that a prompt waits for the disk."""
 

@@ -7,7 +7,7 @@ providers always receive a valid sequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import orjson
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     JsonObject,
     Message,
@@ -29,11 +30,12 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.conversation.attachments import (
     IMAGE_TOKENS,
-    image_placeholder,
-    normalized_type,
-    sendable_image_type,
+    check_media,
+    media_note,
     user_block,
 )
+from jumpseat.agent.conversation.media import result_without_images, user_without_media
+from jumpseat.agent.conversation.pictures import PictureError
 from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat.agent.conversation.tokens import Messages, Settled
@@ -48,6 +50,12 @@ SUMMARY_REQUEST: Final = (
 """The request for a summary. The wire fixes this text and the next one."""
 
 SUMMARIZED: Final = "Some of the conversation history has been summarized to free up context."
+
+REFUSED_MEDIA: Final = "refused_media"
+"""The type of the warning that the media since the last answer were refused: notes take their place."""
+
+REFUSED_ALL_MEDIA: Final = "refused_all_media"
+"""The same for all media of the conversation."""
 
 MAX_PROMPT_CHARACTERS: Final = 40_000
 """The most characters of earlier prompts kept beside a summary; fewer for models with small windows."""
@@ -81,6 +89,13 @@ class _Step(Struct):
         assert isinstance(self.message, AssistantMessage), "only answers have calls"
         self.message = AssistantMessage([new if block is old else block for block in self.message.blocks])
         self.calls[place] = new
+
+    def leave_out_media(self) -> None:
+        """Replace pictures and documents by notes."""
+        if isinstance(self.message, UserMessage):
+            self.message = user_without_media(self.message)
+        self.results = [result and result_without_images(result) for result in self.results]
+        self.answer = None
 
     def tool_message(self) -> ToolMessage:
         """Return the results of the calls, with the text for interrupted ones where there is none."""
@@ -187,6 +202,17 @@ class Conversation(Projection):
         self._replace_steps([], [])
         self._compacting = None
 
+    def _leave_out_refused_media(self, payload: events.SessionWarning) -> None:
+        if payload.warning_type not in (REFUSED_MEDIA, REFUSED_ALL_MEDIA):
+            return
+        begin = 0
+        if payload.warning_type == REFUSED_MEDIA:
+            answers = (n for n, step in enumerate(self._steps) if isinstance(step.message, AssistantMessage))
+            begin = max(answers, default=0)
+        for step in self._steps[begin:]:
+            step.leave_out_media()
+        self._replace_steps(self._steps, self._compacted_prompts)
+
     appliers: ClassVar[Appliers] = {
         events.UserMessage: _add_prompt,
         events.SystemNotification: _add_notification,
@@ -197,6 +223,7 @@ class Conversation(Projection):
         events.SessionCompactionStart: _begin_compaction,
         events.SessionCompactionComplete: _end_compaction,
         events.SessionContextCleared: _clear,
+        events.SessionWarning: _leave_out_refused_media,
     }
 
     def _add_reports(self) -> None:
@@ -372,17 +399,31 @@ def canonical_json(arguments: Any) -> str:
     return orjson.dumps(arguments).decode()
 
 
+def media_problems(attachments: Iterable[dict[str, Any]]) -> list[str]:
+    """Return a line for each attachment that no model can receive, with its name and the reason."""
+    problems: list[str] = []
+    for data, mime_type, name in _media(attachments):
+        try:
+            check_media(data, mime_type)
+        except PictureError as problem:
+            problems.append(f"{name or mime_type} is {problem}")
+    return problems
+
+
 def _user_blocks(payload: events.UserMessage) -> list[UserBlock]:
-    blocks: list[UserBlock] = [TextBlock(payload.transformed_content or payload.content)]
-    for attachment in payload.attachments or []:
+    media = _media(payload.attachments or ())
+    return [TextBlock(payload.transformed_content or payload.content), *(user_block(*item) for item in media)]
+
+
+def _media(attachments: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, str | None]]:
+    """Iterate over the content, the type and the name of attachments that are sent as media."""
+    for attachment in attachments:
         content = _content(attachment)
         data, mime_type = content.get("data"), content.get("mimeType")
         if not isinstance(data, str) or not isinstance(mime_type, str):
             continue  # selections and files other than images are part of the text
         name = attachment.get("displayName") or attachment.get("path")
-        name = name if isinstance(name, str) else None
-        blocks.append(user_block(data, mime_type, name))
-    return blocks
+        yield data, mime_type, name if isinstance(name, str) else None
 
 
 def _content(attachment: dict[str, Any]) -> dict[str, Any]:
@@ -424,11 +465,15 @@ def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolRe
         for item in payload.result.binary_results_for_llm or []:
             if item.type != "image":
                 continue
-            if (shown := sendable_image_type(item.data, item.mime_type)) is not None:
-                images.append(ImageBlock(item.data, shown, label=item.description))
-            else:
-                note = image_placeholder(normalized_type(item.mime_type), item.description)
-                text = f"{text}\n{note}" if text else note
+            match user_block(item.data, item.mime_type, item.description):
+                case ImageBlock() as image:
+                    images.append(image)
+                case TextBlock(text=note):
+                    text = f"{text}\n{note}" if text else note
+                case DocumentBlock():
+                    # Such as an SVG drawing: results have no place for documents.
+                    note = media_note(item.description or item.mime_type, "not a picture that you can see")
+                    text = f"{text}\n{note}" if text else note
     else:
         text = payload.error.message if payload.error is not None else ""
     return ToolResultBlock(call.id, call.name, text, is_error=not payload.success, images=images)

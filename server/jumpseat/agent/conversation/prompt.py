@@ -29,10 +29,10 @@ from jumpseat.agent.conversation.attachments import reference
 from jumpseat.system.regular_files import read_whole, scan_folder
 from jumpseat_protocol.sessions import SystemMessageConfig
 
-REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"
+REMINDER: Final = "<reminder>Answer the user's request; call tools only where they help.</reminder>"
 
 REMINDER_AFTER_ABORT: Final = (
-    "<reminder>Answer the user's request; use tools only where they help."
+    "<reminder>Answer the user's request; call tools only where they help."
     " The work on the previous request was interrupted before it was complete: an answer to it is cut off."
     "</reminder>"
 )
@@ -112,9 +112,10 @@ def is_bare_prompt(text: str, prompt: str) -> bool:
     """Return whether ``text`` is ``prompt``, wrapped or not, without attachments."""
     if text == prompt:
         return True
-    return text.startswith("<current_datetime>") and text.endswith(
-        tuple(f"</current_datetime>\n\n{prompt}\n\n{reminder}" for reminder in (REMINDER, REMINDER_AFTER_ABORT))
-    )
+    date, wrapped, reminder = text.partition(f"</current_datetime>\n\n{prompt}\n\n<reminder>")
+    # The texts of reminders differ between versions.
+    is_reminder = reminder.endswith("</reminder>") and reminder.count("<") == 1
+    return bool(wrapped) and date.startswith("<current_datetime>") and is_reminder
 
 
 def _selection(item: dict[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -26,6 +26,7 @@ from jumpseat.agent.model import (
 from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
+from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
 from jumpseat.agent.model_calls.requests import with_tool_protocol, without_native_tools
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
@@ -39,6 +40,9 @@ from jumpseat_protocol.callbacks import ErrorOccurredOutput
 log = logging.getLogger(__name__)
 
 A = TypeVar("A")
+
+Call: TypeAlias = Callable[[ResolvedModel, ModelRequest], Awaitable[A]]
+"""Calls a model with a request."""
 
 DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
@@ -57,14 +61,16 @@ class Answer(Struct):
 async def ask_model(
     session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest, turn_id: str
 ) -> Answer:
-    """Call the model and return its answer. A provider that rejects tools gets them as text instead.
+    """Call the model and return its answer.
+
+    A provider that rejects tools gets them as text instead, and one that rejects pictures or documents gets notes.
 
     Raises:
         SwitchToAutoError: the user wants to continue with another model.
         ProviderError: all attempts failed.
     """
     return await _call_with_fallback(
-        session, resolved, request, lambda ready: _call_model(session, prompt, ready, request, turn_id)
+        session, resolved, request, lambda ready, sent: _call_model(session, prompt, ready, sent, turn_id)
     )
 
 
@@ -75,33 +81,51 @@ async def ask_quietly(session: Session, resolved: ResolvedModel, request: ModelR
         ProviderError: all attempts failed.
     """
     return await _call_with_fallback(
-        session, resolved, request, lambda ready: _call_quietly(session, ready, request)
+        session, resolved, request, lambda ready, sent: _call_quietly(session, ready, sent)
     )
 
 
-async def _call_with_fallback(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, call: Callable[[ResolvedModel], Awaitable[A]]
-) -> A:
-    """Run ``call`` with a model that accepts ``request``; once more without native tools if those are rejected."""
+async def _call_with_fallback(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
+    """Run ``call`` with a model and a request that the provider accepts."""
     try:
-        return await _call_with_tools(session, resolved, request, call)
+        return await _call_with_media(session, resolved, request, call)
     except ProviderError as error:
         resolved.explain_failure(error)
         raise
 
 
-async def _call_with_tools(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, call: Callable[[ResolvedModel], Awaitable[A]]
-) -> A:
+async def _call_with_media(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
+    """Run ``call``; again with ever fewer pictures and documents as long as those may be rejected."""
     try:
-        return await call(with_response_format(with_tool_protocol(resolved), request))
+        return await _call_with_tools(session, resolved, request, call)
+    except ProviderError as error:
+        if not may_refuse_media(error, request):
+            raise
+        refused = error
+    for reduction in reductions(request, refused):
+        try:
+            answer = await _call_with_tools(session, resolved, reduction.request, call)
+        except ProviderError as error:
+            if not may_refuse_media(error, request):
+                raise
+        else:
+            settle(session, resolved, reduction, refused)
+            return answer
+    raise refused
+
+
+async def _call_with_tools(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
+    """Run ``call``; once more without native tools if those are rejected."""
+    request = with_notes(request)
+    try:
+        return await call(with_response_format(with_tool_protocol(resolved), request), request)
     except ProviderToolsError as error:
         other = without_native_tools(resolved) if request.tools else None
         if other is None:
             raise
         text = f"{resolved.info.id} rejects tools ({error}). From now on it calls them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
-    answer = await call(with_response_format(with_tool_protocol(other), request))
+    answer = await call(with_response_format(with_tool_protocol(other), request), request)
     session.services.models.learn(resolved, tools=False)
     return answer
 
@@ -181,6 +205,8 @@ async def _call_model(
         except ProviderError as error:
             _report_failure(session, call, error)
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
+                raise
+            if not error.retryable and may_refuse_media(error, request):
                 raise
             if is_model_limit(error) and not streamed.anything and not switch_offered:
                 switch_offered = True

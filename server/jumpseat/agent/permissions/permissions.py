@@ -309,11 +309,6 @@ class Permissions:
                 )
             )
 
-    @property
-    def can_judge(self) -> bool:
-        """Return whether the session has a judge."""
-        return self._judge is not None
-
     def reload_rules(self) -> None:
         """Read the rules of the working directory again at the next call."""
         self._policy_rules = None

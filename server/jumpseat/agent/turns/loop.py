@@ -20,7 +20,7 @@ from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_
 from jumpseat.agent.compaction.overflow import check_progress, explain_overflow, learn_limit, notice_silent_cut
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
-from jumpseat.agent.conversation.conversation import INTERRUPTED
+from jumpseat.agent.conversation.conversation import INTERRUPTED, media_problems
 from jumpseat.agent.conversation.portability import check_capability, check_portability
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
@@ -232,6 +232,10 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             turn_id=turn_id,
         )
     )
+    for problem in media_problems(attachments):
+        session.emit(
+            events.SessionWarning(warning_type="attachment", message=f"An attachment is not sent: {problem}.")
+        )
     _add_invoked_skill(session, prompt.text)
     limits.add_status(session)
 

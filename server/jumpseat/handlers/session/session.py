@@ -274,7 +274,7 @@ def get_metadata(ctx: Context, params: SessionParams) -> SessionGetMetadataResul
 
 def get_last_id(ctx: Context, params: EmptyParams) -> SessionIdResult:
     """Return the id of the session that changed last; no id if there are no sessions."""
-    return SessionIdResult(session_id=ctx.registry.last_id())
+    return SessionIdResult(session_id=ctx.registry.store.last_id())
 
 
 def get_messages(ctx: Context, params: SessionParams) -> Encoded[dict[str, Any]]:

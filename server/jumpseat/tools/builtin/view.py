@@ -16,7 +16,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.agent.blocks import ImageBlock
-from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES, image_type
+from jumpseat.agent.conversation.pictures import MAX_IMAGE_BYTES, PictureError, check_picture, image_type
 from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
@@ -91,20 +91,25 @@ def _view_file(args: ViewArgs, fd: int) -> ToolOutcome:
     with open(fd, "rb") as file:
         head = file.read(SNIFF_BYTES)
         file.seek(0)
-        if mime_type := image_type(head):
-            return _view_image(args.path, file, mime_type)
+        if image_type(head):
+            return _view_image(args.path, file)
         if is_binary(head):
             return failure(f"File {args.path} is binary and cannot be shown as text. Use bash to inspect it.")
         return _view_lines(args, file)
 
 
-def _view_image(shown_path: str, file: BinaryIO, mime_type: str) -> ToolOutcome:
+def _view_image(shown_path: str, file: BinaryIO) -> ToolOutcome:
     size = os.fstat(file.fileno()).st_size
     if size > MAX_IMAGE_BYTES:
         return failure(
             f"Image {shown_path} is too large ({size} bytes, at most {MAX_IMAGE_BYTES}). Make it smaller first."
         )
-    data = base64.b64encode(file.read()).decode("ascii")
+    content = file.read()
+    try:
+        mime_type = check_picture(content)
+    except PictureError as problem:
+        return failure(f"Image {shown_path} cannot be shown: {problem}.")
+    data = base64.b64encode(content).decode("ascii")
     image = ImageBlock(data=data, mime_type=mime_type, label=f"Image file at path {shown_path}")
     return ToolOutcome("Viewed image file successfully.", images=[image])
 

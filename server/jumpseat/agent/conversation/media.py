@@ -1,0 +1,94 @@
+"""Replace pictures and documents in messages by notes, after a provider has refused them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolMessage,
+    ToolResultBlock,
+    UserBlock,
+    UserMessage,
+)
+from jumpseat.agent.conversation.attachments import media_note
+
+REFUSED: Final = "the provider refused it"
+NO_VISION: Final = "the model does not see images"
+
+
+def has_media(messages: Sequence[Message], *, vision: bool) -> bool:
+    """Return whether a request with these messages contains documents, or with ``vision`` pictures."""
+    for message in messages:
+        match message:
+            case UserMessage():
+                if any(
+                    _is_document(block) or (vision and isinstance(block, ImageBlock)) for block in message.blocks
+                ):
+                    return True
+            case ToolMessage():
+                if vision and any(result.images for result in message.results):
+                    return True
+            case AssistantMessage():
+                pass
+    return False
+
+
+def without_media(messages: Sequence[Message], begin: int = 0) -> list[Message]:
+    """Replace the media of the messages from number ``begin`` on by notes."""
+    return [*messages[:begin], *(_without_media(message) for message in messages[begin:])]
+
+
+def without_images(messages: Sequence[Message]) -> list[Message]:
+    """Replace all pictures by notes, for a model that does not see them."""
+    return [_without_media(message, NO_VISION, documents=False) for message in messages]
+
+
+def first_unanswered(messages: Sequence[Message]) -> int:
+    """Return the number of the first message after the last answer of the model."""
+    places = (place for place in reversed(range(len(messages))) if isinstance(messages[place], AssistantMessage))
+    return next(places, -1) + 1
+
+
+def user_without_media(message: UserMessage, problem: str = REFUSED, *, documents: bool = True) -> UserMessage:
+    """Replace the pictures of a message by notes, and with ``documents`` those too."""
+    blocks: list[UserBlock] = []
+    for block in message.blocks:
+        match block:
+            case ImageBlock():
+                blocks.append(TextBlock(media_note(block.label or "image", problem)))
+            case DocumentBlock() if documents and _is_document(block):
+                blocks.append(TextBlock(media_note(block.title or "document", problem)))
+            case _:
+                blocks.append(block)
+    return message if blocks == message.blocks else UserMessage(blocks)
+
+
+def result_without_images(result: ToolResultBlock, problem: str = REFUSED) -> ToolResultBlock:
+    """Replace the pictures of a result by notes at the end of its text."""
+    notes = [media_note(image.label or "image", problem) for image in result.images]
+    return replace(result, text="\n".join(filter(None, [result.text, *notes])), images=[])
+
+
+def _without_media(message: Message, problem: str = REFUSED, *, documents: bool = True) -> Message:
+    match message:
+        case UserMessage():
+            return user_without_media(message, problem, documents=documents)
+        case ToolMessage():
+            if not any(result.images for result in message.results):
+                return message
+            return ToolMessage([result_without_images(result, problem) for result in message.results])
+        case AssistantMessage():
+            return message
+
+
+def _is_document(block: UserBlock) -> bool:
+    """Return whether a block is a document that is not sent as text."""
+    return isinstance(block, DocumentBlock) and not block.mime_type.startswith("text/")
