@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from jumpseat_protocol import sdk_options
+from jumpseat_protocol.events import EventPayload
 from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.sdk_events import UNMADE_REQUESTS, UNSENT_EVENTS
+from jumpseat_protocol.server_requests import SERVER_REQUESTS
 from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REASONS, REFUSALS, UNSUPPORTED_REQUESTS
 
 OURS: Final = "jumpseat."
@@ -48,6 +51,14 @@ entry of an array or object.
 """
 
 
+EVENTS: Final = """\
+## Events and requests to clients
+
+The events that these SDKs know, and the requests that they answer, which this server never sends. All others it
+sends; `events.py` and `server_requests.py` have them.
+"""
+
+
 def page() -> str:
     """Return the page as Markdown."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -81,6 +92,7 @@ def page() -> str:
             *(f"| {_names(names)} | {reason} |" for names, reason in _reasons()),
             "",
             *_options(),
+            *_unsent(),
         ]
     )
 
@@ -115,6 +127,23 @@ def _options() -> Iterable[str]:
         yield f"| {state} | because |"
         yield "|---|---|"
         yield from (f"| `{option}` | {reason} |" for option, reason in reasons.items())
+    yield ""
+
+
+def _unsent() -> Iterable[str]:
+    """Yield the lines about events and requests that are never sent."""
+    sent = len(get_args(EventPayload)), sum(not name.startswith(OURS) for name in SERVER_REQUESTS)
+    yield EVENTS
+    yield "| | sent | never sent |"
+    yield "|---|---:|---:|"
+    tables = {"events": UNSENT_EVENTS, "requests to clients": UNMADE_REQUESTS}
+    for (kind, table), count in zip(tables.items(), sent, strict=True):
+        yield f"| {kind} | {count} | {sum(map(len, table.values()))} |"
+    for kind, table in tables.items():
+        yield ""
+        yield f"| {kind} | because |"
+        yield "|---|---|"
+        yield from (f"| {_names(names)} | {reason} |" for reason, names in table.items())
     yield ""
 
 

@@ -123,7 +123,7 @@ class RegisterTaskParams(WireModel):
 
 
 class RegisterTaskResult(WireModel):
-    """``created`` is whether the task is new. Orphaned tasks are never reclaimed."""
+    """``created`` is false for a task that the client has registered before; orphaned are not ``reclaimed``."""
 
     task: ClientTaskInfo
     created: StrictBool
@@ -131,7 +131,7 @@ class RegisterTaskResult(WireModel):
 
 
 class UpdateTaskResult(WireModel):
-    """``applied`` is whether the update has changed the task, ``duplicate`` whether it was the latest one."""
+    """``duplicate`` is true for the latest update, sent again; then nothing was ``applied``."""
 
     task: ClientTaskInfo
     applied: StrictBool

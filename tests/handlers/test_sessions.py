@@ -429,11 +429,12 @@ async def test_a_session_that_cannot_be_opened_is_not_found_or_rejected(tmp_path
             for kind in ("resume", "attach"):
                 answer = await server.wire.call("sessions.open", {"kind": kind, "sessionId": session})
                 assert answer == {"status": "not_found"}
+        assert await server.wire.call("sessions.open") == {"status": "not_found"}
         for kind in ("remote", "cloud", "handoff"):
             error = await server.wire.error_of("sessions.open", {"kind": kind, "sessionId": "x"})
             assert error["message"] == f"sessions.open of kind {kind!r} is not supported by this server"
         assert "sessionId" in (await server.wire.error_of("sessions.open", {"kind": "resume"}))["message"]
         error = await server.wire.error_of("sessions.open", {"kind": "create", "options": {"sessionId": "../x"}})
         assert "'../x'" in error["message"]
-        for wrong in ({}, {"kind": "guess"}, {"kind": "create", "options": 7}):
+        for wrong in ({"kind": "guess"}, {"kind": "create", "options": 7}):
             assert (await server.wire.error_of("sessions.open", wrong))["code"] == -32602

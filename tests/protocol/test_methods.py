@@ -12,8 +12,11 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import jumpseat_protocol
+from jumpseat_protocol.events import EventPayload
 from jumpseat_protocol.methods import CLIENT_REQUESTS, MODULES, PROTOCOL_VERSION
 from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, PermissionDecision
+from jumpseat_protocol.sdk_events import UNMADE_REQUESTS, UNSENT_EVENTS
+from jumpseat_protocol.server_requests import SERVER_REQUESTS
 from jumpseat_protocol.sessions import (
     ModelCapabilities,
     ModelLimits,
@@ -53,6 +56,15 @@ def test_the_protocol_version_is_3() -> None:
 
 def test_no_served_method_is_unsupported() -> None:
     assert CLIENT_REQUESTS.keys().isdisjoint(UNSUPPORTED_REQUESTS)
+
+
+def test_no_event_or_request_that_is_sent_is_listed_as_never_sent() -> None:
+    events = [name for names in UNSENT_EVENTS.values() for name in names]
+    requests = [name for names in UNMADE_REQUESTS.values() for name in names]
+    assert len({*events, *(payload.type for payload in get_args(EventPayload))}) == len(events) + len(
+        get_args(EventPayload)
+    )
+    assert len({*requests, *SERVER_REQUESTS}) == len(requests) + len(SERVER_REQUESTS)
 
 
 def test_a_method_is_unsupported_for_one_reason() -> None:

@@ -168,7 +168,7 @@ def host_url(host: str) -> str:
 def login_of_environment(options: Options) -> TokenLogin | None:
     """Return the identity of the process: the token passed at start, else the first one in the environment.
 
-    With ``--no-auto-login``, the tokens of the environment do not count.
+    Tokens that happen to be in the environment are left alone with ``--no-auto-login``.
     """
     environ = options.environ
     host = host_of_environment(environ)

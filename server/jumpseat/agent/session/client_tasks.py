@@ -97,7 +97,8 @@ class ClientTasks:
     def register(self, owner: Attachment, params: RegisterTaskParams) -> tuple[ClientTask, bool]:
         """Add a task of a client, or return the one that it has registered under the same id before.
 
-        Returns the task, and whether it is new.
+        Returns:
+            The task, and whether it is new.
 
         Raises:
             InvalidRequestError: the task has another sequence number than expected, or too many tasks are active.
@@ -131,7 +132,8 @@ class ClientTasks:
     def update(self, client: Client, task_id: str, sequence: int, update: TaskUpdate) -> tuple[ClientTask, bool]:
         """Apply an update of the client that owns a task; the latest one may be sent again.
 
-        Returns the task, and whether the update was applied rather than repeated.
+        Returns:
+            The task, and whether the update is new.
 
         Raises:
             UnknownItemError: the client has no such task.
