@@ -22,8 +22,14 @@ FIXED_SHARE: Final = 0.75
 """The share of the window from which the instructions and the tools are named as the reason of a refusal."""
 
 
-def learn_limit(session: Session, resolved: ResolvedModel, error: ProviderContextError) -> bool:
-    """Remember the window that a refusal names, and warn the user; return whether it is smaller than assumed."""
+def learn_limit(
+    session: Session, resolved: ResolvedModel, error: ProviderContextError, estimate: tokens.TokenEstimate
+) -> bool:
+    """Remember the window that a refusal names, if it is smaller than assumed, and warn the user.
+
+    Returns:
+        Whether the next request will be shorter.
+    """
     if error.limit is None or error.limit >= resolved.known.prompt_limit:
         return False
     assumed = resolved.known.window
@@ -33,7 +39,8 @@ def learn_limit(session: Session, resolved: ResolvedModel, error: ProviderContex
         f"{resolved.info.id} takes {error.limit:,} tokens, not {assumed:,}. The session keeps to that from now on; "
         f"set context_window = {error.limit} for the model, so that later ones need not be refused first.",
     )
-    return True
+    # Estimates may be too low, but not by more than this.
+    return estimate.total > error.limit // 2
 
 
 def notice_silent_cut(

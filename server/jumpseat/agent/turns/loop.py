@@ -352,7 +352,7 @@ async def _call_model(
             session.use_model(switch.model, None, cause=CAUSE)
         except ProviderContextError as error:
             # A compaction may have changed the conversation during the call.
-            if session.conversation.compactions != compactions or learn_limit(session, resolved, error):
+            if session.conversation.compactions != compactions or learn_limit(session, resolved, error, estimate):
                 continue
             request = build_request(session, prompt, system, resolved)
             if shortened or not await compact_after_refusal(session, resolved, request):
