@@ -105,7 +105,8 @@ async def test_an_interrupted_answer_outlives_the_process(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("deltas", "seen"),
     [
-        ([{"content": " \n\n"}], "assistant.message_delta"),
+        # Blank text is held back: a tag of reasoning may follow.
+        ([{"content": " \n\n"}, {"reasoning_content": "Hm"}], "assistant.reasoning_delta"),
         ([{"reasoning_content": "Let me think"}], "assistant.reasoning_delta"),
         ([half_call()], "assistant.tool_call_delta"),
     ],
