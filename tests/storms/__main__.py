@@ -19,6 +19,7 @@ quarter of the runs, a call of an MCP server fails as well. The rules:
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 import time
@@ -60,7 +61,7 @@ def config_of(url: str) -> str:
     tables = [
         f'[adapters.{name}]\nextends = "{name}"\nbase_url = "{url}/{name}"\napi_key_env = "STORM_KEY"\n'
         'models = ["m"]\nlist_models = false\n'
-        f"[adapters.{name}.opts.timeouts]\nfirst_byte = 0.5\nidle = 0.5\n"
+        f"[adapters.{name}.opts.timeouts]\nfirst_byte = 2.0\nidle = 1.0\n"
         for name in WIRES
     ]
     return "\n".join((CONFIG, *tables))
@@ -219,6 +220,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--only", type=int)
     arguments = parser.parse_args()
+    # Clients that have hung up are no news here.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     begun = time.monotonic()
     outcome: Any = anyio.run(weather, arguments.runs, arguments.seed, arguments.jobs, arguments.only)
     print(table("wire", outcome.ends), table("fault", outcome.faults), sep="\n\n")
