@@ -15,6 +15,7 @@ import pytest
 from tests.contract.hosts import Host, Observations, TransportKind, configure, in_order
 from tests.support.fake_openai import Script, calls, fake_openai, says, stalls, texts
 from tests.support.limits import WAIT_S
+from tests.support.pictures import png
 from tests.support.toolchains import OLD_SDKS, Sdk, require_program, require_sdk
 
 # The first test of an SDK version installs it, which takes longer than a test's time limit.
@@ -166,7 +167,7 @@ async def test_a_session_resumed_by_an_old_sdk_keeps_its_history_model_and_optio
 
 async def test_an_old_sdk_attaches_a_screenshot_and_reads_its_own_prompt(host: Host) -> None:
     screenshot = host.workspace / "screenshot.png"
-    screenshot.write_bytes(b"\x89PNG\r\n\x1a\n and so on")
+    screenshot.write_bytes(png())
     async with fake_openai({"What is it?": [says("A cat.")]}) as model:
         files = [{"type": "file", "path": str(screenshot)}]
         observations = await host.run("converse", "What is it?", model=model, attachments=files)

@@ -43,7 +43,7 @@ TOOLS: Final[Mapping[str, Case]] = {
             CMDS + "zzzzz = 1\n",
             "@:2: zzzzz: unknown, expected one of build_cmd, callback, cmds, cwd, description, enabled, env, "
             "extends, handlers, name, on_mention, opts, output, overrides_built_in_tool, parameters, "
-            "requires_approval, schema, system_prompt, timeout_s, visible",
+            "requires_approval, schema, system_prompt, timeout_s, unsandboxed, visible",
         ),
         "no commands": ("t03.toml", 'description = "x"\n', "@: expected cmds: a list of commands or functions"),
         "commands as a string": ("t04.toml", 'cmds = "echo hi"\n', "@:1: cmds: expected an array, got a string"),

@@ -146,16 +146,21 @@ ERROR_EVENT = b'data: {"error": {"message": "the model fell over", "type": "serv
         ),
         pytest.param(
             event_stream(delta("par"), ending="cut"),
-            1,
+            ATTEMPTS,
             "query",
             None,
             "in the middle of its response",
             id="cut after a delta",
         ),
-        pytest.param(event_stream(delta("par")), 1, "query", None, "", id="the end after a delta"),
+        pytest.param(event_stream(delta("par")), ATTEMPTS, "query", None, "", id="the end after a delta"),
         pytest.param(event_stream(ERROR_EVENT), ATTEMPTS, "query", 503, "fell over", id="an error in the stream"),
         pytest.param(
-            event_stream(delta("par"), ERROR_EVENT), 1, "query", 503, "fell over", id="an error after a delta"
+            event_stream(delta("par"), ERROR_EVENT),
+            ATTEMPTS,
+            "query",
+            503,
+            "fell over",
+            id="an error after a delta",
         ),
     ],
 )

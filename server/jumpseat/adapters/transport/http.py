@@ -354,6 +354,8 @@ class HttpModel:
                     told = await prepared.on_end(response.outcome)
                     if told and failed is not None:
                         failed.explanation = redactor()(told)[: failed.longest_chars]
+            # Its traceback has this frame: together, they would keep the request.
+            failed = None
 
 
 def _encode_headers(
