@@ -47,8 +47,23 @@ def without_media(messages: Sequence[Message], begin: int = 0) -> list[Message]:
 
 
 def without_images(messages: Sequence[Message]) -> list[Message]:
-    """Replace all pictures by notes, for a model that does not see them."""
-    return [_without_media(message, NO_VISION, documents=False) for message in messages]
+    """Remove all pictures, for a model that does not see them; those of the user leave notes.
+
+    The wire fixes the results of tools for such models: their text stays as it is.
+    """
+    return [_without_images(message) for message in messages]
+
+
+def _without_images(message: Message) -> Message:
+    if isinstance(message, ToolMessage):
+        return ToolMessage([_shown_as_text(result) for result in message.results])
+    return user_without_media(message, NO_VISION, documents=False) if isinstance(message, UserMessage) else message
+
+
+def _shown_as_text(result: ToolResultBlock) -> ToolResultBlock:
+    if result.text:
+        return replace(result, images=[]) if result.images else result
+    return result_without_images(result, NO_VISION)
 
 
 def first_unanswered(messages: Sequence[Message]) -> int:
@@ -77,14 +92,14 @@ def result_without_images(result: ToolResultBlock, problem: str = REFUSED) -> To
     return replace(result, text="\n".join(filter(None, [result.text, *notes])), images=[])
 
 
-def _without_media(message: Message, problem: str = REFUSED, *, documents: bool = True) -> Message:
+def _without_media(message: Message) -> Message:
     match message:
         case UserMessage():
-            return user_without_media(message, problem, documents=documents)
+            return user_without_media(message)
         case ToolMessage():
             if not any(result.images for result in message.results):
                 return message
-            return ToolMessage([result_without_images(result, problem) for result in message.results])
+            return ToolMessage([result_without_images(result) for result in message.results])
         case AssistantMessage():
             return message
 
