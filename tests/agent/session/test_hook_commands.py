@@ -39,6 +39,7 @@ def project_in(folder: Path, **events: Any) -> tuple[Path, str]:
     project = folder / "project"
     (project / ".git").mkdir(parents=True)
     (project / "note.txt").write_text("a note\n")
+    (project / "other.txt").write_text("another note\n")
     write(project / ".github" / "hooks", **events)
     return project, f'trusted_folders = ["{project}"]\n'
 
@@ -109,9 +110,15 @@ async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_
         ("echo {{{", "a note", False),
         ("head -c 3000000 /dev/zero", "a note", False),
         ('echo \'{"type": "progress", "message": "busy"}\'; echo', "a note", True),
-        (says_json(permissionDecision="perhaps"), "a note", False),
+        (says_json(permissionDecision="perhaps"), "hook errored: the command answered with an unknown", False),
+        (says_json(decision="block", reason="not here"), "Denied by preToolUse hook: not here", True),
+        (says_json(**{"continue": False, "stopReason": "enough"}), "Denied by preToolUse hook: enough", True),
+        (says_json(hookSpecificOutput={"updatedInput": {"path": "other.txt"}}), "another note", True),
     ],
-    ids=["exit 2", "exit 3", "hangs", "no JSON", "floods", "progress", "unknown decision"],
+    ids=[
+        *("exit 2", "exit 3", "hangs", "no JSON", "floods", "progress"),
+        *("unknown decision", "block", "continue", "updated input"),
+    ],
 )
 async def test_a_guard_that_fails_denies_the_call_and_one_that_says_nothing_does_not(
     tmp_path: Path, command: str, told: str, succeeded: bool

@@ -34,7 +34,7 @@ _LITERAL: Final = re.compile(r"[\w|-]+")
 
 
 def matches(command: HookCommand, tool_name: str) -> bool:
-    """Return whether a command runs for calls of a tool; one with an invalid pattern runs for none."""
+    """Return whether a command runs for calls of a tool; an invalid pattern, maybe of a guard, fits all."""
     pattern = command.matcher
     if pattern is None or (command.pascal_case and pattern in ("*", "**")):
         return True
@@ -54,5 +54,5 @@ def _fits(command: HookCommand, pattern: str, name: str) -> bool:
     try:
         return regex.fullmatch(pattern, name, timeout=MATCH_S) is not None
     except (regex.error, TimeoutError):
-        log.warning("the matcher %r of a hook in %s is invalid", pattern, command.file)
-        return False
+        log.warning("the matcher %r of a hook in %s is invalid: it runs for all tools", pattern, command.file)
+        return True

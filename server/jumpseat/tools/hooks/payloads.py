@@ -25,6 +25,7 @@ LONGEST_REASON: Final = 2000
 
 _OBSERVERS: Final = frozenset({"userPromptSubmitted", "errorOccurred", "sessionEnd"})
 """Hooks at which the output of a command has no meaning."""
+_DECISIONS: Final = (None, "allow", "deny", "ask")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SNAKE: Final = {"toolArgs": "tool_input"}
 _EVENTS: Final = {"userPromptSubmitted": "UserPromptSubmit", "agentStop": "Stop"}
@@ -65,7 +66,10 @@ def answer_of(command: HookCommand, result: CommandResult) -> HookAnswer:
     output, is_json = _parse_output(result.stdout)
     if result.exit_code == 0:
         problem = None if is_json else f"{_named(command)} wrote something other than one JSON object"
-        return HookAnswer(_allowed_part(command, output), problem)
+        answer = _allowed_part(command, output)
+        if command.hook_type == "preToolUse" and answer.get("permissionDecision") not in _DECISIONS:
+            return failed(command, "answered with an unknown permissionDecision")
+        return HookAnswer(answer, problem)
     if command.hook_type == "preToolUse" and result.exit_code == WARNING_EXIT:
         reason = output.get("permissionDecisionReason") or result.stderr[:LONGEST_REASON] or None
         return HookAnswer({"permissionDecision": "deny", "permissionDecisionReason": reason})
@@ -117,6 +121,20 @@ def _allowed_part(command: HookCommand, output: JsonObject) -> JsonObject:
     if isinstance(inner, dict):
         # The form of other agents.
         output |= cast("JsonObject", inner)
+    if command.hook_type == "preToolUse":
+        _read_guard(output)
     if command.source != "user" and output.get("permissionDecision") == "allow":
         del output["permissionDecision"]
     return output
+
+
+def _read_guard(output: JsonObject) -> None:
+    """Convert the members with which guards of other agents deny a call, or change its arguments."""
+    for stops, reason in (
+        (output.get("decision") == "block", "reason"),
+        (output.get("continue") is False, "stopReason"),
+    ):
+        if stops:
+            output |= {"permissionDecision": "deny", "permissionDecisionReason": output.get(reason)}
+    if isinstance(updated := output.get("updatedInput"), dict):
+        output.setdefault("modifiedArgs", updated)
