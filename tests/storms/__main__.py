@@ -31,7 +31,7 @@ from typing import Any, Final
 import anyio
 
 from tests.storms.answers import WIRES, JsonObject
-from tests.storms.servers import Plan, Storm, plan_of, storm
+from tests.storms.servers import Plan, Storm, plan_of
 from tests.support.server import RunningServer, Wire, running_server
 
 RUNS_PER_CONNECTION: Final = 25
@@ -194,8 +194,9 @@ async def weather(runs: int, seed: int, jobs: int, only: int | None = None) -> O
     numbers = [*range(runs)] if only is None else [only]
     numbers.reverse()
     with tempfile.TemporaryDirectory(prefix="storms-") as folder:
+        made = Storm()
         async with (
-            storm() as made,
+            made.server,
             running_server(
                 Path(folder), tcp=True, config=config_of(made.url), env={"STORM_KEY": "k"}, limit_s=runs + 600
             ) as server,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import random
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from tests.storms.answers import WIRES, Answer, Call, JsonObject, WireFormat
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply, text_reply
 
 PROVIDER_FAULTS: Final = ("break", "end", "stall", "overload", "refusal", "garbage", "silence", "slow")
 MCP_FAULTS: Final = ("lost", "refused", "break before", "break after", "stall", "garbage", "failure")
@@ -75,116 +73,97 @@ class Plan:
 
 
 class Storm:
-    """The plans of all runs, and the servers that follow them."""
+    """The plans of all runs, and the server that follows them: both the provider and the MCP server."""
 
     def __init__(self) -> None:
         self.plans: dict[int, Plan] = {}
-        self.url = ""
+        self.server = ModelServer(answer=self._answer)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection."""
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            while await self._serve_request(reader, writer):
-                pass
-        writer.close()
+    @property
+    def url(self) -> str:
+        return self.server.url
 
-    async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Serve one request; return whether the connection can be used again."""
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        method, path, _ = head[0].split(" ", 2)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
-        parts = path.split("?")[0].strip("/").split("/")
+    def _answer(self, request: SeenRequest) -> Reply:
+        # Thousands of runs would fill the memory.
+        self.server.requests.clear()
+        parts = request.path.split("?")[0].strip("/").split("/")
         if parts[0] == "mcp":
-            return await self._serve_mcp(self.plans[int(parts[1])], method, headers, body, reader, writer)
-        marks = _MARK.findall(body)
+            return _call_mcp(self.plans[int(parts[1])], request)
+        marks = _MARK.findall(request.body)
         if not marks:
             # A question about models.
-            return await _send(writer, 404, b"{}")
+            return json_reply({}, status=404)
         number, prompt = marks[-1]
-        return await self._serve_model(self.plans[int(number)], int(prompt), body, reader, writer)
+        return _call_model(self.plans[int(number)], int(prompt), request.body)
 
-    # --- the provider ---------------------------------------------------------------------------------------------
 
-    async def _serve_model(
-        self, plan: Plan, prompt: int, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
-        wire = WIRES[plan.wire]
-        pieces = wire.encode(plan.answer(prompt, body))
-        request, plan.requests = plan.requests, plan.requests + 1
-        # The second prompt meets a provider that works.
-        broken = prompt == 1 and plan.request <= request < plan.request + plan.times
-        if not broken:
-            return await _stream(writer, wire, pieces)
-        chance = random.Random(f"{plan.seed}-{request}")
-        match plan.fault:
-            case "refusal":
-                status, refusal = plan.refusal_of(request)
-                return await _send(writer, status, refusal, "Retry-After: 0\r\n" if status == 429 else "")
-            case "silence":
-                await reader.read(1)
-                return False
-            case "slow":
-                whole = b"".join(pieces)
-                return await _stream(writer, wire, [whole[at : at + 7] for at in range(0, len(whole), 7)])
-            case "overload":
-                return await _stream(writer, wire, [*pieces[: chance.randrange(len(pieces))], wire.overload])
-            case "garbage":
-                pieces.insert(chance.randrange(len(pieces)), chance.choice(_garbage(chance)))
-                return await _stream(writer, wire, pieces)
-            case _:
-                whole = b"".join(pieces)
-                part = whole[: chance.randrange(len(whole))]
-                await _stream(writer, wire, [part], complete=plan.fault == "end")
-                if plan.fault == "stall":
-                    await reader.read(1)
-                return plan.fault == "end"
+def _call_model(plan: Plan, prompt: int, body: bytes) -> Reply:
+    wire = WIRES[plan.wire]
+    pieces = wire.encode(plan.answer(prompt, body))
+    request, plan.requests = plan.requests, plan.requests + 1
+    # The second prompt meets a provider that works.
+    if prompt != 1 or not plan.request <= request < plan.request + plan.times:
+        return _stream(wire, pieces)
+    chance = random.Random(f"{plan.seed}-{request}")
+    match plan.fault:
+        case "refusal":
+            status, refusal = plan.refusal_of(request)
+            return Reply([refusal], status, {"Retry-After": "0"} if status == 429 else {}, length=len(refusal))
+        case "silence":
+            return _SILENCE
+        case "slow":
+            whole = b"".join(pieces)
+            return _stream(wire, [whole[at : at + 7] for at in range(0, len(whole), 7)])
+        case "overload":
+            return _stream(wire, [*pieces[: chance.randrange(len(pieces))], wire.overload])
+        case "garbage":
+            pieces.insert(chance.randrange(len(pieces)), chance.choice(_garbage(chance)))
+            return _stream(wire, pieces)
+        case _:
+            whole = b"".join(pieces)
+            part = whole[: chance.randrange(len(whole))]
+            return _stream(wire, [part], {"end": "end", "stall": "hang"}.get(plan.fault, "cut"))
 
-    # --- the MCP server -------------------------------------------------------------------------------------------
 
-    async def _serve_mcp(
-        self,
-        plan: Plan,
-        method: str,
-        headers: dict[str, str],
-        body: bytes,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> bool:
-        if method != "POST":
-            return await _send(writer, 405 if method == "GET" else 200, b"")
-        message: JsonObject = json.loads(body)
-        if "id" not in message:
-            return await _send(writer, 202, b"")
-        if message["method"] == "initialize":
-            version = message["params"]["protocolVersion"]
-            info = {"name": "storm", "version": "1"}
-            result: JsonObject = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
-            return await _reply(writer, message, result, f"Mcp-Session-Id: s{plan.requests}\r\n")
-        if message["method"] == "tools/list":
-            schema = {"type": "object", "properties": {"token": {"type": "string"}}, "required": ["token"]}
-            return await _reply(writer, message, {"tools": [{"name": "bump", "inputSchema": schema}]})
-        if message["method"] != "tools/call":
-            return await _reply(writer, message, {})
-        first, plan.mcp_calls = plan.mcp_calls == 0, plan.mcp_calls + 1
-        fault = plan.mcp_fault if first else None
-        if fault == "lost":
-            return await _send(writer, 404, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"gone"}}')
-        if fault in ("refused", "break before"):
-            return await _send(writer, 503, b"busy") if fault == "refused" else False
-        token = message["params"]["arguments"]["token"]
-        plan.runs[token] += 1
-        if fault == "break after":
-            return False
-        if fault == "stall":
-            await reader.read(1)
-            return False
-        if fault == "garbage":
-            return await _send(writer, 200, b'{"jsonrpc":')
-        if fault == "failure":
-            content = [{"type": "text", "text": "it failed"}]
-            return await _reply(writer, message, {"content": content, "isError": True})
-        return await _reply(writer, message, {"content": [{"type": "text", "text": f"bumped {token}"}]})
+def _call_mcp(plan: Plan, request: SeenRequest) -> Reply:
+    if request.method != "POST":
+        return json_reply({}, status=405 if request.method == "GET" else 200)
+    message: JsonObject = request.json
+    if "id" not in message:
+        return Reply(status=202, length=0)
+    if message["method"] == "initialize":
+        version = message["params"]["protocolVersion"]
+        info = {"name": "storm", "version": "1"}
+        result: JsonObject = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+        return _result(message, result, {"Mcp-Session-Id": f"s{plan.requests}"})
+    if message["method"] == "tools/list":
+        schema = {"type": "object", "properties": {"token": {"type": "string"}}, "required": ["token"]}
+        return _result(message, {"tools": [{"name": "bump", "inputSchema": schema}]})
+    if message["method"] != "tools/call":
+        return _result(message, {})
+    first, plan.mcp_calls = plan.mcp_calls == 0, plan.mcp_calls + 1
+    fault = plan.mcp_fault if first else None
+    if fault == "lost":
+        return json_reply({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "gone"}}, status=404)
+    if fault == "refused":
+        return json_reply("busy", status=503)
+    if fault == "break before":
+        return _BREAK
+    token = message["params"]["arguments"]["token"]
+    plan.runs[token] += 1
+    if fault == "break after":
+        return _BREAK
+    if fault == "stall":
+        return _SILENCE
+    if fault == "garbage":
+        return text_reply('{"jsonrpc":', content_type="application/json")
+    if fault == "failure":
+        return _result(message, {"content": [{"type": "text", "text": "it failed"}], "isError": True})
+    return _result(message, {"content": [{"type": "text", "text": f"bumped {token}"}]})
+
+
+_SILENCE: Final = Reply(silent=True, ending="hang")
+_BREAK: Final = Reply(silent=True, ending="cut")
 
 
 def _garbage(chance: random.Random) -> Sequence[bytes]:
@@ -199,41 +178,13 @@ def _garbage(chance: random.Random) -> Sequence[bytes]:
     )
 
 
-async def _stream(
-    writer: asyncio.StreamWriter, wire: WireFormat, pieces: Sequence[bytes], *, complete: bool = True
-) -> bool:
-    writer.write(
-        b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % wire.content_type.encode()
-    )
-    for piece in pieces:
-        if piece:
-            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-    if complete:
-        writer.write(b"0\r\n\r\n")
-    await writer.drain()
-    return complete
+def _stream(wire: WireFormat, pieces: Sequence[bytes], ending: str = "end") -> Reply:
+    # An empty chunk would be the end of the body.
+    return Reply([piece for piece in pieces if piece], headers={"Content-Type": wire.content_type}, ending=ending)
 
 
-async def _reply(writer: asyncio.StreamWriter, message: JsonObject, result: JsonObject, more: str = "") -> bool:
-    body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
-    return await _send(writer, 200, body, more)
-
-
-async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, more: str = "") -> bool:
-    head = f"HTTP/1.1 {status} Storm\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n{more}\r\n"
-    writer.write(head.encode() + body)
-    await writer.drain()
-    return True
-
-
-@asynccontextmanager
-async def storm() -> AsyncGenerator[Storm]:
-    """Run the servers on a free port of loopback."""
-    made = Storm()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=1 << 22)
-    async with server:
-        made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        yield made
+def _result(message: JsonObject, result: JsonObject, headers: Mapping[str, str] | None = None) -> Reply:
+    return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result}, headers=headers)
 
 
 def plan_of(number: int, seed: int) -> Plan:
