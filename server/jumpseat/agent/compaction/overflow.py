@@ -50,7 +50,7 @@ def notice_silent_cut(
 
     Its count of the tokens stays the same, although the prompts grow.
     """
-    if session.compactor.counts_stand_still(estimate.total, counted) and counted < resolved.known.prompt_limit:
+    if session.compactor.note_count(estimate.total, counted) and counted < resolved.known.prompt_limit:
         session.services.models.learn(resolved, context_window=counted)
         _warn(
             session,

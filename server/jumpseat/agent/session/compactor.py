@@ -19,9 +19,13 @@ MIN_CORRECTION: Final = 0.5
 MAX_CORRECTION: Final = 4.0
 
 STILLS: Final = 2
+"""Requests in a row that grow without a growing count, until a provider is taken to cut off prompts."""
 MIN_GROWTH_TOKENS: Final = 100
+"""Estimated tokens from which a request counts as grown."""
 MIN_COUNT: Final = 1000
+"""Tokens from which a count can show a cut: less is no window of a model."""
 STILL_SHARE: Final = 0.01
+"""The share by which a count may vary and still be the same."""
 
 
 class CompactionPolicy(Struct, frozen=True):
@@ -103,8 +107,8 @@ class Compactor:
         if estimated > 0 and counted > 0:
             self._correction = min(max(counted / estimated, MIN_CORRECTION), MAX_CORRECTION)
 
-    def counts_stand_still(self, estimated: int, counted: int) -> bool:
-        """Return whether a provider counts no more tokens although the requests grow, :data:`STILLS` times."""
+    def note_count(self, estimated: int, counted: int) -> bool:
+        """Note a provider's count; return whether it has not grown with the last :data:`STILLS` requests."""
         (before, last), self._last = self._last, (estimated, counted)
         grows = estimated - before > MIN_GROWTH_TOKENS
         still = last >= MIN_COUNT and counted < estimated and abs(counted - last) <= last * STILL_SHARE

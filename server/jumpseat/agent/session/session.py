@@ -286,7 +286,7 @@ class Session:
         history = self.history
         history.count(event_id)
         kind: type[Any] = type(payload)
-        # Not the `apply` of each, which takes twice the time: a resumed log has thousands of events.
+        # One loop instead of the `apply` of each, for logs of thousands of events.
         for projection in (
             history,
             history.conversation,
