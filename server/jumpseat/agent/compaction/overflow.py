@@ -1,4 +1,4 @@
-"""Requests that do not fit into the context window: what is learned from them, and the end of a run in vain."""
+"""Requests that exceed the context window: learn the real limit, and end runs whose compactions do not help."""
 
 from __future__ import annotations
 
