@@ -19,6 +19,7 @@ import logging
 import os
 import re
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -478,6 +479,9 @@ def _shared_files(step: Filled, arguments: str, since: float) -> list[Path]:
 
     A path that the model has given, in ``arguments``, is none of them.
     """
+    # Only POSIX has users, and sandboxes.
+    if sys.platform == "win32":
+        return []
     found: list[Path] = []
     for word in (*step.argv, *step.variables.values()):
         for match in _TEMPORARY.finditer(word):
@@ -486,8 +490,7 @@ def _shared_files(step: Filled, arguments: str, since: float) -> list[Path]:
             path = next((path for path in (path, *path.parents) if os.path.lexists(path)), path)
             if match[0] in arguments or not any(folder in path.parents for folder in _temp_folders()):
                 continue
-            # Only POSIX has users, and sandboxes.
-            with suppress(OSError, AttributeError):
+            with suppress(OSError):
                 status = os.lstat(path)
                 is_file = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
                 if is_file and status.st_uid == os.getuid() and status.st_ctime >= since - CLOCK_S:
