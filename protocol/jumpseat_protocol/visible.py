@@ -44,14 +44,15 @@ _EMPTY_LINES: Final = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
 def visible(text: str) -> str:
     """Return ``text`` with all invisible and imitating characters made visible; keep line breaks and tabs."""
-    text = _WORD.sub(_show_mixed, text)
+    if not text.isascii():
+        text = _WORD.sub(_show_mixed, text)
     return _IMITATION.sub(_show, _INVISIBLE.sub(_show, text))
 
 
 def deceptive_characters(text: str) -> list[str]:
     """Return the characters of ``text`` that :func:`visible` replaces, each once, as ``U+202E``."""
     found = {*_INVISIBLE.findall(text), *_IMITATION.findall(text)}
-    for word in _WORD.findall(text):
+    for word in () if text.isascii() else _WORD.findall(text):
         found.update(_letters_of_other_scripts(word))
     return [f"U+{ord(character):04X}" for character in sorted(found)]
 

@@ -19,6 +19,7 @@ from jumpseat.agent.model import Completed, ModelRequest, ToolSpec
 from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
 
 MAX_REPAIRED_CHARS: Final = 1024 * 1024
+MAX_NAME_CHARS: Final = 1024
 
 _SPACE: Final = re.compile(r"\s*")
 _FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
@@ -59,7 +60,7 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
 
 def offered_name(name: str, tools: Collection[str]) -> str | None:
     """Return the only one of ``tools`` that a name with noise can mean, or ``None``."""
-    noisy = _NOISE.fullmatch(name)
+    noisy = _NOISE.fullmatch(name) if len(name) <= MAX_NAME_CHARS else None
     bare = (noisy[1] if noisy is not None else name).casefold()
     found = [tool for tool in tools if tool.casefold() == bare]
     return found[0] if len(found) == 1 else None
