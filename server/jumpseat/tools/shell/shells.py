@@ -83,6 +83,11 @@ class Shells:
         return None if self.sandbox is None else self.sandbox.confines()
 
     @property
+    def is_partly_confined(self) -> bool:
+        """Return whether confined commands are asked about as if they were not: the mechanism lacks something."""
+        return self.sandbox is not None and self.sandbox.is_partial
+
+    @property
     def may_leave(self) -> bool:
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         return self.sandbox is not None and self.sandbox.mode == "auto"
