@@ -34,14 +34,14 @@ ASK_TOKENS: Final = 3_000
 async def learn_from_server(
     session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
 ) -> bool:
-    """Ask a local server about its model, before a request that it may not accept.
+    """Ask a local server about a model that is not known by its name, before a request that it may not accept.
 
     Returns:
         Whether it said anything new, so that the request has to be built again.
     """
-    info = resolved.info
-    asks_window = info.context_window is None and info.max_prompt_tokens is None and estimate.total > ASK_TOKENS
-    asks_vision = info.vision is None and has_media(request.messages, vision=request.vision)
+    known = resolved.known
+    asks_window = known.context_window is None and known.max_prompt_tokens is None and estimate.total > ASK_TOKENS
+    asks_vision = known.vision is None and has_media(request.messages, vision=request.vision)
     return (asks_window or asks_vision) and await session.services.models.ask_server(resolved)
 
 
