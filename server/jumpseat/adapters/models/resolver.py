@@ -187,7 +187,7 @@ class Models:
         self._asked.add(key)
         facts = {
             name: fact
-            for name in ("context_window", "vision", "tools")
+            for name in ("context_window", "vision")
             if getattr(resolved.info, name) is None and (fact := getattr(said, name, None)) is not None
         }
         self.learn(resolved, **facts)
