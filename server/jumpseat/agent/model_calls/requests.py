@@ -229,15 +229,18 @@ async def find_model(session: Session) -> ResolvedModel:
     """Resolve the model to call: the custom agent's if it has one that is available, else the session's.
 
     Raises:
-        JumpseatError: the session's model cannot be resolved.
+        JumpseatError: the session's model cannot be resolved, or that of an agent that requires it.
     """
     settings, models, ask = session.settings, session.services.models, session.clients.ask_token
-    wanted, agent = settings.for_model(), settings.options.agent
+    wanted, agent = settings.for_model(), settings.custom_agent
     if wanted.options.model != settings.options.model:
         try:
             return await models.resolve(wanted, ask_token=ask)
         except JumpseatError as error:
-            text = f"The model {wanted.options.model!r} of the agent {agent!r} is not available: {error}"
+            if agent is not None and agent.model_policy == "required":
+                raise
+            name = settings.options.agent
+            text = f"The model {wanted.options.model!r} of the agent {name!r} is not available: {error}"
         if text != session.warned.agent_model:
             session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
         session.warned.agent_model = text

@@ -51,6 +51,7 @@ from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
 from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
+    InvalidRequestError,
     JumpseatError,
     ProviderContextError,
     ProviderError,
@@ -317,6 +318,17 @@ def _interrupt(session: Session, calls: list[ToolUseBlock]) -> None:
             return
 
 
+def _check_required_tools(session: Session, prompt: Prompt) -> None:
+    """Check that the tools are available that the prompts of a run require.
+
+    Raises:
+        InvalidRequestError: a tool is not available.
+    """
+    for sent in (*prompt.before, prompt):
+        if sent.required_tool is not None and sent.required_tool not in session.tools.names():
+            raise InvalidRequestError(f"requiredTool: the tool {sent.required_tool!r} is not available")
+
+
 async def _call_model(
     session: Session, prompt: Prompt, system: str, turn_id: str
 ) -> tuple[ResolvedModel, ModelRequest, tokens.TokenEstimate, Answer]:
@@ -333,6 +345,8 @@ async def _call_model(
         limits.check(session)
         try:
             await session.tools.ready()
+            if turn_id == "0":
+                _check_required_tools(session, prompt)
             resolved = await find_model(session)
         except JumpseatError as error:
             await report_error(session, error, recoverable=False)
