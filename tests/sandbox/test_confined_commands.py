@@ -525,3 +525,17 @@ async def test_a_mechanism_that_does_not_work_is_passed_over(tmp_path: Path) -> 
     (tmp_path / "bwrap").chmod(0o755)
     found = await find_mechanism({"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)})
     assert found is None or getattr(found, "program", "") != str(tmp_path / "bwrap")
+
+
+async def test_a_command_does_not_reach_the_socket_files_of_other_programs(
+    tmp_path: Path, mechanism: Mechanism, outside: Path
+) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism)
+    (session.project / "connect.py").write_text(
+        "import socket, sys\nsocket.socket(socket.AF_UNIX).connect(sys.argv[1])\nprint('connected')\n"
+    )
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(outside / "a socket"))
+        server.listen()
+        result = await session.run(f"python3 connect.py '{outside}/a socket'")
+    assert "connected" not in result.output

@@ -88,6 +88,18 @@ def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool)
         path = environ.get(name, "").removeprefix("unix://")
         if path.startswith("/"):
             yield path
+    yield from socket_files()
+
+
+def socket_files() -> list[str]:
+    """Return the paths of the sockets that programs of this machine have bound to files."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            # The eighth column, which other kinds of sockets do not have. An abstract name begins with @.
+            columns = [line.rstrip("\n").split(maxsplit=7) for line in file]
+    except OSError:
+        return []
+    return [line[7] for line in columns if len(line) == 8 and line[7].startswith("/")]
 
 
 def is_root() -> bool:
