@@ -528,14 +528,54 @@ async def test_a_mechanism_that_does_not_work_is_passed_over(tmp_path: Path) -> 
 
 
 async def test_a_command_does_not_reach_the_socket_files_of_other_programs(
-    tmp_path: Path, mechanism: Mechanism, outside: Path
+    tmp_path: Path, bubblewrap: Mechanism, outside: Path
 ) -> None:
-    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism)
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    # The file stays: a sandbox that another test starts now could not hide a file that has gone.
+    path = outside.parent / "a socket"
+    path.unlink(missing_ok=True)
     (session.project / "connect.py").write_text(
         "import socket, sys\nsocket.socket(socket.AF_UNIX).connect(sys.argv[1])\nprint('connected')\n"
     )
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(outside / "a socket"))
+        server.bind(str(path))
         server.listen()
-        result = await session.run(f"python3 connect.py '{outside}/a socket'")
-    assert "connected" not in result.output
+        result = await session.run(f"[ -e '{path}' ] && python3 connect.py '{path}'")
+    assert "Error" in result.output
+
+
+async def test_of_dot_folders_a_command_reads_only_what_tools_need(
+    tmp_path: Path, mechanism: Mechanism, outside: Path
+) -> None:
+    secret = [
+        ".zsh_history", ".invented/key", ".invented/bin/../key", ".codex/auth.json", ".cache/huggingface/token",
+        ".config/containers/auth.json", ".config/invented/token", ".config/git/credentials", ".config/uv/uv.toml",
+        ".local/share/opencode/auth.json", ".local/share/uv/credentials/x", ".local/state/invented/x",
+        ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".docker/config.json",
+    ]  # fmt: skip
+    needed = [
+        ".gitconfig", ".config/git/ignore", ".config/pip/pip.conf", ".config/go/env", ".cache/pip/x", ".npm/x",
+        ".nvm/versions/x", ".cargo/registry/x", ".rustup/toolchains/x", ".gradle/wrapper/x", ".m2/repository/x",
+        ".local/bin/x", ".local/lib/x", ".local/share/uv/tools/x", ".pyenv/x", ".invented/bin/x", "notes/.env",
+    ]  # fmt: skip
+    for name in (*secret, *needed):
+        path = outside / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[index]\nurl = https://me:word@example.com\n" if name.endswith("uv.toml") else "content\n")
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism, user_home=outside)
+    session.environ["PATH"] += f":{outside}/.invented/bin"
+    read = 'for name in "$@"; do [ -n "$(cat "$name" 2>/dev/null)" ] && echo "$name"; done; true'
+    (session.project / "read").write_text(f"cd {outside}\n{read}\n")
+    assert (await session.run(f"bash read {' '.join(secret)}")).output == ""
+    assert (await session.run(f"bash read {' '.join(needed)}")).output.split() == needed
+
+
+async def test_a_hidden_folder_that_the_settings_show_is_readable(
+    tmp_path: Path, mechanism: Mechanism, outside: Path
+) -> None:
+    for name in (".one/x", ".config/two/x", ".config/three/x"):
+        (outside / name).parent.mkdir(parents=True)
+        (outside / name).write_text(name)
+    settings = SandboxSettings(mode="auto", show=(f"{outside}/.one", f"{outside}/.config/two"))
+    session = Confining(tmp_path / "project", tmp_path / "home", settings, mechanism, outside)
+    assert (await session.run(f"cd {outside}; cat .one/x .config/*/x 2>/dev/null")).output == ".one/x.config/two/x"

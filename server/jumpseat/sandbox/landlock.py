@@ -33,11 +33,16 @@ class Landlock:
     def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
         """Return the command line that runs ``command``."""
         accesses = view.accesses(own_temp=False)
-        hidden = frozenset(path for path, access in accesses if access == "hide")
+        # No socket of a file can be reached, so that folders with sockets need not be listed.
+        hidden = frozenset(path for path, access in accesses if access == "hide" and not Path(path).is_socket())
         rules = {
             "write": [path for folder, access in accesses if access == "write" for path in _without(folder, hidden)]
             + _temp(view),
-            "read": [*_without("/", hidden), *(path for path, access in accesses if access == "read")],
+            "read": [
+                path
+                for folder in ("/", *(folder for folder, access in accesses if access == "read"))
+                for path in _without(folder, hidden)
+            ],
             "network": view.network,
         }
         return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(rules), *command]

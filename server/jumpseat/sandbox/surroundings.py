@@ -14,14 +14,17 @@ from jumpseat.sandbox.configuration_files import Snapshot, linked_git_folder
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
+    hidden_in_home,
     hidden_paths,
     link_settings,
     may_be_writable,
+    needed_paths,
     program_folders,
     shared_caches,
+    socket_files,
 )
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat.sandbox.view import View, real, real_paths
+from jumpseat.sandbox.view import View, real_paths
 from jumpseat.system.file_trees import delete_folder
 from jumpseat.system.private_files import create_private_folder
 
@@ -97,13 +100,18 @@ class Surroundings:
         mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
-        shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
+        shown = set(real_paths(cwd / os.path.expanduser(path) for path in settings.show))
+        sockets = (path for path in real_paths(socket_files()) if not _is_inside(path, roots))
         hidden = [
-            *hidden_paths(self._user_home, environ, git=settings.git, gh=settings.gh),
+            *sockets,
+            *hidden_paths(environ),
+            *hidden_in_home(self._user_home, git=settings.git, gh=settings.gh),
             *(cwd / os.path.expanduser(path) for path in settings.hide),
             self._home,
         ]
         readable = [
+            *needed_paths(self._user_home, gh=settings.gh),
+            *shown,
             *self._program_folders(program, environ),
             *(self._home / name for name in ("skills", "plugins", "installed-plugins", "hooks", "tools")),
         ]
@@ -137,7 +145,7 @@ class Surroundings:
         """Return the folders of programs, resolved once because they hardly ever change."""
         key = program, environ.get("PATH", "")
         if self._programs is None or self._programs[0] != key:
-            self._programs = key, tuple(real_paths(program_folders(program, environ)))
+            self._programs = key, tuple(real_paths(program_folders(program, environ, self._user_home)))
         return self._programs[1]
 
     def _cache_folder(self, cwd: Path) -> Path:
