@@ -107,17 +107,19 @@ async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_
         ("echo 'not that one' >&2; exit 2", "Denied by preToolUse hook: not that one", True),
         (f"{says_json(permissionDecision='allow')}; exit 3", "hook errored: the command exited with code 3", False),
         ("exec sleep 60", "hook errored: the command took longer than 0.25 s", False),
-        ("echo {{{", "a note", False),
+        ("echo busy; echo {{{", "hook errored: the command answered with invalid JSON", False),
+        ("echo busy", "a note", False),
         ("head -c 3000000 /dev/zero", "a note", False),
         ('echo \'{"type": "progress", "message": "busy"}\'; echo', "a note", True),
-        (says_json(permissionDecision="perhaps"), "hook errored: the command answered with an unknown", False),
+        (says_json(permissionDecision="perhaps"), "hook errored: the hook answered with invalid fields", False),
+        (says_json(behavior="deny"), "hook errored: the hook answered with fields that have no effect", False),
         (says_json(decision="block", reason="not here"), "Denied by preToolUse hook: not here", True),
         (says_json(**{"continue": False, "stopReason": "enough"}), "Denied by preToolUse hook: enough", True),
         (says_json(hookSpecificOutput={"updatedInput": {"path": "other.txt"}}), "another note", True),
     ],
     ids=[
-        *("exit 2", "exit 3", "hangs", "no JSON", "floods", "progress"),
-        *("unknown decision", "block", "continue", "updated input"),
+        *("exit 2", "exit 3", "hangs", "broken JSON", "no JSON", "floods", "progress"),
+        *("unknown decision", "decision of another hook", "block", "continue", "updated input"),
     ],
 )
 async def test_a_guard_that_fails_denies_the_call_and_one_that_says_nothing_does_not(

@@ -1,14 +1,14 @@
 """Run one prompt: model call, tool calls, model call, until the model calls no more tools.
 
 All functions take a session, and all their effects are events. A prompt ends in one of three ways: the model is
-done or a tool call was rejected, a model call failed for good (``session.error``), or the run was cancelled
-(``abort``). ``session.idle`` follows at the end of the queue's run.
+done or a tool call was rejected, a model call failed for good or a hook ended the run (``session.error``), or the
+run was cancelled (``abort``). ``session.idle`` follows at the end of the queue's run.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -39,6 +39,7 @@ from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, 
 from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.autopilot import SOURCE
+from jumpseat.agent.session.hooks import WARNING, stop_of
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
@@ -46,6 +47,7 @@ from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
     JumpseatError,
+    PromptBlockedError,
     ProviderContextError,
     ProviderError,
     ResponseFormatError,
@@ -54,6 +56,9 @@ from jumpseat.errors import (
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
+
+MOST_BLOCKED_ENDS: Final = 8
+"""How often hooks may make one run go on."""
 
 
 async def run_prompt(session: Session, prompt: Prompt) -> None:
@@ -82,7 +87,9 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             await _add_user_messages(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
-        kept_going_before = False
+        times_kept_going = 0
+        # Whether the model has to answer even if no prompt is added.
+        is_owed = True
         session.autopilot.begin()
         turn = 0
         while True:
@@ -93,7 +100,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             prompt.turn, prompt.turn_begun_s = turn, anyio.current_time()
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
-                await _add_steering(session, prompt, turn_id)
+                await _add_steering(session, prompt, turn_id, is_owed=is_owed)
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
@@ -104,18 +111,21 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             open_turn = None
             session.autopilot.end_turn(again=outcome == "again")
             session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
-            if outcome != "again" and not session.queue.has_steering():
+            is_owed = outcome == "again"
+            if not is_owed and not session.queue.has_steering():
                 done = outcome == "done" or session.autopilot.is_complete
-                kept_going = done and await _is_stop_blocked(session, prompt, again=kept_going_before)
-                kept_going_before = kept_going_before or kept_going
+                end = await _ask_to_end(session, prompt, times_kept_going) if done else "allowed"
+                is_owed = end == "blocked"
+                times_kept_going += is_owed
                 # A steering prompt may have arrived while the hook ran.
-                if not kept_going and not session.queue.has_steering():
-                    text = session.autopilot.continuation() if done else None
+                if not is_owed and not session.queue.has_steering():
+                    text = session.autopilot.continuation() if done and end != "ordered" else None
                     if text is None:
                         session.autopilot.end(prompt.message_ids, None if done else "rejected")
                         _leave_reached_objective(session)
                         return
                     _continue_in_autopilot(session, prompt, text)
+                    is_owed = True
             turn += 1
     except anyio.get_cancelled_exc_class():
         record.aborted = True
@@ -154,27 +164,54 @@ def _leave_reached_objective(session: Session) -> None:
         session.change_mode("interactive")
 
 
-async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> None:
-    """Add the steering prompts to the conversation. A task that was complete continues with them."""
+async def _add_steering(session: Session, prompt: Prompt, turn_id: str, *, is_owed: bool) -> None:
+    """Add the steering prompts to the conversation. A task that was complete continues with them.
+
+    A prompt that a hook blocks is left out; if nothing else is to be answered, it ends the run.
+
+    Raises:
+        PromptBlockedError: a hook blocked all of them, and no answer of the model ``is_owed``.
+    """
     taken = session.queue.take_steering()
     if taken:
         _leave_reached_objective(session)
         session.autopilot.reopen()
+    blocked: PromptBlockedError | None = None
     for steering in taken:
-        await _add_user_messages(session, steering, turn_id=turn_id)
-        _merge_steering(prompt, steering)
+        try:
+            await _add_user_messages(session, steering, turn_id=turn_id)
+        except PromptBlockedError as error:
+            blocked = error
+            prompt.run.steered_by.append(steering.run)
+            session.emit(events.SessionWarning(warning_type=WARNING, message=f"A prompt was not sent: {error}"))
+        else:
+            is_owed = True
+            _merge_steering(prompt, steering)
+    if blocked is not None and not is_owed:
+        raise blocked
 
 
-async def _is_stop_blocked(session: Session, prompt: Prompt, *, again: bool) -> bool:
-    """Call the hooks for the end of a run. If one blocks it, tell the model why and return ``True``."""
+async def _ask_to_end(session: Session, prompt: Prompt, times: int) -> Literal["allowed", "blocked", "ordered"]:
+    """Call the hooks for the end of a run, which they have blocked some ``times`` already.
+
+    If one blocks it, the model is given the reason. One may also order the end, of autopilot mode, too.
+    """
+    if times >= MOST_BLOCKED_ENDS:
+        text = f"Hooks have made the run go on {times} times: it ends now, without asking them"
+        session.emit(events.SessionWarning(warning_type=WARNING, message=text))
+        return "ordered"
+    again = times > 0
     answer = await session.hooks.agent_stop(session.transcript_path, again=again)
+    if (stopped := stop_of(answer)) is not None:
+        session.emit(events.SessionWarning(warning_type=WARNING, message=str(stopped)))
+        return "ordered"
     if answer.decision == "block":
         reason = answer.reason or "Go on."
-    elif (reason := await session.call_stop_hook(prompt.run)) is None:
-        return False
+    elif (reason := await session.call_stop_hook(prompt.run, again=again)) is None:
+        return "allowed"
     session.autopilot.reopen()
     session.add_context(reason)
-    return True
+    return "blocked"
 
 
 def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
@@ -222,8 +259,9 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
     transformed = await session.hooks.user_prompt_transformed(prompt.text, text)
     contexts = [submitted.additional_context]
     if session.start_source is not None:
-        source, session.start_source = session.start_source, None
-        contexts.append((await session.hooks.session_start(source, prompt.text)).additional_context)
+        started = await session.hooks.session_start(session.start_source, prompt.text)
+        session.start_source = None
+        contexts.append(started.additional_context)
     for context in contexts:
         if context:
             session.add_context(context)
@@ -297,6 +335,8 @@ async def _run_calls(
             _interrupt(session, calls)
             raise
     result = await session.tools.run(calls, turn_id)
+    if result.stopped is not None:
+        raise result.stopped
     return "rejected" if result.ends_turn else "again", result.status
 
 
