@@ -26,7 +26,6 @@ from pydantic import ValidationError
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import new_id
-from jumpseat.agent.session.hook_answers import GUARDS, in_common_form, is_decisive, refusal, without_effect
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, HookStopError, PromptBlockedError, StoreError
 from jumpseat_protocol import callbacks, events
@@ -366,6 +365,15 @@ class Hooks:
         command: HookCommand | None = None,
     ) -> O:
         """Ask one hook, a ``command`` or that of a client, and publish the events about it."""
+        # Imported with the first hook.
+        from jumpseat.agent.session.hook_answers import (
+            GUARDS,
+            in_common_form,
+            is_decisive,
+            refusal,
+            without_effect,
+        )
+
         invocation = new_id()
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
         hook_input = {

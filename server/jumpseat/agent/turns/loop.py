@@ -8,6 +8,7 @@ run was cancelled (``abort``). ``session.idle`` follows at the end of the queue'
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import anyio
@@ -282,22 +283,33 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
         session.emit(
             events.SessionWarning(warning_type="attachment", message=f"An attachment is not sent: {problem}.")
         )
-    _add_invoked_skill(session, prompt.text)
+    _add_invoked_skill(session, prompt.text, attachments)
     limits.add_status(session)
 
 
-def _add_invoked_skill(session: Session, prompt: str) -> None:
-    """Add the text of the skill whose slash command a prompt begins with, if any."""
+def _add_invoked_skill(session: Session, prompt: str, attachments: Sequence[Mapping[str, object]]) -> None:
+    """Add the text of the skill or the command file whose slash command a prompt begins with, if any."""
     skill = invoked_skill(session, prompt)
     if skill is None:
         return
+
+    def complete(text: str) -> str:
+        # Few sessions have command files.
+        from jumpseat.agent.session.command_files import expand
+
+        _, *args = prompt.split(maxsplit=1)
+        return expand(text, "".join(args).strip(), attachments, session.settings.cwd)
+
     try:
-        source, context = load_skill(session, skill, "user-invoked")
+        source, context = load_skill(session, skill, "user-invoked", complete)
     except StoreError as error:
         problem = f"The skill {skill.name!r} cannot be loaded: {error}."
         session.emit(events.SessionWarning(warning_type="skill", message=problem))
     else:
         session.add_context(context, source)
+        if skill.ignored:
+            text = f"Fields of {skill.path.name} that have no effect here: {', '.join(skill.ignored)}"
+            session.emit(events.SessionInfo(info_type="skill", message=text))
 
 
 TurnOutcome: TypeAlias = Literal["again", "done", "rejected"]
