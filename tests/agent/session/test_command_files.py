@@ -68,6 +68,9 @@ async def test_commands_of_all_places_are_listed_and_expand_in_a_prompt(tmp_path
     write(project / ".github/prompts/notes.md", "No prompt file.")
     write(project / ".github/prompts/my work.prompt.md", "\ufeff---\r\nname: named\r\n---\r\nNamed.")
     write(project / ".claude/commands/web/page.md", "Make the page $1.\n\nState: !`touch ran`")
+    lenient = "---\nargument-hint: [pr] [priority]\ndescription: Review: well\n---\nReview."
+    write(project / ".claude/commands/lenient.md", lenient)
+    write(project / ".claude/commands/listed.md", "---\nargument-hint: [pr]\n---\n# Take it\n\nNow.")
     write(project / ".claude/commands/help.md", "---\ndescription: Call for help\n---\nHelp with $ARGUMENTS!")
     write(project / "sub/.claude/commands/deep.md", "Deep.")
     write(other / ".github/prompts/added.prompt.md", "Added.")
@@ -84,7 +87,13 @@ async def test_commands_of_all_places_are_listed_and_expand_in_a_prompt(tmp_path
         about = {"sessionId": session}
         listed = (await wire.call("session.commands.list", about))["commands"]
         skills = {command["name"]: command for command in listed if command["kind"] == "skill"}
-        assert sorted(skills) == ["added", "deep", "explain", "mine", "named", "own", "project:help", "web:page"]
+        of_project = ["deep", "explain", "lenient", "listed", "named", "project:help", "web:page"]
+        assert sorted(skills) == sorted([*of_project, "added", "mine", "own"])
+        assert (skills["lenient"]["description"], skills["lenient"]["input"]["hint"]) == (
+            "Review: well",
+            "[pr] [priority]",
+        )
+        assert (skills["listed"]["description"], skills["listed"]["input"]["hint"]) == ("Take it", "[pr]")
         assert skills["explain"]["description"] == "Explain it"
         assert skills["explain"]["input"] == {"hint": "[topic]"}
         assert skills["project:help"]["description"] == "Call for help (/help is another command)"

@@ -112,6 +112,8 @@ async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_
         ("head -c 3000000 /dev/zero", "a note", False),
         ('echo \'{"type": "progress", "message": "busy"}\'; echo', "a note", True),
         (says_json(permissionDecision="perhaps"), "hook errored: the hook answered with invalid fields", False),
+        (says_json(permissionDecision="allow", decision="block", reason="not here"), "hook: not here", True),
+        (says_json(permissionDecision="deny", decision="maybe"), "Denied by preToolUse hook: No reason", True),
         (says_json(behavior="deny"), "hook errored: the hook answered with fields that have no effect", False),
         (says_json(decision="block", reason="not here"), "Denied by preToolUse hook: not here", True),
         (says_json(**{"continue": False, "stopReason": "enough"}), "Denied by preToolUse hook: enough", True),
@@ -119,7 +121,15 @@ async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_
     ],
     ids=[
         *("exit 2", "exit 3", "hangs", "broken JSON", "no JSON", "floods", "progress"),
-        *("unknown decision", "decision of another hook", "block", "continue", "updated input"),
+        *(
+            "unknown decision",
+            "block beside allow",
+            "denial beside nonsense",
+            "decision of another hook",
+            "block",
+            "continue",
+            "updated input",
+        ),
     ],
 )
 async def test_a_guard_that_fails_denies_the_call_and_one_that_says_nothing_does_not(

@@ -79,6 +79,7 @@ CONTEXTS: list[tuple[str, str]] = [
     ("PostToolUse", specific(updatedToolOutput="the {context}")),
     ("PostToolUse", "echo 'the {context}' >&2; exit 2"),
     ("PostToolUseFailure", "echo 'the {context}' >&2; exit 2"),
+    ("PostToolUse", "grep -o '\"tool_response\":\"original' | sed 's/.*/the {context}/' >&2; exit 2"),
     ("Stop", says_json(decision="block", reason="the {context}")),
     ("Stop", specific(decision="block", reason="the {context}")),
     ("Stop", "grep -q '\"stop_hook_active\":true' || { echo 'the {context}' >&2; exit 2; }"),

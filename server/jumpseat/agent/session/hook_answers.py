@@ -7,7 +7,7 @@ command means the same as :func:`refusal`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.conversation.conversation import canonical_json
@@ -15,6 +15,9 @@ from jumpseat_protocol.callbacks import HookOutput
 
 GUARDS: Final = frozenset({"preToolUse", "permissionRequest", "userPromptSubmitted"})
 """Hooks that decide whether something happens. A decision of a command that makes no sense there is a refusal."""
+
+OBJECTION: Final = "A hook objects to this result."
+"""What the model gets if a hook blocks a result without a reason."""
 
 _DECISIVE: Final = frozenset(
     {
@@ -45,6 +48,8 @@ def in_common_form(hook_type: str, answer: JsonObject) -> JsonObject:
             values["errorHandling"] = "abort"
         case _:
             pass
+    if values.get("decision") == "approve":
+        values["decision"] = "allow"
     return values
 
 
@@ -56,7 +61,7 @@ def refusal(hook_type: str, reason: str | None) -> JsonObject:
         case "permissionRequest":
             return {"behavior": "deny", "message": reason}
         case "postToolUse" | "postToolUseFailure":
-            return {"additionalContext": reason}
+            return {"additionalContext": reason or OBJECTION}
         case _:
             return {"decision": "block", "reason": reason}
 
@@ -82,11 +87,7 @@ def _plain(name: str) -> str:
 
 
 def _convert_guard(values: JsonObject) -> None:
-    decision, reason = _take_older_decision(values)
-    if decision is not None and (decision != "allow" or values.get("permissionDecision") is None):
-        values["permissionDecision"] = decision
-    if reason is not None:
-        values["permissionDecisionReason"] = reason
+    _take_older_decision(values, "permissionDecision", "permissionDecisionReason")
     if (updated := values.pop("updatedInput", None)) is not None:
         values.setdefault("modifiedArgs", updated)
     if values.get("continue") is False:
@@ -98,11 +99,7 @@ def _convert_permission(values: JsonObject) -> None:
         del values["decision"]
         values |= cast("JsonObject", decision)
     else:
-        decision, reason = _take_older_decision(values)
-        if decision is not None and (decision != "allow" or values.get("behavior") is None):
-            values["behavior"] = decision
-        if reason is not None:
-            values.setdefault("message", reason)
+        _take_older_decision(values, "behavior", "message")
     if values.get("continue") is False:
         values |= refusal("permissionRequest", values.get("stopReason") or values.get("message"))
         values["interrupt"] = True
@@ -111,7 +108,7 @@ def _convert_permission(values: JsonObject) -> None:
 def _convert_result(values: JsonObject) -> None:
     if values.get("decision") == "block":
         del values["decision"]
-        reason = values.pop("reason", None) or "A hook objects to this result."
+        reason = values.pop("reason", None) or OBJECTION
         contexts = [reason, values.get("additionalContext")]
         values["additionalContext"] = "\n\n".join(str(context) for context in contexts if context)
     for name in ("updatedToolOutput", "updatedMCPToolOutput"):
@@ -120,7 +117,13 @@ def _convert_result(values: JsonObject) -> None:
             values.setdefault("modifiedResult", {"textResultForLlm": text, "resultType": "success"})
 
 
-def _take_older_decision(values: JsonObject) -> tuple[Any, Any]:
-    """Take the members of Claude's older format, which has the same ones at each hook."""
+def _take_older_decision(values: JsonObject, name: str, reason_name: str) -> None:
+    """Convert the members of Claude's older format, which has the same ones at each hook; the stricter counts."""
     decision, reason = values.pop("decision", None), values.pop("reason", None)
-    return (_OLDER_DECISIONS.get(decision, decision) if isinstance(decision, str) else decision), reason
+    if isinstance(decision, str):
+        decision = _OLDER_DECISIONS.get(decision, decision)
+    present = values.get(name)
+    if decision is not None and present != "deny" and (decision != "allow" or present is None):
+        values[name] = decision
+    if reason is not None:
+        values[reason_name] = reason

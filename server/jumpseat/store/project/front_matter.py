@@ -125,6 +125,14 @@ def front_matter(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", values)
 
 
+def plain_fields(text: str) -> dict[str, str]:
+    """Return the fields of front matter that is not YAML, one a line, as other agents read it."""
+    front = _FRONT.match(text)
+    lines = front[1].splitlines() if front is not None else []
+    fields = (line.partition(":") for line in lines if line[:1].isalpha())
+    return {name.strip(): value.strip().strip("\"'") for name, colon, value in fields if colon}
+
+
 def _depth(text: str) -> int:
     """Return the largest number of brackets that are open at one place."""
     depths = accumulate(1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", text))

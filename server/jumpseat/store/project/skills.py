@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 from weakref import WeakKeyDictionary
 
 import anyio.to_thread
@@ -28,6 +28,7 @@ from jumpseat.store.project.front_matter import (
     files_below,
     front_matter,
     names,
+    plain_fields,
     project_folders,
     read_text,
 )
@@ -44,6 +45,9 @@ PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
 """Folders of a project that hold skills; new skills are written to the first."""
 MOST_SKILLS: Final = 500
 """Limit on the skills of one folder."""
+
+LONGEST_DESCRIPTION: Final = 100
+"""Limit in characters on the description of a command whose file has none: its first line."""
 
 _NAME: Final = re.compile(r"[\w.:-]{1,128}")
 
@@ -255,7 +259,12 @@ def _command(path: Path, place: Place, suffix: str) -> Skill:
     Raises:
         StoreError: the file cannot be read, or has an invalid name.
     """
-    front = front_matter(read_text(path, place.project))
+    text = read_text(path, place.project)
+    try:
+        front = front_matter(text)
+    except StoreError:
+        # Hints such as "[file] [line]" are common in these files, and not YAML.
+        front = plain_fields(text)
     own_name = front.get("name") if suffix == PROMPT_SUFFIX else None
     *folders, file_name = path.relative_to(place.path).parts
     last = own_name if isinstance(own_name, str) and own_name.strip() else file_name.removesuffix(suffix)
@@ -264,9 +273,14 @@ def _command(path: Path, place: Place, suffix: str) -> Skill:
     if not _NAME.fullmatch(name):
         raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")
     description, hint = front.get("description"), front.get("argument-hint")
+    if not isinstance(description, str):
+        description = body(text).partition("\n")[0].lstrip("# ")[:LONGEST_DESCRIPTION]
+    if isinstance(hint, list):
+        # An unquoted "[file]".
+        hint = f"[{', '.join(map(str, cast('list[object]', hint)))}]"
     return Skill(
         name=name,
-        description=" ".join(description.split()) if isinstance(description, str) else "",
+        description=" ".join(description.split()),
         path=path,
         source=place.source,
         for_models=False,

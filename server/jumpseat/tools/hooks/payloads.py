@@ -64,7 +64,10 @@ def _in_snake_case(hook_type: str, values: JsonObject) -> JsonObject:
     if (tool_name := converted.get("tool_name")) is not None:
         converted["tool_name"] = OTHER_NAMES.get(tool_name, tool_name)
     if isinstance(result := converted.get("tool_result"), dict):
-        converted["tool_result"] = {_snake(key): value for key, value in cast("JsonObject", result).items()}
+        values = cast("JsonObject", result)
+        converted["tool_result"] = {_snake(key): value for key, value in values.items()}
+        # The name that VS Code and Claude Code have for it.
+        converted["tool_response"] = values.get("textResultForLlm")
     return converted
 
 
