@@ -61,7 +61,7 @@ def _paths(ctx: Context, params: SkillPathsParams) -> Iterator[SkillDiscoveryPat
     if params.exclude_host_skills:
         return
     for place in ctx.process.skills.personal():
-        if place.source in ("personal-copilot", "personal-agents") and place.commands is None:
+        if place.source in ("personal-copilot", "personal-agents"):
             yield SkillDiscoveryPath(path=str(place.path), scope=place.source, preferred_for_creation=True)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jumpseat.agent.session.command_files import NOT_RUN, expand
 from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, fake_openai, says, texts
-from tests.support.server import running_server, scripted
+from tests.support.server import running_server
 
 FILE: dict[str, object] = {"type": "file", "path": "src/main.py"}
 SELECTION: dict[str, object] = {"type": "selection", "filePath": "/project/a.py", "text": "x = 1"}
@@ -81,9 +80,9 @@ async def test_commands_of_all_places_are_listed_and_expand_in_a_prompt(tmp_path
     script = {"/explain": [says("One.")], "/web:page": [says("Two.")], "/project:help": [says("Three.")]}
     async with fake_openai(script) as model, running_server(tmp_path) as server:
         wire = server.wire
-        options: dict[str, Any] = {"enableConfigDiscovery": True, "additionalDirectories": [str(other)]}
+        folders = {"workingDirectory": str(project / "sub"), "additionalDirectories": [str(other)]}
         provider = {"type": "openai", "baseUrl": model.base_url, "apiKey": "key"}
-        session = await wire.create(provider, model=MODEL, workingDirectory=str(project / "sub"), **options)
+        session = await wire.create(provider, model=MODEL, **folders)
         about = {"sessionId": session}
         listed = (await wire.call("session.commands.list", about))["commands"]
         skills = {command["name"]: command for command in listed if command["kind"] == "skill"}
@@ -112,12 +111,3 @@ async def test_commands_of_all_places_are_listed_and_expand_in_a_prompt(tmp_path
         await wire.prompt(session, called["prompt"])
         assert "Help with tea!" in texts(model.requests[-1], "user")[-1]
     assert not any("ran" in names for _, _, names in os.walk(tmp_path))
-
-
-@pytest.mark.anyio
-async def test_commands_of_a_project_need_configuration_discovery(tmp_path: Path) -> None:
-    write(tmp_path / ".github/prompts/explain.prompt.md", "Explain.")
-    async with running_server(tmp_path) as server:
-        session = await server.wire.create(scripted(), workingDirectory=str(tmp_path))
-        listed = (await server.wire.call("session.commands.list", {"sessionId": session}))["commands"]
-    assert "explain" not in {command["name"] for command in listed}

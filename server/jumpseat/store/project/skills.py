@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 from weakref import WeakKeyDictionary
 
 import anyio.to_thread
@@ -69,10 +69,12 @@ class SkillLibrary:
         self._personal = (
             Place(home / "skills", "personal-copilot"),
             Place(user_home / ".agents" / "skills", "personal-agents"),
+        )
+        self._personal_commands = (
             Place(home / "prompts", "personal-copilot", commands=PROMPT_SUFFIX),
             Place(user_home / ".claude" / "commands", "personal-agents", commands=".md"),
         )
-        self._personal_paths = [str(place.path) for place in self._personal]
+        self._personal_paths = [str(place.path) for place in (*self._personal, *self._personal_commands)]
         self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
         self._prepared: SessionSkills | None = None
@@ -102,6 +104,11 @@ class SkillLibrary:
             settings.options.enable_config_discovery
             or bool(settings.options.skill_directories or self.plugins.folders(settings))
             or any(map(is_there, self._personal_paths))
+            or any(
+                is_there(f"{folder}{os.sep}{name}")
+                for folder, _ in _command_roots(settings)
+                for name, _ in COMMAND_FOLDERS
+            )
         )
 
     def prepare(self, skills: SessionSkills) -> None:
@@ -125,7 +132,12 @@ class SkillLibrary:
             for plugin in found
             for folder in plugin.command_folders
         ]
-        return [*named, *project, *self._personal, *plugins]
+        commands = [
+            Place(folder / name, source, project=folder, commands=suffix)
+            for folder, source in _command_roots(settings)
+            for name, suffix in COMMAND_FOLDERS
+        ]
+        return [*named, *project, *commands, *self._personal, *self._personal_commands, *plugins]
 
     def personal(self) -> list[Place]:
         """Return the folders of the user's skills for all projects."""
@@ -185,13 +197,9 @@ class SessionSkills:
 
 def project_places(cwd: Path) -> Iterator[Place]:
     """Yield the skill folders of a project, from the working directory up to the root of the project."""
-    folders = list(project_folders(cwd))
-    for folder, source in folders:
+    for folder, source in project_folders(cwd):
         for name in PROJECT_FOLDERS:
             yield Place(folder / name, source, project=folder)
-    for folder, source in folders:
-        for name, suffix in COMMAND_FOLDERS:
-            yield Place(folder / name, source, project=folder, commands=suffix)
 
 
 def _added_places(settings: SessionSettings) -> Iterator[Place]:
@@ -199,8 +207,13 @@ def _added_places(settings: SessionSettings) -> Iterator[Place]:
     for folder in map(Path, settings.options.additional_directories):
         for name in PROJECT_FOLDERS:
             yield Place(folder / name, "project", project=folder)
-        for name, suffix in COMMAND_FOLDERS:
-            yield Place(folder / name, "project", project=folder, commands=suffix)
+
+
+def _command_roots(settings: SessionSettings) -> Iterator[tuple[Path, Literal["project", "inherited"]]]:
+    """Yield the folders of a session that may have commands, which only the user calls: they need no discovery."""
+    yield from project_folders(settings.cwd)
+    for folder in settings.options.additional_directories:
+        yield settings.cwd / folder, "project"
 
 
 def find_skills(places: Iterable[Place]) -> Found[Skill]:
