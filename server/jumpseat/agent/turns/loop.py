@@ -107,8 +107,12 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             turn_id = open_turn = str(turn)
             prompt.turn, prompt.turn_begun_s = turn, anyio.current_time()
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
-            if turn > 0:
-                await _add_steering(session, prompt, turn_id, is_owed=is_owed)
+            if turn > 0 and not (await _add_steering(session, prompt, turn_id) or is_owed):
+                # Hooks have blocked all prompts that made the run go on.
+                open_turn = None
+                session.emit(events.TurnEnd(turn_id=turn_id))
+                session.autopilot.end(prompt.message_ids, None)
+                return
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
@@ -133,7 +137,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
                         _leave_reached_objective(session)
                         return
                     _continue_in_autopilot(session, prompt, text)
-                    is_owed = True
+                    is_owed, times_kept_going = True, 0
             turn += 1
     except anyio.get_cancelled_exc_class():
         record.aborted = True
@@ -172,31 +176,26 @@ def _leave_reached_objective(session: Session) -> None:
         session.change_mode("interactive")
 
 
-async def _add_steering(session: Session, prompt: Prompt, turn_id: str, *, is_owed: bool) -> None:
-    """Add the steering prompts to the conversation. A task that was complete continues with them.
+async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> bool:
+    """Add the steering prompts to the conversation, and return whether there are any.
 
-    A prompt that a hook blocks is left out; if nothing else is to be answered, it ends the run.
-
-    Raises:
-        PromptBlockedError: a hook blocked all of them, and no answer of the model ``is_owed``.
+    A task that was complete continues with them. A prompt that a hook blocks is left out.
     """
     taken = session.queue.take_steering()
     if taken:
         _leave_reached_objective(session)
         session.autopilot.reopen()
-    blocked: PromptBlockedError | None = None
+    is_added = False
     for steering in taken:
         try:
             await _add_user_messages(session, steering, turn_id=turn_id)
         except PromptBlockedError as error:
-            blocked = error
             prompt.run.steered_by.append(steering.run)
             session.emit(events.SessionWarning(warning_type=WARNING, message=f"A prompt was not sent: {error}"))
         else:
-            is_owed = True
+            is_added = True
             _merge_steering(prompt, steering)
-    if blocked is not None and not is_owed:
-        raise blocked
+    return is_added
 
 
 async def _ask_to_end(session: Session, prompt: Prompt, times: int) -> Literal["allowed", "blocked", "ordered"]:
