@@ -72,6 +72,7 @@ CONTEXTS: list[tuple[str, str]] = [
     ("UserPromptSubmit", specific(additionalContext="the {context}")),
     ("userPromptSubmitted", says_json(additionalContext="the {context}")),
     ("SessionStart", "echo 'the {context}'"),
+    ("SessionStart", "head -c 20000 /dev/zero | tr '\\0' x | sed 's/^/the {context} /'"),
     ("SessionStart", specific(additionalContext="the {context}")),
     ("PreToolUse", specific(additionalContext="the {context}")),
     ("PostToolUse", says_json(decision="block", reason="the {context}")),
@@ -98,7 +99,9 @@ async def test_what_a_hook_says_to_the_model_reaches_it(tmp_path: Path) -> None:
             model.requests.clear()
             prompt = "fails" if event == "PostToolUseFailure" else "works"
             await server.wire.prompt(session, prompt)
-            assert "the {context}" in json.dumps(model.requests[-1]["messages"]), command
+            told = json.dumps(model.requests[-1]["messages"])
+            assert "the {context}" in told, command
+            assert "x" * 10_000 not in told
 
 
 async def test_the_end_of_a_run_can_be_blocked_a_limited_number_of_times(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ BLOCKING_EXIT: Final = 2
 """The exit code by which a command refuses what it is asked about."""
 LONGEST_REASON: Final = 2000
 """Limit in characters on a reason that a command writes to stderr."""
+LONGEST_CONTEXT: Final = 10_000
+"""Limit in characters on a text on stdout that is context for the model."""
 
 _FAIL_CLOSED: Final = frozenset({"preToolUse", "permissionRequest"})
 """Hooks at which a command that fails denies the call."""
@@ -90,7 +92,8 @@ def answer_of(command: HookCommand, result: CommandResult) -> HookAnswer:
     if _is_broken(command, output.text):
         return failed(command, "answered with invalid JSON", output.text, refuses=command.hook_type in GUARDS)
     if command.pascal_case and command.hook_type in _READS_TEXT:
-        return HookAnswer({"additionalContext": output.text})
+        cut = f"\n[cut after {LONGEST_CONTEXT} characters]" if len(output.text) > LONGEST_CONTEXT else ""
+        return HookAnswer({"additionalContext": output.text[:LONGEST_CONTEXT] + cut})
     return HookAnswer({}, f"{_named(command)} wrote something other than one JSON object", harmless=True)
 
 
