@@ -528,10 +528,10 @@ class SessionSendParams(WireModel):
     merged with those of the session and take precedence. ``traceparent`` and ``tracestate`` are the trace that the
     prompt belongs to (W3C Trace Context).
 
-    ``mode`` takes an agent mode, too. ``display_prompt`` is shown to users in place of the prompt; ``source`` names
-    where a prompt comes from that no user wrote. ``prepend`` puts the prompt in front of the queued ones. With
-    ``wait``, the answer comes when the run has ended. Without the ``required_tool``, the run fails before the model
-    is called.
+    ``mode`` takes an agent mode, too, which ``user.message`` does not repeat. ``display_prompt`` is shown to users
+    in place of the prompt; ``source`` names where a prompt comes from that no user wrote. ``prepend`` puts the
+    prompt in front of the queued ones. With ``wait``, the answer comes when the run has ended. Without the
+    ``required_tool``, the run fails before the model is called.
     """
 
     session_id: str

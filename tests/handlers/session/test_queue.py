@@ -256,9 +256,12 @@ async def test_a_notification_is_answered_like_a_prompt(tmp_path: Path) -> None:
 async def test_the_mode_of_a_prompt_can_be_an_agent_mode(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, ANSWERS)
+        await at.call("send", prompt="plan it", agentMode="plan", wait=True)
+        # As a delivery mode, it is accepted, and not repeated.
         await at.call("send", prompt="plan it", mode="plan", wait=True)
-        assert at.prompts()[0]["agentMode"] == "plan"
-        assert await at.call("mode.get") == "interactive"
+        await at.call("mode.set", mode="plan")
+        await at.call("send", prompt="plan it", wait=True)
+        assert [prompt.get("agentMode") for prompt in at.prompts()] == ["plan", None, "plan"]
         assert (await at.error_of("send", prompt="x", mode="zz"))["code"] == -32602
 
 

@@ -68,7 +68,7 @@ class Prompt(Discreet, Struct):
     ``before`` were sent together with this one; they end with the same outcome, and the model gets them without the
     date and the reminder. ``turn`` is the latest turn of its run, which has begun at ``turn_begun_s``.
     ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it. Without the
-    ``required_tool``, its run fails.
+    ``required_tool``, its run fails. Without ``shows_mode``, its message has no ``agent_mode``.
     """
 
     hidden = ("headers",)
@@ -76,6 +76,7 @@ class Prompt(Discreet, Struct):
     before: list[Prompt] = field(default_factory=lambda: list[Prompt]())
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
+    shows_mode: bool = True
     headers: dict[str, str] = field(default_factory=dict[str, str])
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[str | HostedToolConfig] | None = None

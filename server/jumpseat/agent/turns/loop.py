@@ -234,7 +234,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             message_id=prompt.id,
             transformed_content=transformed.modified_transformed_prompt or text,
             attachments=attachments or None,
-            agent_mode=prompt.agent_mode or "interactive",
+            agent_mode=prompt.agent_mode or session.settings.mode if prompt.shows_mode else None,
             delivery=prompt.delivery,
             interaction_id=prompt.interaction_id,
             source=prompt.source,
