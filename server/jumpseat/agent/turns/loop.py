@@ -17,7 +17,13 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
-from jumpseat.agent.compaction.overflow import check_progress, explain_overflow, learn_limit, notice_silent_cut
+from jumpseat.agent.compaction.overflow import (
+    check_progress,
+    explain_overflow,
+    learn_from_server,
+    learn_limit,
+    notice_silent_cut,
+)
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.conversation import INTERRUPTED, media_problems
@@ -352,6 +358,8 @@ async def _call_model(
         if turn_id != "0" and session.conversation.ends_in_summary:
             request = replace(request, unasked=True)
         estimate = tokens.of_request(request)
+        if await learn_from_server(session, resolved, request, estimate):
+            continue
         check_progress(prompt.progress, session.conversation.compactions, request.messages, resolved)
         session.prompt_limit = resolved.known.prompt_limit
         if await compact_if_needed(session, resolved, request, estimate):
@@ -366,7 +374,9 @@ async def _call_model(
             session.use_model(switch.model, None, cause=CAUSE)
         except ProviderContextError as error:
             # A compaction may have changed the conversation during the call.
-            if session.conversation.compactions != compactions or learn_limit(session, resolved, error, estimate):
+            if session.conversation.compactions != compactions:
+                continue
+            if learn_limit(session, resolved, error, request, estimate):
                 continue
             request = build_request(session, prompt, system, resolved)
             if shortened or not await compact_after_refusal(session, resolved, request):
