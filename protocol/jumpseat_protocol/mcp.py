@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AliasChoices, ConfigDict, Field, StrictBool, model_validator
 
@@ -28,6 +28,7 @@ class McpServerConfig(WireModel):
     """
 
     model_config = ConfigDict(extra="allow")
+    only_keeps: ClassVar[bool] = True
 
     type: Literal["local", "stdio", "http", "sse"] | None = None
     command: str | None = Field(default=None, min_length=1)

@@ -252,6 +252,13 @@ AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "buil
 """
 
 
+def _mcp_servers() -> Any:
+    """Return the type of MCP servers, which are validated one by one when they are started."""
+    from jumpseat_protocol.mcp import McpServerConfig
+
+    return dict[str, McpServerConfig]
+
+
 class CustomAgentConfig(WireModel):
     """An agent that the client defines.
 
@@ -260,6 +267,8 @@ class CustomAgentConfig(WireModel):
     not available, the agent has the model of the session, or none if ``model_policy`` is ``required``. Each of
     ``mcp_servers`` is an MCP server configuration (``mcp.py``). ``skills`` are part of the prompt from the start.
     """
+
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
 
     name: str = Field(min_length=1)
     display_name: str | None = None
@@ -371,6 +380,8 @@ class StoredOptions(WireModel):
     ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its secrets, and
     so are MCP servers.
     """
+
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
 
     client_name: OneLine | None = None
     reasoning_summary: str | None = None
