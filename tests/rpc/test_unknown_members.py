@@ -89,7 +89,7 @@ async def test_a_session_names_its_options_without_effect_in_one_warning_and_non
 
 @pytest.mark.anyio
 async def test_members_that_are_only_stored_are_named_too(tmp_path: Path) -> None:
-    servers = {"one": {"command": "true", "disabled": True, "oidc": True, "sourcePath": "x"}}
+    servers = {"one": {"command": "true", "autoApprove": ["x"], "oidc": True, "sourcePath": "x"}}
     async with running_server(tmp_path) as server:
         session = await server.wire.create(
             scripted({"text": "a"}),
@@ -103,8 +103,8 @@ async def test_members_that_are_only_stored_are_named_too(tmp_path: Path) -> Non
         assert stored["subagents"]["agents"] == agents
         opened, updated = warnings_of(server)
         assert re.findall(r"'([\w.\[\]]+)'", opened) == [
-            "customAgents[0].mcpServers.one.disabled",
-            "mcpServers.one.disabled",
+            "customAgents[0].mcpServers.one.autoApprove",
+            "mcpServers.one.autoApprove",
             "mcpServers.one.oidc",
         ]
         assert re.findall(r"'([\w.\[\]]+)'", updated) == ["subagents.agents.explore.contextTier"]
