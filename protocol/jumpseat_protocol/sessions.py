@@ -542,7 +542,8 @@ class SessionSendParams(WireModel):
     ``mode`` takes an agent mode, too, which ``user.message`` does not repeat. ``display_prompt`` is shown to users
     in place of the prompt; ``source`` names where a prompt comes from that no user wrote. ``prepend`` puts the
     prompt in front of the queued ones. With ``wait``, the answer comes when the run has ended. Without the
-    ``required_tool``, the run fails before the model is called.
+    ``required_tool``, the run fails before the model is called. A prompt that is not ``billable`` counts as the
+    agent's own request; only the Copilot API makes a difference.
     """
 
     session_id: str
@@ -555,6 +556,7 @@ class SessionSendParams(WireModel):
     prepend: StrictBool = False
     wait: StrictBool = False
     required_tool: str | None = None
+    billable: StrictBool = True
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None

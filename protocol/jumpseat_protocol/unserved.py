@@ -176,7 +176,6 @@ UNSUPPORTED: Final[Mapping[str, str]] = {
     "account.logout.authInfo.registrationId": "logins are tokens",
     "assistedApprovalInstructions": "no model decides about permissions",
     "autoInvoke": "the model decides when to use an agent",
-    "billable": "the provider decides what it charges",
     "compactionDecision": "a conversation is compacted when it has to be",
     "connect.entra": "logins are those of GitHub",
     "contextManagementTools": "sub-agents have the tools of their kind",
@@ -250,7 +249,6 @@ TABLES: Final[Mapping[State, Mapping[str, str]]] = {
 }
 
 AS_IT_IS: Final[Mapping[str, Collection[Any]]] = {
-    "billable": (True,),
     "cloud": (),
     "contextTier": ("default",),
     "subagents.agents.*.contextTier": ("default", "inherit"),
