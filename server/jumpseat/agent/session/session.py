@@ -205,7 +205,7 @@ class Session:
         self.client_tasks: ClientTasks | None = None
 
     def _make_clients(self) -> Clients:
-        return Clients(self.id, self.emit, self._tell)
+        return Clients(self.id, self.emit, self._tell, lambda: self.settings.options.model or "default")
 
     def _make_hook_commands(self) -> HookCommands:
         return self.services.hook_commands(self)
