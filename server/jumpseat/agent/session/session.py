@@ -181,6 +181,8 @@ class Session:
         )
         self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
         self.warned = Warned()
+        # The agents that have used the ids of calls: "" is the main agent.
+        self.call_owners: dict[str, str] = {}
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
         self._offered: dict[str, None] = {}
         self._event_buffer: EventBuffer | None = None
@@ -203,7 +205,7 @@ class Session:
         self.client_tasks: ClientTasks | None = None
 
     def _make_clients(self) -> Clients:
-        return Clients(self.id, self.emit, self._tell)
+        return Clients(self.id, self.emit, self._tell, lambda: self.settings.options.model or "default")
 
     def _make_hook_commands(self) -> HookCommands:
         return self.services.hook_commands(self)

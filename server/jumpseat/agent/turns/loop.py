@@ -224,6 +224,7 @@ async def _ask_to_end(session: Session, prompt: Prompt, times: int) -> Literal["
 def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
     """Merge a steering prompt into the running one: its options apply from now on, and both end together."""
     prompt.headers = {**prompt.headers, **steering.headers}
+    prompt.billable = steering.billable
     if steering.response_format is not None:
         prompt.response_format, prompt.repaired = steering.response_format, False
     if steering.tool_choice is not None:
@@ -278,7 +279,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             message_id=prompt.id,
             transformed_content=transformed.modified_transformed_prompt or text,
             attachments=attachments or None,
-            agent_mode=prompt.agent_mode or "interactive",
+            agent_mode=prompt.agent_mode or session.settings.mode if prompt.shows_mode else None,
             delivery=prompt.delivery,
             interaction_id=prompt.interaction_id,
             source=prompt.source,

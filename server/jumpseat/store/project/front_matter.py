@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
+from jumpseat.parsing.yaml_text import safe_loader
 from jumpseat.system.regular_files import decode_text, read_whole, repository_root, scan_folder
 
 LARGEST_BYTES: Final = 256 * 1024
@@ -102,7 +103,7 @@ def front_matter(text: str) -> dict[str, Any]:
         raise StoreError("the front matter is not YAML: nested too deeply")
     import yaml
 
-    class Loader(yaml.SafeLoader):
+    class Loader(safe_loader()):
         """Refuses aliases, of which a few lines stand for gigabytes."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
