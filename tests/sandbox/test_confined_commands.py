@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
+from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
 from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import TEMP_FOLDERS
@@ -579,3 +580,13 @@ async def test_a_hidden_folder_that_the_settings_show_is_readable(
     settings = SandboxSettings(mode="auto", show=(f"{outside}/.one", f"{outside}/.config/two"))
     session = Confining(tmp_path / "project", tmp_path / "home", settings, mechanism, outside)
     assert (await session.run(f"cd {outside}; cat .one/x .config/*/x 2>/dev/null")).output == ".one/x.config/two/x"
+
+
+async def test_no_command_leaves_a_file_of_the_table(session: Confining) -> None:
+    names = [*NAMES, *(f"name{suffix}" for suffix in SUFFIXES)]
+    names += ["/".join((*folder, name)) for folder, inside in INSIDE.items() for name in inside]
+    (session.project / "names").write_text("".join(f"sub/{name}\n" for name in names))
+    result = await session.run('while read -r name; do mkdir -p "${name%/*}"; echo x >"$name"; done <names')
+    assert result.exit_code == 0
+    assert [name for name in names if (session.project / "sub" / name).exists()] == []
+    assert len(result.messages) == len(names)

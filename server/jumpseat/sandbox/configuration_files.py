@@ -21,12 +21,8 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from jumpseat.sandbox.places import (
-    CONFIGURATION,
-    CONFIGURATION_IN_GITHUB,
-    CONFIGURATION_SUFFIXES,
-    START_FILES,
-)
+from jumpseat.sandbox.obeyed_files import is_obeyed, obeyed_inside
+from jumpseat.sandbox.places import START_FILES
 from jumpseat.system.file_trees import walk
 from jumpseat.system.private_files import create_private_folder
 
@@ -397,15 +393,11 @@ def _contents(path: str) -> Iterator[str]:
 def _examine(path: str, state: tuple[int, int, int], entries: list[os.DirEntry[str]]) -> _Folder:
     if is_git_folder({entry.name for entry in entries}):
         return _Folder(state, [], [], [path])
-    in_github = os.path.basename(path).casefold() == ".github"
+    inside = obeyed_inside(path.casefold().split("/")[-2:])
     folder = _Folder(state, [], [], [])
     for entry in entries:
         name = entry.name.casefold()
-        if (
-            name in CONFIGURATION
-            or name.endswith(CONFIGURATION_SUFFIXES)
-            or (in_github and name in CONFIGURATION_IN_GITHUB)
-        ):
+        if is_obeyed(name, inside):
             folder.found.append(entry.path)
         elif not entry.is_dir(follow_symlinks=False):
             if name == ".git":

@@ -1,4 +1,4 @@
-"""Well-known paths: credentials, sockets of services, files that programs obey, and caches of package managers."""
+"""Well-known paths: credentials, sockets of services, start files of the user, and caches of package managers."""
 
 from __future__ import annotations
 
@@ -91,23 +91,6 @@ START_FILES: Final = (
     ".editorconfig", "Library/LaunchAgents",
 )  # fmt: skip
 """Files of the home folder that programs of the user run or obey. In a session there, they are read-only, too."""
-
-_AGENTS: Final = (
-    ".agents", ".aider.conf.yml", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini", ".jumpseat", ".kiro",
-    ".mcp.json", ".opencode", "opencode.json", ".qwen", ".roo", ".windsurf",
-)  # fmt: skip
-_EDITORS: Final = (
-    ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".fleet", ".idea", ".lvimrc", ".nvim.lua",
-    ".nvimrc", ".vscode", ".zed",
-)  # fmt: skip
-CONFIGURATION: Final = frozenset({*_AGENTS, *_EDITORS})
-"""Files and folders of a project that configure this server, other agents (servers, hooks, skills) or editors
-(tasks, settings), at any depth, in lower case."""
-
-CONFIGURATION_SUFFIXES: Final = (".code-workspace",)
-
-CONFIGURATION_IN_GITHUB: Final = frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "skills"})
-"""The same, in a folder ``.github``, the rest of which is like any other."""
 
 RUNTIME: Final = ("/run", "/var/run")
 """Folders with the sockets of the system's services."""

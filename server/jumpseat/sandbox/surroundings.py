@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.sandbox.configuration_files import Snapshot, linked_git_folder
+from jumpseat.sandbox.obeyed_files import obeyed_inside
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
@@ -97,7 +98,7 @@ class Surroundings:
         protected = [Path(path) for path in before.files if not os.path.islink(path)]
         targets = _link_targets(before, roots)
         # A mounted folder cannot be renamed, so that the paths of its contents stay the same.
-        mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
+        mounted = [*map(Path, before.git), *(path.parent for path in protected if _holds_obeyed(path.parent))]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
         shown = set(real_paths(cwd / os.path.expanduser(path) for path in settings.show))
@@ -160,6 +161,10 @@ class Surroundings:
         link_settings(folder, self._server_environ, self._user_home)
         self._caches[main] = folder
         return folder
+
+
+def _holds_obeyed(folder: Path) -> bool:
+    return bool(obeyed_inside([name.casefold() for name in folder.parts[-2:]]))
 
 
 def _link_targets(before: Snapshot, roots: Sequence[Path]) -> list[Path]:
