@@ -222,6 +222,7 @@ class Session:
             self._judge,
             services.observers,
             self.id,
+            lambda: settings.host_policies,
         )
 
     async def _judge(self, request: PermissionRequest, model: str | None) -> AssistedApproval:

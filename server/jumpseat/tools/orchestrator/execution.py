@@ -238,6 +238,10 @@ class CallExecution:
             return verdict
         if state.stopped is not None:
             return Verdict("denied", state.stopped.text, cancelled=True, by="turn")
+        if declared is not None and permissions.wants_person(declared, facts) is not None:
+            # No hook takes the place of the person.
+            asked = asked or declared
+            asked.managed_approval_required = True
         if asked is None:
             return replace(ALLOWED, by="tool" if declared is None else "hook")
         asked.tool_call_id = call.id
