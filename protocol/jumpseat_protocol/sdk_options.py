@@ -58,7 +58,6 @@ NEUTRAL: Final[Mapping[str, str]] = {
     "refreshCustomInstructions": "instructions are read for each session",
     "skipEmbeddingRetrieval": "there are no embeddings",
     "toolFilterPrecedence": "exclusion takes precedence in any case",
-    "tools.*.metadata": "it is for the vendor's own tools",
 }
 """The options without an effect because their subject does not exist here, with the reason."""
 

@@ -49,6 +49,8 @@ class ClientTool(WireModel):
     """A tool that runs in the client. ``parameters`` is a JSON Schema; without it, the tool has no arguments.
 
     With ``auto``, the default of ``defer``, the tool may be left out of requests until the model searches for it.
+    A member ``readOnlyHint`` of ``metadata`` declares that calls change nothing, so that plan mode does not refuse
+    them; the server ignores other members.
     """
 
     name: str = Field(min_length=1)
@@ -58,6 +60,7 @@ class ClientTool(WireModel):
     skip_permission: StrictBool = False
     is_terminal: StrictBool = False
     defer: Literal["auto", "never"] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class ClientCommand(WireModel):

@@ -51,6 +51,10 @@ class McpTool:
         return "reading" if self.is_read_only else "queued"
 
     @property
+    def changes_nothing(self) -> bool:
+        return self.is_read_only
+
+    @property
     def is_read_only(self) -> bool:
         """Return whether the server declares that the tool changes nothing."""
         annotations = self.tool.annotations
@@ -77,7 +81,7 @@ class McpTool:
             server_name=self.connection.name,
             tool_name=self.tool.name,
             tool_title=self.title,
-            # Annotations come from the server: they are shown to whoever decides, and never trusted here.
+            # Annotations come from the server: they allow nothing, and are shown to whoever decides.
             read_only=self.is_read_only,
             args=arguments,
         )

@@ -234,6 +234,7 @@ class CallExecution:
         facts = await self._facts(declared, call)
         # Deny rules come first: they hold for hooks that allow a call and for tools that need no permission, too.
         verdict = permissions.denial_by_rule(facts)
+        verdict = verdict or self._denial_in_plan_mode(declared, facts, call)
         if verdict is not None:
             return verdict
         if state.stopped is not None:
@@ -245,9 +246,23 @@ class CallExecution:
         if asked is None:
             return replace(ALLOWED, by="tool" if declared is None else "hook")
         asked.tool_call_id = call.id
-        if asked is not declared:
-            facts = await self._facts(asked, call)
-        return await state.ask(permissions.decide(asked, call.name, limits, facts))
+        own_facts = facts if asked is declared else await self._facts(asked, call)
+        verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts))
+        # The mode may have changed while the question was open.
+        return (
+            self._denial_in_plan_mode(declared, facts, call) if verdict.status == "allowed" else None
+        ) or verdict
+
+    def _denial_in_plan_mode(
+        self, declared: PermissionRequest | None, facts: Facts, call: ToolUseBlock
+    ) -> Verdict | None:
+        if not self._session.reads_only or (tool := self._tools.find(call.name)) is None:
+            return None
+        # Imported here: few sessions are ever in plan mode.
+        from jumpseat.tools.orchestrator.plan_mode import refusal
+
+        text = refusal(self._session, tool, declared, facts)
+        return Verdict("denied", text, by="mode") if text is not None else None
 
     async def _facts(self, request: PermissionRequest | None, call: ToolUseBlock) -> Facts:
         """Return the facts that decide about a call, which may need no permission."""
@@ -310,7 +325,9 @@ class CallExecution:
         return outcome
 
     async def _denial(self, prepared: Prepared, call: ToolUseBlock) -> Verdict | None:
-        return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
+        facts = await self._facts(prepared.permission, call)
+        denial = self._session.permissions.denial_by_rule(facts)
+        return denial or self._denial_in_plan_mode(prepared.permission, facts, call)
 
     async def _watched(
         self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
