@@ -15,7 +15,6 @@ import anyio.to_thread
 from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.observation import trace_of
-from jumpseat.agent.permissions.host_policy import rules_of
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import HostPolicy, Login, SessionSettings
@@ -52,6 +51,7 @@ from jumpseat_protocol.sessions import (
     SessionOptions,
     SessionResumeParams,
 )
+from jumpseat_protocol.unserved import REFUSED
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -127,12 +127,10 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
 
     Raises:
         InvalidRequestError: the id is taken, or an option is invalid.
-        UnsupportedError: the session is to run in the cloud, or has a policy that cannot be enforced.
+        UnsupportedError: the client sets a policy that cannot be enforced.
         ProviderAuthError: the login that the client brings is not accepted.
         StoreError: the folder of the session cannot be made.
     """
-    if params.cloud is not None:
-        raise UnsupportedError("session.create with cloud")
     refuse_unenforceable("session.create", params)
     if params.name is not None:
         check_new_name(params.name)
@@ -157,8 +155,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     if storage is not None:
         announce_failures(session, storage)
     session.opened_in = trace_of(params.traceparent, params.tracestate)
-    if settings.host_policies:
-        session.permissions.follow_host_policy()
+    session.permissions.follow_host_policy()
     session.announce_agent(None)
     allow_additional_folders(session)
     ctx.registry.store_options(session)
@@ -229,8 +226,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
-    if session.settings.host_policies:
-        session.permissions.follow_host_policy()
+    session.permissions.follow_host_policy()
     if params.additional_directories:
         allow_additional_folders(session)
     if live is None:
@@ -257,13 +253,14 @@ def refuse_unenforceable(method: str, options: SessionOptions, *, is_opening: bo
     """
     given = options.managed_settings
     permissions = given.permissions if given is not None else None
+    if given is not None and not is_opening:
+        raise UnsupportedError(f"{method} with managedSettings", "a policy is set when a session is opened")
     for member, refused in (
         ("enableManagedSettings", options.enable_managed_settings),
-        ("managedSettings", given is not None and not is_opening),
         ("managedSettings.permissions.limitTo", permissions is not None and permissions.limit_to is not None),
     ):
         if refused:
-            raise UnsupportedError(f"{method} with {member}")
+            raise UnsupportedError(f"{method} with {member}", REFUSED[member])
 
 
 def _host_policies(ctx: Context, options: SessionOptions, cwd: Path) -> list[HostPolicy]:
@@ -274,6 +271,8 @@ def _host_policies(ctx: Context, options: SessionOptions, cwd: Path) -> list[Hos
     """
     if options.managed_settings is None:
         return []
+    from jumpseat.agent.permissions.host_policy import rules_of
+
     policy = HostPolicy(
         settings=options.managed_settings, root=location(cwd), cwd=str(cwd), client=ctx.connection.label
     )

@@ -143,8 +143,6 @@ class EnforcedPolicy(Struct, frozen=True):
 
     def wants_person(self, request: PermissionRequest, facts: Facts, patterns: RulePatterns) -> str | None:
         """Return the rule by which a person has to decide about each such call; ``None`` if there is none."""
-        if not self.policies:
-            return None
         deny, ask = self.restricting.deny, self.restricting.ask
         rule = first_match(ask, facts, patterns) or first_possible_match(deny + ask, facts, patterns)
         if rule is not None:

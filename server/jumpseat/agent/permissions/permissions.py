@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio.to_thread
 from msgspec import Struct
@@ -25,7 +25,6 @@ from jumpseat.agent.permissions.approvals import (
     covers,
     has_changed,
 )
-from jumpseat.agent.permissions.host_policy import EnforcedPolicy, enforced, is_wholesale
 from jumpseat.agent.permissions.judge import JudgeConfig
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.questions import (
@@ -58,6 +57,10 @@ from jumpseat_protocol.permissions import (
     PermissionRequest,
     ShellPermission,
 )
+
+if TYPE_CHECKING:
+    # Few sessions have one.
+    from jumpseat.agent.permissions.host_policy import EnforcedPolicy
 
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
@@ -129,7 +132,7 @@ class Permissions:
     ) -> None:
         self._emit = emit
         self._host_policies = host_policies
-        self._enforced = EnforcedPolicy()
+        self._enforced: EnforcedPolicy | None = None
         self._can_ask = can_ask
         self._may_run_unasked = may_run_unasked
         self._policy = policy or Policy()
@@ -189,7 +192,7 @@ class Permissions:
                 self.questions.publish_model_approval(request, opinion)
                 return replace(ALLOWED, by="judge")
         if not self._can_ask():
-            yolo = not self.host_policy.bypass_disabled
+            yolo = not self._bypass_disabled
             if rule is None and yolo and not guard.needs_person and self._may_run_unasked(request):
                 return replace(ALLOWED, by="operator")
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
@@ -206,7 +209,8 @@ class Permissions:
     def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
         patterns = self.path_scope.rule_patterns
-        if (rule := self.host_policy.denies(facts, patterns)) is not None:
+        policy = self.host_policy
+        if policy is not None and (rule := policy.denies(facts, patterns)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
         rule = first_match(self._rules().deny, facts, patterns)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
@@ -216,7 +220,8 @@ class Permissions:
 
         Neither a hook, a mode nor an earlier approval takes the place of the person.
         """
-        return self.host_policy.wants_person(request, facts, self.path_scope.rule_patterns)
+        policy = self.host_policy
+        return policy.wants_person(request, facts, self.path_scope.rule_patterns) if policy is not None else None
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
         """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
@@ -236,7 +241,8 @@ class Permissions:
             return "mode"
         if facts.protected or facts.kind == "hook":
             return None
-        if self.host_policy.allows(request, facts, self.path_scope.rule_patterns):
+        policy = self.host_policy
+        if policy is not None and policy.allows(request, facts, self.path_scope.rule_patterns):
             return "rule"
         if facts.kind == "url" and self.path_scope.any_host:
             return "approval"
@@ -256,18 +262,22 @@ class Permissions:
 
     def _current_approvals(self) -> StoredApprovals:
         current = self.approvals.current()
-        if self.host_policy.bypass_disabled:
+        if self._bypass_disabled:
             records = [record for record in current.approvals if not record.of_whole_server]
             return StoredApprovals(records, self._lasting(current.rules))
         return current
 
     def _lasting(self, rules: Sequence[Rule]) -> list[Rule]:
         """Return the allow rules that count: all, unless a host forbids approving wholesale."""
-        return [rule for rule in rules if not (self.host_policy.bypass_disabled and is_wholesale(rule))]
+        if not self._bypass_disabled:
+            return [*rules]
+        from jumpseat.agent.permissions.host_policy import is_wholesale
+
+        return [rule for rule in rules if not is_wholesale(rule)]
 
     def _trusts_sandbox(self, rules: Rules) -> bool:
         """Return whether commands run unasked as long as they are confined: by the mode, or by a rule."""
-        if self.host_policy.bypass_disabled:
+        if self._bypass_disabled:
             return False
         allow = (*rules.allow, *self.approvals.current().rules)
         return self.mode == "sandboxed" or any(rule.kind == "sandboxed" for rule in allow)
@@ -287,7 +297,7 @@ class Permissions:
     async def _opinion(
         self, request: PermissionRequest, facts: Facts, guard: ApprovalLimits
     ) -> AssistedApproval | None:
-        if self.mode != "assisted" or self._judge is None or self.host_policy.assisted_disabled:
+        if self.mode != "assisted" or self._judge is None:
             return None
         bypass = isinstance(request, ShellPermission) and request.request_sandbox_bypass
         if facts.protected or facts.kind == "hook" or guard.needs_person or bypass:
@@ -342,7 +352,7 @@ class Permissions:
     @property
     def approve_all(self) -> bool:
         """Return whether calls are allowed unless a rule denies them or requires a person to decide."""
-        return self.mode == "allow-all" and not self.host_policy.bypass_disabled
+        return self.mode == "allow-all" and not self._bypass_disabled
 
     def set_mode(self, mode: Mode, model: str | None = None) -> None:
         """Set the mode and publish the change. ``model`` judges calls in the mode ``assisted``.
@@ -367,12 +377,21 @@ class Permissions:
             )
 
     @property
-    def host_policy(self) -> EnforcedPolicy:
-        """The policies of the session's hosts, combined."""
-        policies = tuple(self._host_policies())
-        if policies != self._enforced.policies:
+    def host_policy(self) -> EnforcedPolicy | None:
+        """The policies of the session's hosts, combined; ``None`` if there is none."""
+        policies = self._host_policies()
+        if not policies:
+            return None
+        if self._enforced is None or self._enforced.policies != tuple(policies):
+            from jumpseat.agent.permissions.host_policy import enforced
+
             self._enforced = enforced(policies)
         return self._enforced
+
+    @property
+    def _bypass_disabled(self) -> bool:
+        policy = self.host_policy
+        return policy is not None and policy.bypass_disabled
 
     def check_escalation(self, escalation: events.PermissionEscalation) -> None:
         """Check that no host's policy forbids approving calls wholesale in the way ``escalation``.
@@ -381,6 +400,8 @@ class Permissions:
             InvalidRequestError: a policy forbids it.
         """
         policy = self.host_policy
+        if policy is None:
+            return
         if escalation == "assisted_approval" and policy.assisted_disabled:
             setting = "permissions.disableAssistedPermissionsMode"
         elif escalation != "assisted_approval" and policy.bypass_disabled:
@@ -392,8 +413,10 @@ class Permissions:
         raise InvalidRequestError(message)
 
     def follow_host_policy(self) -> None:
-        """Announce a new policy of a host, and leave what it forbids."""
+        """Announce the policies of hosts, if there are any, and leave the modes that they forbid."""
         policy = self.host_policy
+        if policy is None:
+            return
         self._emit(policy.announcement())
         if policy.bypass_disabled:
             self.path_scope.any_host = self.path_scope.unrestricted = self.approvals.rules.allow_reads = False
