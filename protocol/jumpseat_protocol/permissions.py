@@ -32,8 +32,13 @@ class PossibleUrl(WireStruct, kw_only=True):
     url: str
 
 
-class _Permission(WireStruct, tag_field="kind"):
-    """The base of permission requests."""
+class _Permission(WireStruct, kw_only=True, tag_field="kind"):
+    """The base of permission requests.
+
+    With ``managed_approval_required``, a host's policy wants a person to decide about each such call.
+    """
+
+    managed_approval_required: bool | None = None
 
 
 class ShellPermission(_Permission, kw_only=True, tag="shell"):
@@ -169,7 +174,10 @@ def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = No
     """Return ``request`` in the form that clients show to a person."""
     prompt: dict[str, Any] = to_wire(request)
     if isinstance(request, ShellPermission):
-        shown = ("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId")
+        shown = (
+            *("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId"),
+            "managedApprovalRequired",
+        )
         prompt = {name: prompt[name] for name in shown if name in prompt}
         prompt |= {"kind": "commands", "commandIdentifiers": [command.identifier for command in request.commands]}
     return prompt | ({"assistedApproval": to_wire(assisted)} if assisted is not None else {})

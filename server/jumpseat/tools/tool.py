@@ -223,6 +223,11 @@ class Tool(Protocol):
         """Return the name, description and schema that the model sees."""
         ...
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Return whether calls may be made in plan mode, as far as the permissions that they need do not say so."""
+        ...
+
     def summary(self, arguments: JsonObject) -> str | None:
         """Describe in a few words, for the user, what a call is about to do."""
         ...
@@ -336,7 +341,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
 
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
-    by side, because their order does not matter.
+    by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
+    session, so that they may be made in plan mode, too.
     """
 
     name: str
@@ -344,10 +350,15 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     args: type[A]
     position: int = LAST
     read_only: bool = False
+    for_plans: bool = False
 
     @property
     def spec(self) -> ToolSpec:
         return self._spec
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.read_only or self.for_plans
 
     @cached_property
     def _spec(self) -> ToolSpec:
