@@ -184,7 +184,7 @@ def trailing(text: str, rng: random.Random, _old: str) -> str:
 
 def dedented(text: str, _rng: random.Random, old: str) -> str:
     lines = [line for line in old.split("\n") if line.strip()]
-    common = min((re.match(r"[ \t]*", line)[0] for line in lines), key=len, default="")  # type: ignore[index]
+    common: str = min((line[: len(line) - len(line.lstrip())] for line in lines), key=len, default="")
     return _by_line(text, lambda line: line.removeprefix(common))
 
 
@@ -280,6 +280,10 @@ def crlf(text: str, _rng: random.Random, _old: str) -> str:
     return text.replace("\n", "\r\n")
 
 
+def no_slip(text: str, _rng: random.Random, _old: str) -> str:
+    return text
+
+
 def two_slips(text: str, rng: random.Random, old: str) -> str:
     for slip in rng.sample([trailing, dedented, typographic_quotes, blank_around, deeper], 2):
         if slip(old, rng, old) == old:
@@ -329,7 +333,7 @@ def numbered(change: Change, rng: random.Random) -> Case | None:
 def two_places(change: Change, rng: random.Random) -> Case | None:
     """The passage is twice in the file, and has a slip or none."""
     text = change.text + "\n" + change.old + "\n"
-    slip = rng.choice([trailing, dedented, deeper, typographic_quotes, lambda text, *_: text])
+    slip = rng.choice([trailing, dedented, deeper, typographic_quotes, no_slip])
     return Case(text, slip(change.old, rng, change.old), slip(change.new, rng, change.old), None)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from jumpseat.edits.merging import UncertainError, merge
 from jumpseat.edits.nearest import MOST_COLUMNS, MOST_SHOWN, nearest
-from jumpseat.edits.places import Passages, Place
+from jumpseat.edits.places import MOST_PLACES, Passages, Place
 from jumpseat.edits.reading import encodings_of
 from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip, listed
 
@@ -84,7 +84,8 @@ def _apply_exactly(text: str, edit: Edit, name: str) -> Landed | Refused | None:
         if not starts:
             continue
         if edit.everywhere:
-            return Landed(text.replace(old, _with_line_ends(edit.new, _line_end(text, starts[0], old))))
+            new = _with_line_ends(edit.new, _line_end(text, starts[0], old))
+            return Landed(text.replace(old, new), (f"old_str was replaced {_times(text.count(old))}.",))
         if len(starts) > 1:
             return _ambiguous(text, name, starts, "occurs")
         return _apply_at(text, starts[0], old, edit, name)
@@ -99,16 +100,24 @@ def _apply_at(text: str, start: int, old: str, edit: Edit, name: str) -> Landed 
     line_start = text.rfind("\n", 0, start) + 1
     blanks = text[line_start:start]
     whole_start = not blanks.strip(" \t") and old[0] not in "\r\n" and old.strip()
-    if whole_start and blanks and ("\n" in new.strip() or new.startswith(blanks)):
+    core, new_core = old.rstrip("\r\n"), new.rstrip("\r\n")
+    rest = text[start + len(core) :].partition("\n")[0].rstrip("\r")
+    several = "\n" in new_core.strip()
+    slips: set[Slip] = set()
+    if whole_start and blanks and (several or new.startswith(blanks)):
         # The other lines may lack the indentation, too.
-        core, new_core = old.rstrip("\r\n"), new.rstrip("\r\n")
-        place = Place(line_start, start + len(core), frozenset({"indentation"}))
+        slips.add("indentation")
+    if whole_start and rest and not rest.strip(" \t") and several:
+        slips.add("trailing blanks")
+    if slips:
+        blanks_after = len(rest) if "trailing blanks" in slips else 0
+        place = Place(line_start, start + len(core) + blanks_after, frozenset(slips))
         landed = _merged(text, place, core, new_core, name, ())
         if isinstance(landed, Refused):
             return landed
         head = landed.text[: len(landed.text) - len(text) + place.end]
         tail = new[len(new_core) :] or _first_break(old[len(core) :])
-        return Landed(head + tail + text[end:], landed.notes)
+        return Landed(head + tail + text[max(end, place.end) :], landed.notes)
     return Landed(text[:start] + _between_lines(text, start, old, new) + text[end:])
 
 
@@ -180,7 +189,8 @@ def _apply_leniently(text: str, edit: Edit, name: str) -> Landed | Refused:
                 continue
             if encodings not in searched:
                 searched[encodings] = Passages(text, encodings)
-            places = searched[encodings].find(old)
+            passages = searched[encodings]
+            places = passages.find_all(old) if edit.everywhere else passages.find(old)
             if wrapping:
                 places = [place for place in places if "part of a line" not in place.slips]
             if not places:
@@ -215,8 +225,12 @@ def _merged(text: str, place: Place, old: str, new: str, name: str, wrapping: tu
 def _merged_everywhere(
     text: str, places: Sequence[Place], old: str, new: str, name: str, wrapping: tuple[Slip, ...]
 ) -> Landed | Refused:
-    notes: list[str] = []
-    after = len(text)
+    if len(places) >= MOST_PLACES:
+        return Refused(f"old_str fits too many places of {name}, but none exactly. Copy the text exactly.")
+    slips: set[Slip] = {*wrapping}
+    for place in places:
+        slips |= place.slips
+    count, after = 0, len(text)
     for place in reversed(places):
         if place.end > after:
             continue
@@ -224,8 +238,12 @@ def _merged_everywhere(
         if isinstance(result, Refused):
             return result
         text, after = result.text, place.start
-        notes += result.notes
-    return Landed(text, tuple(reversed(notes)))
+        count += 1
+    return Landed(text, (f"old_str was replaced {_times(count)}; it matched but for {listed(slips)}.",))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _unwrapped(edit: Edit) -> Iterator[tuple[tuple[Slip, ...], str, str]]:
@@ -259,10 +277,10 @@ def _without_fence(old: str, new: str) -> tuple[str, str] | None:
 
 
 def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
-    lines = old.strip("\r\n").split("\n")
-    numbered = [_NUMBERED.fullmatch(line) for line in lines if line.strip()]
-    matches = [match for match in numbered if match is not None]
-    if not matches or len(matches) != len(numbered) or len({match[2] for match in matches}) > 1:
+    lines = old.split("\n")
+    matches = [match for line in lines if (match := _NUMBERED.fullmatch(line)) is not None]
+    given = sum(bool(line.strip()) for line in lines)
+    if not matches or len(matches) != given or len({match[2] for match in matches}) > 1:
         return None
     numbers = [int(match[1]) for match in matches]
     if any(after != before + 1 for before, after in pairwise(numbers)):
@@ -278,7 +296,8 @@ def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
         _rest(match) if match is not None and numbered_line else line
         for line, match, numbered_line in zip(new_lines, new_matches, of_view, strict=True)
     ]
-    return "\n".join(_rest(match) for match in matches), "\n".join(stripped)
+    old_lines = ["" if match is None else _rest(match) for match in map(_NUMBERED.fullmatch, lines)]
+    return "\n".join(old_lines), "\n".join(stripped)
 
 
 def _rest(match: re.Match[str]) -> str:

@@ -297,6 +297,8 @@ class _Merger:
         """Return the blank lines before the first line that are not around the passage as well."""
         added = max(0, len(new.blank_lines) - len(self._old.lines[0].blank_lines))
         partner = self._partners[0]
+        if partner and new.blank_lines and not added and self._old.lines[partner].blank_lines:
+            raise UncertainError("it is not certain which blank lines to keep")
         if partner and added and len(self._file.lines[partner].blank_lines) >= added:
             # The lines before the first one were deleted, but for blank ones.
             return self._file.lines[partner].blank_lines[-added:]

@@ -31,9 +31,13 @@ def nearest(text: str, passage: str) -> str:
     first = _best_line(lines, wanted)
     if first is None:
         return ""
-    start = max(0, first - 1)
-    here = [line.rstrip("\r") for line in lines[start : first + len(wanted) + 1]]
-    return "\n".join(_shortened(_difference(here, [line.rstrip("\r") for line in wanted], start + 1)))
+    end = first + len(wanted)
+    shown = [
+        *(f"  {index + 1}. {lines[index].rstrip()}" for index in range(max(0, first - 1), first)),
+        *_difference([line.rstrip() for line in lines[first:end]], [line.rstrip() for line in wanted], first + 1),
+        *(f"  {index + 1}. {lines[index].rstrip()}" for index in range(end, min(end + 1, len(lines)))),
+    ]
+    return "\n".join(_shortened(shown))
 
 
 def _best_line(lines: list[str], wanted: list[str]) -> int | None:
@@ -72,8 +76,7 @@ def _difference(here: list[str], wanted: list[str], number: int) -> list[str]:
     matcher = SequenceMatcher(None, here, wanted, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         mark = " " if tag == "equal" else "-"
-        outside = tag == "delete" and (i1 == 0 or i2 == len(here))
-        shown += [f"{' ' if outside else mark} {number + i}. {here[i]}" for i in range(i1, i2)]
+        shown += [f"{mark} {number + i}. {here[i]}" for i in range(i1, i2)]
         if tag in ("replace", "insert"):
             width = len(str(number + i1)) + 1
             shown += [f"+ {' ' * width} {wanted[j]}" for j in range(j1, j2)]

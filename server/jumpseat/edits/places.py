@@ -13,7 +13,7 @@ from msgspec import Struct
 from jumpseat.edits.reading import Reading, is_break, is_word, plain_blanks, read, skeleton, split_breaks
 from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, REASONS, Slip
 
-MOST_PLACES: Final = 50
+MOST_PLACES: Final = 100
 """Limit of the places that are compared; a passage with more places is ambiguous anyway."""
 
 VISIBLE: Final = frozenset(REASONS) - ESCAPES - ENTITIES
@@ -44,6 +44,11 @@ class Passages:
 
     def find(self, passage: str) -> list[Place]:
         """Return the best places of ``passage``: those for which no other one assumes a part of their slips."""
+        found = self.find_all(passage)
+        return [place for place in found if not any(other.slips < place.slips for other in found)]
+
+    def find_all(self, passage: str) -> list[Place]:
+        """Return the first :data:`MOST_PLACES` places of ``passage``, in their order."""
         wanted = read(passage, self._slips)
         needle = "".join(wanted.keys)
         found: list[Place] = []
@@ -53,7 +58,7 @@ class Passages:
             if place is not None:
                 found.append(place)
             offset = self._visible.find(needle, offset + 1)
-        return [place for place in found if not any(other.slips < place.slips for other in found)]
+        return found
 
     def _place(self, offset: int, length: int, wanted: Reading) -> Place | None:
         first = bisect_right(self._offsets, offset) - 1
