@@ -104,7 +104,7 @@ def _apply_at(text: str, start: int, old: str, edit: Edit, name: str) -> Landed 
     rest = text[start + len(core) :].partition("\n")[0].rstrip("\r")
     several = "\n" in new_core.strip()
     slips: set[Slip] = set()
-    if whole_start and blanks and (several or new.startswith(blanks)):
+    if whole_start and blanks and (several or new.startswith(blanks) or ("\n" in core and new[:1] in (" ", "\t"))):
         # The other lines may lack the indentation, too.
         slips.add("indentation")
     if whole_start and rest and not rest.strip(" \t") and several:
@@ -116,26 +116,23 @@ def _apply_at(text: str, start: int, old: str, edit: Edit, name: str) -> Landed 
         if isinstance(landed, Refused):
             return landed
         head = landed.text[: len(landed.text) - len(text) + place.end]
-        tail = new[len(new_core) :] or _first_break(old[len(core) :])
+        tail = new[len(new_core) :] or old[len(core) :]
         return Landed(head + tail + text[max(end, place.end) :], landed.notes)
-    return Landed(text[:start] + _between_lines(text, start, old, new) + text[end:])
+    return Landed(text[:start] + _between_lines(old, new) + text[end:])
 
 
-def _first_break(breaks: str) -> str:
-    return "\r\n" if breaks.startswith("\r\n") else breaks[:1]
-
-
-def _between_lines(text: str, start: int, old: str, new: str) -> str:
-    """Return ``new`` with the line breaks around ``old`` that keep it apart from the lines before and after."""
-    if not new.strip() or old.strip() == new.strip():
+def _between_lines(old: str, new: str) -> str:
+    """Return ``new`` with the line breaks around ``old``, if it has none: lines replace lines, and join none."""
+    content = old.strip("\r\n")
+    if not new.strip() or content.strip() == new.strip():
         return new
-    ends = old[-1] in "\r\n" and new[-1] not in "\r\n"
-    begins = old[0] in "\r\n" and new[0] not in "\r\n"
-    if begins and (ends or text[start - 1 : start] not in ("\r", "\n")):
-        new = _first_break(old) + new
-    if ends:
-        new += "\r\n" if old.endswith("\r\n") else old[-1]
-    return new
+    start = old.index(content)
+    before, after = old[:start], old[start + len(content) :]
+    new_after = new[len(new.rstrip("\r\n")) :]
+    if before and new[0] not in "\r\n":
+        # The new text has none of the blank lines before, so that it hardly means to remove those after.
+        return before + (new.rstrip("\r\n") + after if len(new_after) < len(after) else new)
+    return new if new_after else new + after
 
 
 def _is_there(text: str, start: int, old: str, new: str) -> bool:

@@ -149,10 +149,12 @@ def new_indentations(block: Block) -> list[str] | None:
     if len(block.pairs) == 1 and written != there:
         return _of_one_line(block, written, there)
     rule = find_rule(block.pairs, block.new, block.step)
-    if rule is not None or written or not there:
+    rest_as_in_file = all(blanks == file for blanks, file in block.pairs[1:])
+    if written or not there or (rule is not None and not rest_as_in_file):
         return _choose(block, rule, 0)
     # The first line lacks its indentation.
-    rest = _choose(block, find_rule(block.pairs[1:], block.new[1:], block.step), 1)
+    rest_rule = find_rule(block.pairs[1:], block.new[1:], block.step)
+    rest = None if rest_rule is None else _choose(block, rest_rule, 1)
     if rest is None:
         return None
     if block.new[0] == written and block.partners[0] is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -28,7 +29,9 @@ def nearest(text: str, passage: str) -> str:
     """
     lines = text.split("\n")
     wanted = passage.strip("\r\n").split("\n")[:MOST_COMPARED]
-    first = _best_line(lines, wanted)
+    first = _best_line(lines, wanted, _words)
+    if first is None:
+        first = _best_line(lines, wanted, _parts)
     if first is None:
         return ""
     end = first + len(wanted)
@@ -40,15 +43,15 @@ def nearest(text: str, passage: str) -> str:
     return "\n".join(_shortened(shown))
 
 
-def _best_line(lines: list[str], wanted: list[str]) -> int | None:
-    """Return the index of the line where the passage would begin."""
+def _best_line(lines: list[str], wanted: list[str], features: Callable[[str], set[str]]) -> int | None:
+    """Return the index of the line where the passage would begin, judged by the features that lines share."""
     places: dict[str, list[int]] = defaultdict(list)
     for index, line in enumerate(wanted):
-        for word in _features(line):
+        for word in features(line):
             places[word].append(index)
     postings: dict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
-        for word in places.keys() & _features(line):
+        for word in places.keys() & features(line):
             postings[word].append(number)
     votes: dict[int, float] = defaultdict(float)
     rarest = min(map(len, postings.values()), default=0)
@@ -65,9 +68,15 @@ def _best_line(lines: list[str], wanted: list[str]) -> int | None:
     return min(max(0, best), len(lines) - 1)
 
 
-def _features(line: str) -> set[str]:
+def _words(line: str) -> set[str]:
     """Return the words of a line, and the line itself."""
     return {*_WORD.findall(line), line.strip()} - {""}
+
+
+def _parts(line: str) -> set[str]:
+    """Return the parts of a line with three characters."""
+    line = line.strip()
+    return {line[start : start + 3] for start in range(len(line) - 2)}
 
 
 def _difference(here: list[str], wanted: list[str], number: int) -> list[str]:
