@@ -92,7 +92,7 @@ def _change(passage: list[str], rng: random.Random) -> str:
     at = rng.choice([index for index, line in enumerate(lines) if line.strip()])
     line = lines[at]
     indentation = line[: len(line) - len(line.lstrip())]
-    unit = "\t" if "\t" in indentation else "    "
+    unit = "\t" if any(other.startswith("\t") for other in lines) else "    "
     added = rng.choice(
         ["log(value)", "if (ready) return", "count += 1", "# checked", "total = compute(a, 'b', \"c\")"]
     )
@@ -273,7 +273,7 @@ def entities(text: str, _rng: random.Random, _old: str) -> str:
 
 
 def fenced(text: str, rng: random.Random, _old: str) -> str:
-    return f"```{rng.choice(['', 'python', 'go'])}\n{text.rstrip(chr(10))}\n```"
+    return f"```{rng.choice(['', 'python', 'go'])}\n{text.removesuffix(chr(10))}\n```"
 
 
 def in_fence(change: Change, rng: random.Random) -> Case | None:

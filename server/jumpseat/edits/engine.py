@@ -104,7 +104,7 @@ def _apply_at(text: str, start: int, old: str, edit: Edit, name: str) -> Landed 
     rest = text[start + len(core) :].partition("\n")[0].rstrip("\r")
     several = "\n" in new_core.strip()
     slips: set[Slip] = set()
-    if whole_start and blanks and (several or new.startswith(blanks) or ("\n" in core and new[:1] in (" ", "\t"))):
+    if whole_start and blanks and (several or "\n" in core or new.startswith(blanks)):
         # The other lines may lack the indentation, too.
         slips.add("indentation")
     if whole_start and rest and not rest.strip(" \t") and several:

@@ -44,9 +44,10 @@ def _shift(known: dict[str, str], others: Sequence[str]) -> Rule | None:
         if any(file != added + model for model, file in known.items()):
             return None
         step = _step([*known, *others])
+        aligns = " " in "".join(known)
 
         def deeper(model: str) -> str | None:
-            if "\t" in added and " " in model:
+            if "\t" in added and " " in model and not aligns:
                 # The model wrote spaces where the file has tabs.
                 columns = len(model) if "\t" not in model else 0
                 return added + "\t" * (columns // step) if step and columns and columns % step == 0 else None
@@ -230,10 +231,10 @@ def _choose(block: Block, rule: Rule | None, start: int) -> list[str] | None:
 
 
 def _apply(rule: Rule | None, written: str, pairs: Sequence[Pair]) -> str | None:
-    if rule is not None:
-        return rule(written)
     known = {file for model, file in pairs if model == written}
-    return known.pop() if len(known) == 1 else None
+    if len(known) == 1:
+        return known.pop()
+    return None if rule is None else rule(written)
 
 
 def _has_same_slip(block: Block, start: int) -> bool | None:
