@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from jumpseat.edits.merging import UncertainError, merge
 from jumpseat.edits.nearest import MOST_COLUMNS, MOST_SHOWN, nearest
-from jumpseat.edits.places import MOST_PLACES, Passages, Place
+from jumpseat.edits.places import MOST_PLACES, Passages, Place, TooManyPlacesError
 from jumpseat.edits.reading import encodings_of
 from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip, listed
 
@@ -65,7 +65,12 @@ def apply_edit(text: str, edit: Edit, name: str) -> Landed | Refused:
         return Refused("old_str is empty. Give the exact text to replace; use create for a new file.")
     if edit.old == edit.new:
         return Refused("old_str and new_str are the same: nothing to change.")
-    result = _apply_exactly(text, edit, name) or _apply_leniently(text, edit, name)
+    try:
+        result = _apply_exactly(text, edit, name) or _apply_leniently(text, edit, name)
+    except TooManyPlacesError:
+        return Refused(
+            f"old_str fits too many places of {name}. Add surrounding lines to it so that it occurs once."
+        )
     omission = _omission(edit) if isinstance(result, Landed) else None
     if omission is None:
         return result
@@ -223,7 +228,7 @@ def _merged_everywhere(
     text: str, places: Sequence[Place], old: str, new: str, name: str, wrapping: tuple[Slip, ...]
 ) -> Landed | Refused:
     if len(places) >= MOST_PLACES:
-        return Refused(f"old_str fits too many places of {name}, but none exactly. Copy the text exactly.")
+        raise TooManyPlacesError
     slips: set[Slip] = {*wrapping}
     for place in places:
         slips |= place.slips

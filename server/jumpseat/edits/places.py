@@ -14,7 +14,14 @@ from jumpseat.edits.reading import Reading, is_break, is_word, plain_blanks, rea
 from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, REASONS, Slip
 
 MOST_PLACES: Final = 100
-"""Limit of the places that are compared; a passage with more places is ambiguous anyway."""
+"""Limit of the places that are returned; a passage with more places is ambiguous anyway."""
+MOST_COMPARED: Final = 1_000_000
+"""Limit of the characters that are compared, so that a short passage in a large text takes no minutes."""
+
+
+class TooManyPlacesError(Exception):
+    """A passage has too many places to compare them."""
+
 
 VISIBLE: Final = frozenset(REASONS) - ESCAPES - ENTITIES
 
@@ -43,17 +50,29 @@ class Passages:
         self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
     def find(self, passage: str) -> list[Place]:
-        """Return the best places of ``passage``: those for which no other one assumes a part of their slips."""
+        """Return the best places of ``passage``: those for which no other one assumes a part of their slips.
+
+        Raises:
+            TooManyPlacesError: the places cannot be compared in a reasonable time.
+        """
         found = self.find_all(passage)
         return [place for place in found if not any(other.slips < place.slips for other in found)]
 
     def find_all(self, passage: str) -> list[Place]:
-        """Return the first :data:`MOST_PLACES` places of ``passage``, in their order."""
+        """Return the first :data:`MOST_PLACES` places of ``passage``, in their order.
+
+        Raises:
+            TooManyPlacesError: the places cannot be compared in a reasonable time.
+        """
         wanted = read(passage, self._slips)
         needle = "".join(wanted.keys)
         found: list[Place] = []
         offset = self._visible.find(needle) if needle else -1
+        compared = 0
         while offset >= 0 and len(found) < MOST_PLACES:
+            compared += len(passage) + 100
+            if found and compared > MOST_COMPARED:
+                raise TooManyPlacesError
             place = self._place(offset, len(needle), wanted)
             if place is not None:
                 found.append(place)
