@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from benchmarks.edits import KINDS, judge, make_cases, source_files
@@ -16,6 +17,7 @@ from jumpseat.edits.reading import skeleton
 
 ROOT = Path(__file__).parent.parent.parent
 TEXTS = st.text(alphabet=" \t\n\rab1(.\"'\u201c-\u2013\u00a0&;lt\\ne\u0301", max_size=40)
+PLAIN = st.text(alphabet=" \t\n\rab1(.\"'\u201c-\u2013\u00a0;e\u0301", max_size=40)
 BLANKS = st.text(alphabet=" \t\n", max_size=4)
 
 
@@ -48,7 +50,7 @@ def test_an_edit_of_any_text_replaces_one_passage_or_says_why_not(
 
 
 @settings(max_examples=300, deadline=None)
-@given(TEXTS, TEXTS, TEXTS)
+@given(PLAIN, PLAIN, PLAIN)
 def test_an_edit_changes_what_is_visible_at_one_place_only(text: str, old: str, new: str) -> None:
     result = apply_edit(text, Edit(old, new), "x")
     if isinstance(result, Landed):
@@ -58,4 +60,4 @@ def test_an_edit_changes_what_is_visible_at_one_place_only(text: str, old: str, 
 
 
 def visible(text: str) -> str:
-    return skeleton(text).replace("\n", "")
+    return normalize("NFD", skeleton(text).replace("\n", ""))
