@@ -93,6 +93,8 @@ class ToolCalls:
         self._tools = tools
         self._execution = execution
         self._most = most
+        # The names of other agents' tools about which the model has been told.
+        self._told: set[str] = set()
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
@@ -147,7 +149,17 @@ class ToolCalls:
                 state.records[index],
             )
         outcome.text = self._fit(outcome.text)
+        if call.dialect is not None and call.dialect not in self._told:
+            self._told.add(call.dialect)
+            outcome.text += self._own_terms(call, call.dialect)
         return outcome
+
+    def _own_terms(self, call: ToolUseBlock, dialect: str) -> str:
+        """Return the line that tells the model what the tool and its arguments are called."""
+        tool = self._tools.find(call.name)
+        names = ", ".join(tool.spec.parameters.get("properties", {})) if tool is not None else ""
+        other = f" not `{dialect}`," if dialect != call.name else ""
+        return f"\n[This tool is called `{call.name}`,{other} and its arguments are {names}.]" if names else ""
 
     async def outcome_of_abort(self, call: ToolUseBlock) -> ToolOutcome:
         """Return the outcome of a call that had not begun when the turn was aborted."""
