@@ -62,8 +62,8 @@ def repair_calls(completed: Completed, request: ModelRequest) -> Completed:
 
 
 def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool) -> ToolUseBlock:
+    bare = _bare(call.name)
     if call.name not in tools and (name := offered_name(call.name, tools)) is not None:
-        bare = _bare(call.name)
         call = replace(call, name=name, dialect=None if bare == name else bare)
     if call.arguments is None and call.problem is None:
         call = _repair_text(call, cut_off=cut_off)
@@ -71,7 +71,7 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
         # Few models need it.
         from jumpseat.agent.model_calls.dialects import translate
 
-        call = translate(call, _bare(call.name), tools)
+        call = translate(call, bare, tools)
     if call.arguments and call.name in tools and None in call.arguments.values():
         call = _without_nulls(call, tools[call.name].parameters)
     return call
