@@ -25,7 +25,7 @@ from jumpseat.rpc.transport import Framing, Wire
 from jumpseat.store.user.page_access import LOGIN_S, PASS_S, PageAccess
 from tests.support.cases import all_cases
 from tests.support.limits import WAIT_S
-from tests.support.server import JsonObject, RunningServer, calls, running_server, scripted
+from tests.support.server import JsonObject, RunningServer, calls, request, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +53,17 @@ async def call(
             message: JsonObject = json.loads(await client.recv())
             if message.get("id") == number and "method" not in message:
                 return message
+
+
+async def test_requests_before_the_end_of_the_input_get_their_responses(tmp_path: Path) -> None:
+    async with web_server(tmp_path) as (_, port), socket(port) as client:
+        await call(client, "connect")
+        for number in (2, 3):
+            await client.send(json.dumps(request(number, "session.create", {})))
+        client.transport.write_eof()
+        with anyio.fail_after(WAIT_S):
+            answered = {json.loads(message).get("id") async for message in client}
+        assert {2, 3} <= answered
 
 
 async def get(port: int, path: str, host: str | None = None) -> tuple[int, dict[str, str], str]:
