@@ -90,7 +90,7 @@ from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
-from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
+from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import SourceMaker
@@ -250,6 +250,11 @@ class App:
             client_tool_s=config.clients.tool_timeout_s,
             sandboxes=sandboxes,
             calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
+            repeats=RepeatLimits(
+                config.limits.repeats_before_hint,
+                config.limits.repeats_before_question,
+                frozenset(config.limits.repeatable_tools),
+            ),
             descendants=self._descendants,
             record_changes=self._record_changes,
             reserved=BUILTIN_NAMES,

@@ -29,7 +29,6 @@ from typing import (
     runtime_checkable,
 )
 
-import anyio.to_thread
 from msgspec import Struct, field
 from pydantic import ConfigDict, ValidationError
 
@@ -390,20 +389,18 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
 
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
-    a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
-    unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
-    because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed with the
-    file as it is. ``ready`` finds out what the permission depends on. A tool that ``runs_commands`` starts shell
-    commands or lets them continue, so that any file of the workspace may have changed after a call.
+    a client that can ask its user, access to the web, a configured search service. ``ready`` finds out what the
+    permission depends on. ``prepares`` prepares a call in place of ``permission``, where that needs the content of
+    a file. A tool that ``runs_commands`` starts shell commands or lets them continue, so that any file of the
+    workspace may have changed after a call.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
     needs: Literal["user_input", "web", "web_search"] | None = None
-    opens: Callable[[ToolContext, A], Path] | None = None
-    refusal: Callable[[ToolContext, A], ToolOutcome | None] = lambda _ctx, _args: None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
+    prepares: Callable[[ToolContext, A], Awaitable[Prepared | ToolOutcome]] | None = None
     runs_commands: bool = False
 
     @property
@@ -419,13 +416,9 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
             return args
         if self.ready is not None:
             await self.ready(ctx)
-        if self.opens is not None:
-            await ctx.files.open(self.opens(ctx, args))
-            request = await anyio.to_thread.run_sync(self.permission, ctx, args)
-            refusal = await anyio.to_thread.run_sync(self.refusal, ctx, args)
-        else:
-            request, refusal = self.permission(ctx, args), self.refusal(ctx, args)
-        return Prepared(request, partial(self.run, ctx, args), refusal=refusal)
+        if self.prepares is not None:
+            return await self.prepares(ctx, args)
+        return Prepared(self.permission(ctx, args), partial(self.run, ctx, args))
 
 
 def _slim(schema: JsonObject) -> JsonObject:
