@@ -64,7 +64,8 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
 class WritePermission(_Permission, kw_only=True, tag="write"):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
-    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``.
+    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``. ``warning`` names what the
+    change may hide, and what it makes other programs do.
     """
 
     kind: ClassVar[Literal["write"]] = "write"
@@ -74,6 +75,7 @@ class WritePermission(_Permission, kw_only=True, tag="write"):
     can_offer_session_approval: bool = always(True)
     new_file_contents: str | None = None
     resolved_path: str | None = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -96,6 +98,7 @@ class McpPermission(_Permission, kw_only=True, tag="mcp"):
     tool_title: str
     read_only: bool
     args: Any = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -106,6 +109,7 @@ class UrlPermission(_Permission, kw_only=True, tag="url"):
     intention: str
     url: str
     redirected_from: str | None = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -131,6 +135,7 @@ class CustomToolPermission(_Permission, kw_only=True, tag="custom-tool"):
     tool_name: str
     tool_description: str
     args: Any = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
