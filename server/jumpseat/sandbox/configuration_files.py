@@ -27,6 +27,7 @@ from jumpseat.sandbox.places import (
     START_FILES,
 )
 from jumpseat.system.file_trees import walk
+from jumpseat.system.nofollow import CAN_WALK, create_file, open_folder
 from jumpseat.system.private_files import create_private_folder
 
 MAX_FILE_BYTES: Final = 256 * 1024
@@ -354,16 +355,12 @@ def _is_of_git(path: str, git_folders: set[str]) -> bool:
 
 
 def restore(path: str, data: bytes) -> None:
-    """Write the former contents of a file that was moved away.
+    """Write the former contents of a file that was moved away. No link in the path is followed.
 
     Raises:
         OSError: the file exists, or cannot be written.
     """
-    if sys.platform == "win32":
-        raise OSError("not available on Windows")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o644), "wb") as file:
-        file.write(data)
+    create_file(Path(path), data)
 
 
 def move_away(path: str, roots: Iterable[Path], target: Path) -> Path | None:
@@ -372,23 +369,12 @@ def move_away(path: str, roots: Iterable[Path], target: Path) -> Path | None:
     No link in the path is followed: a running process could replace a folder by a link. If ``target`` is on another
     file system, the file is renamed in its folder instead. Returns ``None`` if the file is gone.
     """
-    root = next((str(root) for root in roots if Path(path).is_relative_to(root)), None)
-    if root is None:
+    place = Path(path)
+    if not CAN_WALK or not any(place.is_relative_to(root) for root in roots):
         return None
-    if sys.platform == "win32":
-        return None
-    *above, name = Path(path).relative_to(root).parts
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(root, flags)
-        try:
-            for part in above:
-                inner = os.open(part, flags, dir_fd=descriptor)
-                os.close(descriptor)
-                descriptor = inner
-            return _rename(descriptor, name, Path(path), target)
-        finally:
-            os.close(descriptor)
+        with open_folder(place.parent) as folder:
+            return _rename(folder, place.name, place, target)
     except OSError:
         return None
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from jumpseat.system.nofollow import LinkInPathError, open_folder
 
 CREDENTIALS: Final = (
     ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", ".pypirc", ".npmrc",
@@ -167,11 +170,12 @@ def link_settings(folder: Path, environ: Mapping[str, str], home: Path) -> None:
         OSError: a link cannot be made.
     """
     cargo = Path(environ.get("CARGO_HOME") or home / ".cargo")
-    (folder / "cargo").mkdir(exist_ok=True)
-    for name in ("config.toml", "config"):
-        link = folder / "cargo" / name
-        if (cargo / name).exists() and not os.path.lexists(link):
-            link.symlink_to(cargo / name)
+    # Commands may write to the folder; a link that they put there is not followed.
+    with suppress(LinkInPathError), open_folder(folder / "cargo", make=0o700) as descriptor:
+        for name in ("config.toml", "config"):
+            if (cargo / name).exists():
+                with suppress(FileExistsError):
+                    os.symlink(cargo / name, name, dir_fd=descriptor)
 
 
 def shared_caches(home: Path) -> Iterator[Path]:
