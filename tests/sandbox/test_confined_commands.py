@@ -339,16 +339,113 @@ async def test_a_commit_in_a_linked_work_tree_reaches_its_repository(tmp_path: P
     assert not (repository / "x").exists(), result.output
 
 
-async def test_a_work_tree_that_its_repository_does_not_know_opens_nothing(
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "file").write_text("x")
+    git(folder, "add", "file")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+def add_submodule(above: Path, name: str, of: Path) -> None:
+    git(above, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(of), name)
+    git(above, "commit", "-qm", "submodule")
+
+
+def linked_trees(folder: Path) -> dict[str, Path]:
+    """Return work trees whose git folders are elsewhere, by name, in new repositories in ``folder``."""
+    inner, library, main = (repository(folder / name) for name in ("inner", "library", "main"))
+    add_submodule(library, "deep/in", inner)
+    add_submodule(main, "sub module", library)
+    sub = main / "sub module"
+    update = ("-c", "protocol.file.allow=always", "submodule", "update", "-q", "--init", "--recursive")
+    git(main, *update)
+    git(sub, "worktree", "add", "-q", "-b", "other", str(folder / "tree of sub"))
+    git(main, "worktree", "add", "-q", str(folder / "tree"))
+    git(folder / "tree", *update)
+    git(folder, "clone", "-q", "--separate-git-dir", str(folder / "elsewhere.git"), str(inner), "separate")
+    add_submodule(main, "absolute", inner)
+    (main / "absolute" / ".git").write_text(f"gitdir: {main}/.git/modules/absolute\n")
+    (main / "absolute" / "below").mkdir()
+    return {
+        "a submodule": sub,
+        "a nested submodule": sub / "deep" / "in",
+        "a work tree of a submodule": folder / "tree of sub",
+        "a submodule in a work tree": folder / "tree" / "sub module",
+        "a nested submodule in a work tree": folder / "tree" / "sub module" / "deep" / "in",
+        "a separate git folder": folder / "separate",
+        "an absolute link": main / "absolute",
+        "a folder in a submodule": main / "absolute" / "below",
+    }
+
+
+def with_own_hooks(tree: Path) -> dict[Path, str]:
+    """Set a folder for hooks in the work tree, and return :func:`protected`."""
+    git(tree, "config", "core.hooksPath", ".githooks")
+    Path(git(tree, "rev-parse", "--show-toplevel").strip(), ".githooks").mkdir(exist_ok=True)
+    return protected(tree)
+
+
+def protected(tree: Path) -> dict[Path, str]:
+    """Return the settings and hooks of a repository, without samples."""
+    common = Path(git(tree, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    top = Path(git(tree, "rev-parse", "--show-toplevel").strip())
+    hooks = [*common.glob("hooks/*"), *top.glob(".githooks/*")]
+    files = [common / "config", *(path for path in hooks if path.suffix != ".sample")]
+    return {path: path.read_text() for path in files}
+
+
+async def test_git_works_in_trees_with_a_git_folder_elsewhere_which_stays_protected(
     tmp_path: Path, bubblewrap: Mechanism
 ) -> None:
-    victim = tmp_path / "victim"
-    victim.mkdir()
-    git(victim, "init", "-q")
+    for name, tree in linked_trees(tmp_path).items():
+        before = with_own_hooks(tree)
+        session = Confining(tree, tmp_path / "home", mechanism=bubblewrap)
+        result = await session.run(
+            "echo y > made; git add made && git -c user.name=n -c user.email=n@example.com commit -qm second;"
+            ' folder="$(git rev-parse --git-common-dir)"; echo x > "$folder/hooks/pre-commit";'
+            ' echo "[alias] x = !x" >> "$folder/config"; cd "$(git rev-parse --show-toplevel)";'
+            f" echo x > .githooks/pre-commit; touch {tmp_path}/main/file {tmp_path}/main/.git/new"
+        )
+        assert "second" in git(tree, "log", "--oneline"), (name, result.output)
+        assert protected(tree) == before, name
+        assert not (tmp_path / "main" / ".git" / "new").exists(), name
+        await session.sandbox.close()
+
+
+async def test_submodules_of_a_linked_work_tree_stay_protected_in_their_repository(
+    tmp_path: Path, session: Confining
+) -> None:
+    linked_trees(tmp_path)
+    of_tree = Confining(tmp_path / "main", session.home, mechanism=session.mechanism)
+    hook = ".git/worktrees/tree/modules/sub module/hooks/post-commit"
+    await of_tree.run(f'echo evil > "{hook}"; git -C "sub module" config core.fsmonitor evil')
+    assert not (tmp_path / "main" / hook).exists()
+    assert "evil" not in (tmp_path / "main/.git/modules/sub module/config").read_text()
+
+
+async def test_a_git_file_opens_no_folder_that_does_not_name_its_work_tree(
+    tmp_path: Path, bubblewrap: Mechanism
+) -> None:
+    linked_trees(tmp_path)
+    victims = [
+        *(tmp_path / name for name in ("inner/.git", "elsewhere.git", "main/.git/modules/sub module", "keys")),
+        tmp_path / "main/.git/worktrees/tree",
+        repository(tmp_path / "bare") / ".git",
+    ]
+    git(tmp_path / "bare", "config", "core.bare", "true")
+    (tmp_path / "keys").mkdir()
     session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
-    (session.project / ".git").write_text(f"gitdir: {victim}/.git\n")
-    await session.run(f"echo x > {victim}/.git/description; touch {victim}/.git/new")
-    assert not (victim / ".git" / "new").exists()
+    forged = session.project / "forged"
+    forged.mkdir()
+    (forged / "gitdir").write_text(f"{session.project}/.git")
+    for victim in victims:
+        (forged / "commondir").write_text(str(victim))
+        for line in (f"{victim}", f"../{victim.relative_to(tmp_path)}", "forged", f"{victim}\0"):
+            (session.project / ".git").write_text(f"gitdir: {line}\n")
+            result = await session.run(f"touch '{victim}/new' '{tmp_path}/main/.git/new'")
+            assert result.output.count("cannot touch") == 2, (victim, line)
 
 
 async def test_no_process_outlives_the_process_that_started_the_sandbox(

@@ -15,6 +15,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -31,6 +32,10 @@ from jumpseat.system.nofollow import CAN_WALK, create_file, open_folder
 from jumpseat.system.private_files import create_private_folder
 
 MAX_FILE_BYTES: Final = 256 * 1024
+
+MAX_INDEX_BYTES: Final = 16 * 2**20
+MAX_INDEXED_FILES: Final = 200
+"""Limits of the search for a work tree in the index of a git folder."""
 
 _SETTINGS: Final = ("config", "config.worktree")
 _LINKS: Final = ("commondir", "gitdir")
@@ -61,25 +66,29 @@ def is_git_folder(names: set[str]) -> bool:
     return "HEAD" in names and not names.isdisjoint(("objects", "commondir"))
 
 
-def settings_of(folder: str) -> Iterator[str]:
-    """Yield the files and folders that configure git, of a git folder, its submodules and its work trees."""
+def settings_of(folder: str, trees: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the files and folders that configure git, of a git folder, its submodules and its work trees.
+
+    ``trees`` are work trees that nothing in the folder names.
+    """
     # Not recursive: a command can nest folders deeper than Python's stack.
     waiting = [folder]
     while waiting:
-        folder = waiting.pop()
+        below = waiting.pop()
         for name in (*_SETTINGS, "commondir", "hooks"):
-            if os.path.lexists(path := f"{folder}/{name}"):
+            if os.path.lexists(path := f"{below}/{name}"):
                 yield path
-        yield from _named_paths(folder)
-        for tree in _folders(f"{folder}/worktrees"):
+        yield from _named_paths(below, trees if below == folder else ())
+        for tree in _folders(f"{below}/worktrees"):
             for name in (_SETTINGS[1], *_LINKS):
                 if os.path.lexists(path := f"{tree}/{name}"):
                     yield path
-        waiting += _submodules(folder)
+            waiting += _submodules(tree)
+        waiting += _submodules(below)
 
 
 def _submodules(folder: str) -> Iterator[str]:
-    """Yield the git folders of the submodules in a git folder."""
+    """Yield the git folders of the submodules in the git folder of a repository or of a linked work tree."""
     waiting = _folders(f"{folder}/modules")
     while waiting:
         below = waiting.pop()
@@ -147,30 +156,94 @@ def _entries(config: str) -> Iterator[tuple[str, str] | None]:
             yield None if entry is None else (f"{section}.{entry[1].casefold()}", entry[2] or "")
 
 
-def _named_paths(folder: str) -> Iterator[str]:
+def _named_paths(folder: str, trees: Iterable[str]) -> Iterator[str]:
     """Yield the files and folders with further settings and hooks that the configuration of a git folder names."""
+    for name, value in _settings_in(folder):
+        if re.fullmatch(_REFERENCE, name):
+            # Hooks are relative to each work tree, other files to the configuration.
+            bases = {*_work_trees(folder), *trees} if name == "core.hookspath" else {folder}
+            for base in bases:
+                path = os.path.normpath(os.path.join(base, os.path.expanduser(_unquoted(value))))
+                if os.path.lexists(path):
+                    yield path
+
+
+def _work_trees(folder: str) -> Iterator[str]:
+    """Yield the folders that can be work trees of a git folder: the one above, and those that its files name."""
+    yield os.path.dirname(folder)
+    yield from _set_trees(folder)
+    for tree in _folders(f"{folder}/worktrees"):
+        if (link := _read(f"{tree}/gitdir")) is not None:
+            yield os.path.dirname(os.path.join(tree, link.strip()))
+
+
+def _set_trees(folder: str) -> list[str]:
+    return [os.path.join(folder, _unquoted(path)) for name, path in _settings_in(folder) if name == "core.worktree"]
+
+
+def _settings_in(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings in the configuration of a git folder and their values, as far as they are understood."""
     for name in _SETTINGS:
-        for entry in _entries(_read(f"{folder}/{name}") or ""):
-            if entry is None or not re.fullmatch(_REFERENCE, entry[0]):
-                continue
-            # Hooks are relative to the work tree, other files to the configuration.
-            base = os.path.dirname(folder) if entry[0] == "core.hookspath" else folder
-            path = os.path.normpath(os.path.join(base, os.path.expanduser(entry[1].strip('"'))))
-            if os.path.lexists(path):
-                yield path
+        yield from filter(None, _entries(_read(f"{folder}/{name}") or ""))
 
 
-def work_tree_folder(link: Path) -> Path | None:
-    """Return the git folder that the ``.git`` file of a linked work tree names, if that folder names it too."""
+def _unquoted(value: str) -> str:
+    return value.strip('"')
+
+
+def linked_git_folder(link: Path) -> Path | None:
+    """Return the git folder that a ``.git`` file names, if something in that folder names the file's work tree.
+
+    The file may have come with a project of somebody else, and name any folder.
+    """
+    folder = _target(link)
+    if folder is None:
+        return None
+    repository, tree = folder, os.path.realpath(link.parent)
+    common, back = _read(f"{folder}/commondir"), _read(f"{folder}/gitdir")
+    if common is not None:
+        repository = os.path.realpath(os.path.join(folder, common.strip()))
+        # A folder elsewhere could name any repository.
+        known = os.path.dirname(folder) == f"{repository}/worktrees" and (
+            back is not None and os.path.realpath(os.path.join(folder, back.strip())) == os.path.realpath(link)
+        )
+    elif trees := _set_trees(folder):
+        known = os.path.realpath(trees[-1]) == tree
+    else:
+        # After "--separate-git-dir", no setting names the work tree.
+        known = _has_in_index(folder, tree)
+    return Path(repository) if known and _holds_git(repository) else None
+
+
+def _target(link: Path | str) -> str | None:
+    """Return the real path of the folder that a ``.git`` file names."""
     text = _read(str(link))
     if text is None or not text.startswith("gitdir:"):
         return None
-    folder = link.parent / text.removeprefix("gitdir:").strip()
-    back, common = _read(f"{folder}/gitdir"), _read(f"{folder}/commondir")
-    if back is None or common is None or os.path.realpath(folder / back.strip()) != os.path.realpath(link):
-        return None
-    repository = Path(os.path.realpath(folder / common.strip()))
-    return repository if is_git_folder(set(os.listdir(repository)) if repository.is_dir() else set()) else None
+    return os.path.realpath(os.path.join(os.path.dirname(link), text.removeprefix("gitdir:").strip()))
+
+
+def _holds_git(folder: str) -> bool:
+    try:
+        return is_git_folder(set(os.listdir(folder)))
+    except OSError:
+        return False
+
+
+def _has_in_index(folder: str, tree: str) -> bool:
+    """Return whether the index of a git folder has the inode of a file in the work tree ``tree``."""
+    index = _read_regular(f"{folder}/index", MAX_INDEX_BYTES)
+    if index is None:
+        return False
+    files = (f"{path}/{name}" for path, _, names in walk(tree) for name in names if name != ".git")
+    for path in islice(files, MAX_INDEXED_FILES):
+        with suppress(OSError):
+            status = os.lstat(path)
+            # The times and numbers in an entry, each cut to 32 bits: see gitformat-index(5).
+            numbers = (*divmod(status.st_mtime_ns, 10**9), status.st_dev, status.st_ino)
+            if b"".join((number % 2**32).to_bytes(4, "big") for number in numbers) in index:
+                return True
+    return False
 
 
 def _only_samples(folder: str) -> bool:
@@ -182,11 +255,16 @@ def _only_samples(folder: str) -> bool:
 
 def _read(path: str) -> str | None:
     data = read_small(path)
-    return None if data is None else data.decode("utf-8", "surrogateescape")
+    # No path contains NUL.
+    return None if data is None or b"\0" in data else data.decode("utf-8", "surrogateescape")
 
 
 def read_small(path: str) -> bytes | None:
     """Return the contents of a regular file of at most :data:`MAX_FILE_BYTES`; ``None`` for anything else."""
+    return _read_regular(path, MAX_FILE_BYTES)
+
+
+def _read_regular(path: str, limit: int) -> bytes | None:
     if sys.platform == "win32":
         return None
     try:
@@ -194,8 +272,8 @@ def read_small(path: str) -> bytes | None:
         with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            data = file.read(MAX_FILE_BYTES + 1)
-        return data if len(data) <= MAX_FILE_BYTES else None
+            data = file.read(limit + 1)
+        return data if len(data) <= limit else None
     except OSError:
         return None
 
@@ -256,7 +334,11 @@ class ConfigurationFiles:
         paths = list(self._paths(map(str, roots), seen, snapshot.git))
         self._known = seen
         snapshot.git.update(map(str, git_folders))
-        paths += [path for folder in snapshot.git for path in settings_of(folder)]
+        trees: dict[str | None, list[str]] = {}
+        for path in paths:
+            if os.path.basename(path) == ".git":
+                trees.setdefault(_target(path), []).append(os.path.dirname(path))
+        paths += [path for folder in snapshot.git for path in settings_of(folder, trees.get(folder, ()))]
         if contents:
             paths = [below for path in paths for below in _contents(path)]
         for path in paths:

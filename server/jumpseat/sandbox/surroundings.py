@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.sandbox.configuration_files import Snapshot, work_tree_folder
+from jumpseat.sandbox.configuration_files import Snapshot, linked_git_folder
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
@@ -171,6 +171,6 @@ def git_folders(roots: Sequence[Path]) -> Iterator[Path]:
         link = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
         if link is None or link.is_symlink():
             continue
-        folder = link if link.is_dir() else work_tree_folder(link)
+        folder = link if link.is_dir() else linked_git_folder(link)
         if folder is not None and not any(folder.is_relative_to(root) for root in roots):
             yield folder
