@@ -19,6 +19,7 @@ from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
 from jumpseat.sandbox.surroundings import Surroundings, git_folders
 from jumpseat.sandbox.view import Namespace, View
+from jumpseat.system.programs import OwnPrograms
 
 if TYPE_CHECKING:
     from jumpseat.sandbox.mechanisms import Mechanism
@@ -77,7 +78,7 @@ class Confined(Struct):
 class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
-    Without ``connect``, commands reach all hosts or none.
+    Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Sandboxes:
         self.mechanism: Mechanism | None = None
         self.probed = False
         self.ready = anyio.CapacityLimiter(MAX_READY)
+        self.opened: set[Path] = set()
         self._lock = anyio.Lock()
 
     async def probe(self) -> Mechanism | None:
@@ -100,11 +102,15 @@ class Sandboxes:
                 if not self.probed:
                     from jumpseat.sandbox.mechanisms import find_mechanism
 
-                    self.mechanism = await find_mechanism(self.environ, self.defaults.mechanisms)
+                    self.mechanism = await find_mechanism(self.own_environ(), self.defaults.mechanisms)
                     self.probed = True
                     if self.mechanism is None:
                         log.warning("no sandbox works on this system: commands run with all rights of the user")
         return self.mechanism
+
+    def own_environ(self) -> dict[str, str]:
+        """Return the environment for programs of the server, without folders that commands could write to."""
+        return OwnPrograms(lambda: self.opened).environ(self.environ)
 
     async def confine_reading(self, command: Sequence[str], cwd: Path) -> list[str]:
         """Return the command line that confines ``command`` to reading files, without network.
@@ -138,6 +144,7 @@ class SessionSandbox:
     ) -> None:
         self._sandboxes = sandboxes
         self._settings = settings
+        self._folders = folders
         self._network = network
         self._warn = warn
         self._warned = False
@@ -152,8 +159,14 @@ class SessionSandbox:
     def mode(self) -> Mode:
         return self._settings().mode
 
+    @property
+    def opened(self) -> set[Path]:
+        """The folders that confined commands could write to, in any session."""
+        return {*self._folders(), *self._sandboxes.opened}
+
     async def probe(self) -> None:
         """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot."""
+        self._sandboxes.opened.update(self._folders())
         if self.mode == "off" or await self._sandboxes.probe() is not None or self._warned:
             return
         self._warned = True
@@ -222,6 +235,7 @@ class SessionSandbox:
             OSError: the private folder for temporary files cannot be created.
         """
         settings = self._settings()
+        self._sandboxes.opened.update(self._folders())
         mechanism = await self._sandboxes.probe() if settings.mode != "off" else None
         if mechanism is None:
             if settings.mode == "require":
@@ -298,6 +312,7 @@ class SessionSandbox:
     ) -> Confined:
         around = self._surroundings
         roots = tuple(around.roots(settings))
+        self._sandboxes.opened.update(roots)
         git = tuple(git_folders(roots))
         before = self._files.snapshot(roots, git, contents=not mechanism.can_protect)
         view = around.view(settings, command[0], cwd, environ, roots, before, network=reaches_all)

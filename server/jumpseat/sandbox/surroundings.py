@@ -51,7 +51,7 @@ class Surroundings:
         self._own_folders = own_folders
         self._temp: Path | None = None
         self._caches: dict[Path, Path] = {}
-        self._programs: tuple[tuple[str, str], tuple[Path, ...]] | None = None
+        self._programs: tuple[tuple[object, ...], tuple[Path, ...]] | None = None
 
     @property
     def temp(self) -> Path:
@@ -104,7 +104,7 @@ class Surroundings:
             self._home,
         ]
         readable = [
-            *self._program_folders(program, environ),
+            *self._program_folders(program, environ, roots),
             *(self._home / name for name in ("skills", "plugins", "installed-plugins", "hooks", "tools")),
         ]
         return View(
@@ -133,11 +133,13 @@ class Surroundings:
             variables |= dict.fromkeys(names, settings.proxy)
         return variables
 
-    def _program_folders(self, program: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    def _program_folders(
+        self, program: str, environ: Mapping[str, str], roots: tuple[Path, ...]
+    ) -> tuple[Path, ...]:
         """Return the folders of programs, resolved once because they hardly ever change."""
-        key = program, environ.get("PATH", "")
+        key = program, environ.get("PATH", ""), roots
         if self._programs is None or self._programs[0] != key:
-            self._programs = key, tuple(real_paths(program_folders(program, environ)))
+            self._programs = key, tuple(real_paths(program_folders(program, environ, roots)))
         return self._programs[1]
 
     def _cache_folder(self, cwd: Path) -> Path:

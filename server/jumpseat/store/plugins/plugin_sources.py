@@ -21,6 +21,7 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.git import GitError, run_git
 from jumpseat.system.private_files import owner_only
+from jumpseat.system.programs import OwnPrograms
 from jumpseat.system.regular_files import read_whole
 
 MOST_FILES: Final = 5000
@@ -124,7 +125,9 @@ async def opened(source: Source, environ: Mapping[str, str]) -> AsyncGenerator[P
         ]
         words += ["--no-recurse-submodules", "--template=", *(["--branch", source.ref] if source.ref else [])]
         try:
-            await run_git(draft, *words, "--", source.url, "clone", environ=environ, timeout_s=CLONE_S)
+            await run_git(
+                draft, *words, "--", source.url, "clone", environ=environ, timeout_s=CLONE_S, programs=OwnPrograms()
+            )
         except GitError as error:
             raise InvalidRequestError(f"cannot clone {source.label.removeprefix('Git: ')}: {error}") from None
         yield inside(draft / "clone", source.path)

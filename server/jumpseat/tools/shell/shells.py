@@ -20,7 +20,7 @@ from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
-from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, git_settings, spawn
+from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, bash_outside, git_settings, spawn
 from jumpseat.tools.tool import ToolContext, ToolOutcome, failure
 
 if TYPE_CHECKING:
@@ -164,7 +164,9 @@ class Shells:
             return self._register(
                 await start_sandboxed(shell_id, command, cwd, environ, sandbox, self._ready, reach, stdin=stdin)
             )
-        process, output_fd, input_fd = await spawn(command, cwd, environ, stdin=stdin)
+        folders = [cwd] if self.sandbox is None else self.sandbox.opened
+        line = bash_outside(command, environ, folders)
+        process, output_fd, input_fd = await spawn(line, cwd, environ, stdin=stdin)
         return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
 
     async def _in_terminal(
