@@ -106,7 +106,7 @@ COMMANDS: Final = {
     "sessions list": 150,
     "hooks": 180,
 }
-BUDGETS: Final = {"ping": 311, "session.create": 326, "session.send": 416}
+BUDGETS: Final = {"ping": 310, "session.create": 326, "session.send": 416}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

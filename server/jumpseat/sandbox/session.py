@@ -14,14 +14,13 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
-from jumpseat.sandbox.surroundings import Surroundings, git_folders
 from jumpseat.sandbox.view import Namespace, View
-from jumpseat.system.programs import OwnPrograms
+from jumpseat.system.programs import OwnPrograms, find_program
 
 if TYPE_CHECKING:
+    from jumpseat.sandbox.configuration_files import Snapshot
     from jumpseat.sandbox.mechanisms import Mechanism
     from jumpseat.sandbox.proxy import Connect
 
@@ -34,12 +33,22 @@ UNAVAILABLE: Final = (
 MAX_READY: Final = 16
 """Limit of the sandboxes of all sessions that wait for a command."""
 
+MAX_MESSAGES: Final = 20
+"""Limit of the files that the model is told about, of those that were moved away after one command."""
+
 SETTLE_S: Final = 2.0
 """Time limit for examining the session's folders after a command that was stopped."""
 
 UNCONFINED: Final = (
     "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
+)
+
+
+TOO_LARGE: Final = (
+    "This session has more than {} folders, so that settings of other programs which a command leaves"
+    " there may remain. Commands therefore do not count as confined: approvals cover a command only in exactly the"
+    " approved form."
 )
 
 
@@ -66,7 +75,7 @@ class Confined(Struct):
     view: View = field(default_factory=View)
     roots: tuple[Path, ...] = ()
     git: tuple[Path, ...] = ()
-    before: Snapshot = field(default_factory=Snapshot)
+    before: Snapshot | None = None
     reach: Reach = field(default_factory=Reach)
 
     @property
@@ -129,7 +138,8 @@ class SessionSandbox:
 
     ``settings`` returns the current settings, ``folders`` the folders that commands may change. The server created
     ``own_folders`` for the session. New files that configure programs are moved to ``quarantine``. ``warn`` shows a
-    warning to the user. Without ``network``, commands reach all hosts or none.
+    warning to the user. Without ``network``, commands reach all hosts or none. ``examined`` is whether everything
+    that commands leave in the folders is examined.
     """
 
     def __init__(
@@ -148,11 +158,19 @@ class SessionSandbox:
         self._network = network
         self._warn = warn
         self._warned = False
+        self.examined = True
+        self._looked = False
         self._quarantine = quarantine or sandboxes.home / "quarantine"
-        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home)
+        # Imported with the first command: most processes run none.
+        from jumpseat.sandbox.configuration_files import ConfigurationFiles
+        from jumpseat.sandbox.git_folders import GitSettings
+        from jumpseat.sandbox.surroundings import Surroundings
+
+        self._git = GitSettings(lambda: find_program("git", sandboxes.environ, self.opened))
+        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home, self._git)
         self._lock = anyio.Lock()
         self._surroundings = Surroundings(
-            sandboxes.home, sandboxes.user_home, sandboxes.environ, folders, own_folders
+            sandboxes.home, sandboxes.user_home, sandboxes.environ, folders, own_folders, self._git
         )
 
     @property
@@ -165,12 +183,21 @@ class SessionSandbox:
         return {*self._folders(), *self._sandboxes.opened}
 
     async def probe(self) -> None:
-        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot."""
+        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot.
+
+        Examines the session's folders at the first call, before any command.
+        """
         self._sandboxes.opened.update(self._folders())
-        if self.mode == "off" or await self._sandboxes.probe() is not None or self._warned:
+        if self.mode == "off":
             return
-        self._warned = True
-        self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+        mechanism = await self._sandboxes.probe()
+        if mechanism is None and not self._warned:
+            self._warned = True
+            self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+        if mechanism is not None and not self._looked:
+            async with self._lock:
+                await anyio.to_thread.run_sync(self._look, self._settings(), not mechanism.can_protect)
+            self._tell()
 
     def confines(self) -> bool | None:
         """Return whether commands are confined, after :meth:`probe`; ``None`` if the sandbox is off."""
@@ -263,6 +290,7 @@ class SessionSandbox:
                 reaches_all,
                 temporary,
             )
+        self._tell()
         confined.reach = reach
         if namespace is not None and self._network is not None:
             self._network.begin(reach)
@@ -274,7 +302,9 @@ class SessionSandbox:
         if confined.mechanism is None:
             return []
         async with self._lock:
-            return await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+            messages = await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+        self._tell()
+        return messages
 
     def abandon(self, confined: Confined) -> None:
         """Revoke the hosts of a command that has ended, or could not be started."""
@@ -296,6 +326,14 @@ class SessionSandbox:
             self._network.close()
         await anyio.to_thread.run_sync(self._surroundings.delete_temp)
 
+    def _tell(self) -> None:
+        """Warn once that not everything is examined."""
+        if not self.examined and not self._warned:
+            from jumpseat.sandbox.configuration_files import MAX_FOLDERS
+
+            self._warned = True
+            self._warn(TOO_LARGE.format(MAX_FOLDERS))
+
     # --- in a thread --------------------------------------------------------------------------------------------
 
     def _confine(
@@ -311,11 +349,8 @@ class SessionSandbox:
         temporary: Sequence[Path] | None,
     ) -> Confined:
         around = self._surroundings
-        roots = tuple(around.roots(settings))
-        self._sandboxes.opened.update(roots)
-        git = tuple(git_folders(roots))
-        before = self._files.snapshot(roots, git, contents=not mechanism.can_protect)
-        view = around.view(settings, command[0], cwd, environ, roots, before, network=reaches_all)
+        roots, git, before = self._look(settings, not mechanism.can_protect)
+        view = around.view(settings, command[0], cwd, environ, roots, git, before, network=reaches_all)
         view = replace(view, namespace=namespace)
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:
@@ -336,17 +371,41 @@ class SessionSandbox:
             before,
         )
 
+    def _look(
+        self, settings: SandboxSettings, contents: bool
+    ) -> tuple[tuple[Path, ...], tuple[Path, ...], Snapshot]:
+        """Return the folders that commands may change, the git folders elsewhere, and the state of all of them."""
+        roots = tuple(self._surroundings.roots(settings))
+        self._sandboxes.opened.update(roots)
+        git = tuple(self._surroundings.git_folders(roots))
+        self._looked = True
+        return roots, git, self._snapshot(roots, git, contents)
+
+    def _snapshot(self, roots: Sequence[Path], git: Sequence[Path], contents: bool) -> Snapshot:
+        found = self._files.snapshot(roots, git, contents=contents)
+        # Not reset: what was left out once may be there when the folders are fewer again.
+        self.examined = self.examined and found.complete
+        return found
+
     def _settle(self, confined: Confined) -> list[str]:
+        from jumpseat.sandbox.configuration_files import new_files
+
+        if confined.before is None:
+            return []
         protects = confined.mechanism is not None and confined.mechanism.can_protect
-        after = self._files.snapshot(confined.roots, confined.git, contents=not protects)
+        after = self._snapshot(confined.roots, confined.git, not protects)
         before = confined.before
-        return [
+        messages = [
             message
-            for path in new_files(before, after)
+            for path in new_files(before, after, self._git)
             if (message := self._move_away(path, confined, before.contents.get(path))) is not None
         ]
+        more = len(messages) - MAX_MESSAGES
+        return messages if more <= 0 else [*messages[:MAX_MESSAGES], f"{more} more files were moved there"]
 
     def _move_away(self, path: str, confined: Confined, former: bytes | None) -> str | None:
+        from jumpseat.sandbox.configuration_files import move_away, restore
+
         moved = move_away(path, [*confined.roots, *confined.git], self._quarantine)
         if moved is None:
             return None

@@ -87,6 +87,11 @@ class Shells:
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         return self.sandbox is not None and self.sandbox.mode == "auto"
 
+    @property
+    def examined(self) -> bool:
+        """Return whether everything that confined commands leave behind is examined."""
+        return self.sandbox is None or self.sandbox.examined
+
     async def start(
         self,
         command: str,
