@@ -115,12 +115,16 @@ class ExitPlanModeParams(WireModel):
 
 
 class ExitPlanModeResponse(WireModel):
-    """``feedback`` is sent to the model. ``selected_action`` defaults to the recommended action."""
+    """``feedback`` is sent to the model. ``selected_action`` defaults to the recommended action.
+
+    With ``defer_implementation``, the client sends the prompt to implement the plan itself.
+    """
 
     approved: StrictBool
     selected_action: PlanAction | None = None
     auto_approve_edits: StrictBool | None = None
     feedback: str | None = None
+    defer_implementation: StrictBool | None = None
 
 
 class AutoModeSwitchParams(WireModel):

@@ -11,6 +11,7 @@ from jumpseat_protocol.events import EventPayload
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.sdk_events import UNMADE_REQUESTS, UNSENT_EVENTS
 from jumpseat_protocol.server_requests import SERVER_REQUESTS
+from jumpseat_protocol.unserved import TABLES
 from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REASONS, REFUSALS, UNSUPPORTED_REQUESTS
 
 OURS: Final = "jumpseat."
@@ -35,7 +36,7 @@ server responds to it.
   The last table has the reasons.
 
 This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules,
-and `unsupported.py`.
+`unsupported.py` and `unserved.py`.
 """
 
 
@@ -46,8 +47,22 @@ The options of `session.create` and `session.resume` that these SDKs send, by th
 entry of an array or object.
 
 - **Served**: the option has its effect.
-- **Neutral**: the option has no effect, because its subject does not exist in this server.
-- **Unsupported**: the option is ignored, which the log says, or the session is refused.
+- **Neutral**: the option has no effect, because its subject does not exist in this server, or this server does in
+  any case what it asks for.
+- **Unsupported**: the option has no effect. A session that is opened with such options emits one `session.warning`
+  that names them and the reasons, except for values that ask for what this server does in any case.
+- **Refused**: the option restricts the session in a way that this server cannot keep to, so the request fails.
+"""
+
+
+MEMBERS: Final = """\
+## Members without an effect
+
+The members of all requests, including the options above, that these SDKs send and this server does not serve. The
+states are those of options; a session has one warning about each member. A name is the end of the path of a member,
+which begins with the method.
+The same warning names members that this server does not know, of SDKs to come. Those whose names begin with
+`expected`, `require`, `must` or `only` are refused: they make a request conditional.
 """
 
 
@@ -92,6 +107,7 @@ def page() -> str:
             *(f"| {_names(names)} | {reason} |" for names, reason in _reasons()),
             "",
             *_options(),
+            *_members(),
             *_unsent(),
         ]
     )
@@ -110,20 +126,28 @@ def _options() -> Iterable[str]:
     groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for parent, option, state in sdk_options.states():
         groups[parent][state].append(option.rpartition(".")[2])
-    totals = {state: sum(len(group[state]) for group in groups.values()) for state in STATES}
+    states = (*STATES, "refused")
+    totals = {state: sum(len(group[state]) for group in groups.values()) for state in states}
     yield OPTIONS
     yield "| | options |"
     yield "|---|---:|"
     yield from (f"| {state} | {total} |" for state, total in totals.items())
     yield f"| all | {sum(totals.values())} |"
     yield ""
-    yield "| in | served | neutral | unsupported |"
-    yield "|---|---|---|---|"
+    yield f"| in | {' | '.join(states)} |"
+    yield "|---|---|---|---|---|"
     for parent, group in groups.items():
-        cells = "|".join(f" {_names(group[state])} " for state in STATES)
+        cells = "|".join(f" {_names(group[state])} " for state in states)
         yield f"| {f'`{parent}`' if parent else '(none)'} |{cells}|"
-    for state, reasons in (("neutral", sdk_options.NEUTRAL), ("unsupported", sdk_options.UNSUPPORTED)):
-        yield ""
+    yield ""
+
+
+def _members() -> Iterable[str]:
+    """Yield the lines about the members of all requests that are not served."""
+    yield MEMBERS
+    for number, (state, reasons) in enumerate(TABLES.items()):
+        if number:
+            yield ""
         yield f"| {state} | because |"
         yield "|---|---|"
         yield from (f"| `{option}` | {reason} |" for option, reason in reasons.items())

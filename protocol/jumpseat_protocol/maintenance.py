@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, StrictBool
 from jumpseat_protocol.event_log import EventLogReadResult
 from jumpseat_protocol.server import EmptyParams, EmptyResult
 from jumpseat_protocol.sessions import (
+    ModelCapabilities,
     SessionContext,
     SessionGetMetadataResult,
     SessionIdResult,
@@ -117,11 +118,16 @@ class EnrichMetadataResult(WireModel):
 
 
 class OpenOptions(SessionOptions):
-    """``session_id`` and ``name`` are those of a new session. ``enable_streaming`` is the same as ``streaming``."""
+    """``session_id`` and ``name`` are those of a new session.
+
+    ``enable_streaming`` is another name of ``streaming``, and ``model_capabilities_overrides`` one of
+    ``model_capabilities``.
+    """
 
     session_id: str | None = None
     name: str | None = None
     enable_streaming: StrictBool | None = None
+    model_capabilities_overrides: ModelCapabilities | None = None
 
 
 class SessionsOpenParams(WireModel):

@@ -144,10 +144,15 @@ class InnerMembers:
 
 
 class UnknownMember(NamedTuple):
-    """A member that a model does not have, with its path and the names that the model has."""
+    """A member that a model does not have, with its path, the names that the model has, and its value.
+
+    ``shape`` is the path with ``*`` for any entry of an array or object.
+    """
 
     path: Path
     known: tuple[str, ...]
+    shape: tuple[str, ...] = ()
+    value: Any = None
 
     def __str__(self) -> str:
         return f"{dotted(self.path)}: unknown, {hint(str(self.path[-1]), self.known)}"
@@ -157,26 +162,26 @@ def unknown_members(model: type[Any], value: Any) -> list[UnknownMember]:
     """Return the members of ``value``, at any depth, that ``model`` does not have."""
     if not isinstance(value, dict):
         return []
-    return list(_unknown(Node((model,)), value, ()))
+    return list(_unknown(Node((model,)), value, (), ()))
 
 
-def _unknown(node: Node, value: Any, path: Path) -> Iterator[UnknownMember]:
+def _unknown(node: Node, value: Any, path: Path, shape: tuple[str, ...]) -> Iterator[UnknownMember]:
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
         if node.models:
             members = members_of(node.models)
             if not members.is_open:
                 for key in table.keys() - members.accepted:
-                    yield UnknownMember((*path, key), members.shown)
+                    yield UnknownMember((*path, key), members.shown, (*shape, key), table[key])
             for key, item in table.items():
                 if isinstance(item, dict | list | tuple) and (inner := members.inner.get(key)) is not None:
-                    yield from _unknown(inner, item, (*path, key))
+                    yield from _unknown(inner, item, (*path, key), (*shape, key))
         elif node.values is not None:
             for key, item in table.items():
-                yield from _unknown(node.values, item, (*path, key))
+                yield from _unknown(node.values, item, (*path, key), (*shape, "*"))
     elif isinstance(value, list | tuple) and node.items is not None:
         for number, item in enumerate(cast("Sequence[Any]", value)):
-            yield from _unknown(node.items, item, (*path, number))
+            yield from _unknown(node.items, item, (*path, number), (*shape, "*"))
 
 
 @cache

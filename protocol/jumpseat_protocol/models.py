@@ -14,12 +14,15 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class ModelSwitchParams(WireModel):
+    """With ``require_available``, the provider has to list the model."""
+
     session_id: str
     model_id: str = Field(min_length=1)
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
     source: str | None = None
+    require_available: StrictBool = False
 
 
 class CurrentModelResult(WireModel):

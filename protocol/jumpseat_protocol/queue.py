@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import ConfigDict, Field, StrictBool
 
 from jumpseat_protocol.events import AgentMode
-from jumpseat_protocol.sessions import Headers, SessionParams
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.sessions import Headers, ResponseFormatConfig, SessionParams
+from jumpseat_protocol.wire import Later, Method, WireModel
 
 Source: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 """Names where a prompt comes from that no user wrote."""
@@ -64,6 +64,7 @@ class InsertMessage(WireModel):
     attachments: list[dict[str, Any]] | None = None
     agent_mode: AgentMode | None = None
     source: Source | None = None
+    required_tool: str | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
 
 
@@ -137,6 +138,7 @@ class MessageItem(WireModel):
     display_prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
     source: Source | None = None
+    required_tool: str | None = None
 
 
 class SendMessagesParams(WireModel):
@@ -148,6 +150,7 @@ class SendMessagesParams(WireModel):
     prepend: StrictBool = False
     agent_mode: AgentMode | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
+    response_format: Later[ResponseFormatConfig] | None = None
     traceparent: str | None = None
     tracestate: str | None = None
     wait: StrictBool = False

@@ -41,11 +41,12 @@ class ScheduleAddParams(WireModel):
 
 
 class ScheduleAddAtParams(WireModel):
-    """``at`` is in milliseconds since the epoch; a time in the past is now."""
+    """``at`` is in milliseconds since the epoch; a time in the past is now. ``recurring`` is refused."""
 
     session_id: str
     at: Any
     prompt: str
+    recurring: StrictBool = False
     display_prompt: str | None = None
 
 

@@ -1,7 +1,6 @@
 """The options of ``session.create`` and ``session.resume`` that the SDKs send, for the coverage page.
 
-An option that this server serves is a field of a model of the wire; the others are listed with the reason. Unserved
-options are ignored, except for those that would restrict the session: a session with them is refused.
+An option that this server serves is a field of a model of the wire; ``unserved.py`` has the reasons for the others.
 """
 
 from __future__ import annotations
@@ -35,55 +34,7 @@ from jumpseat_protocol.sessions import (
     SystemMessageSection,
     ToolSearchConfig,
 )
-
-NEUTRAL: Final[Mapping[str, str]] = {
-    "configDir": "configuration is in one home folder",
-    "customAgentsLocalOnly": "agents are local in any case",
-    "embeddingCacheStorage": "there are no embeddings",
-    "enableCitations": "citations are what a provider sends with its answers",
-    "enableSessionStore": "each session is stored",
-    "enableSessionTelemetry": "the operator sets up telemetry, and none is sent to the vendor",
-    "enforceManagedModelDefaults": "managed settings are refused",
-    "envValueMode": "values of MCP servers are literal in any case",
-    "excludedManagedSettings": "managed settings are refused",
-    "expAssignments": "there are no experiments",
-    "featureFlags": "there are no experiments",
-    "interactiveUser": "no user messages are analyzed",
-    "isExperimentalMode": "there are no experiments",
-    "provider.modelProvider": "the type of the provider decides",
-    "provider.transport": "providers are called over HTTP",
-    "providers.*.modelProvider": "the type of the provider decides",
-    "refreshCustomInstructions": "instructions are read for each session",
-    "skipEmbeddingRetrieval": "there are no embeddings",
-    "toolFilterPrecedence": "exclusion takes precedence in any case",
-    "tools.*.metadata": "it is for the vendor's own tools",
-}
-"""The options without an effect because their subject does not exist here, with the reason."""
-
-UNSUPPORTED: Final[Mapping[str, str]] = {
-    "allowTranscriptRecovery": "logs are repaired without it",
-    "askUserVariant": "the model asks by the fields of `ask_user` alone",
-    "authClientIdMetadataUrl": "clients of MCP servers register themselves",
-    "capi.autoTier": "the Copilot API chooses",
-    "cloud": "sessions run on this machine; the session is refused",
-    "contextTier": "the window is that of the model",
-    "customAgents.*.hooks": "hooks belong to sessions",
-    "customAgents.*.modelPolicy": "an agent has one model, or that of the session",
-    "diagnostics": "the operator sets up the log",
-    "enableManagedSettings": "no managed policy can be fetched; the session is refused",
-    "enableOnDemandInstructionDiscovery": "instructions are found when a session is opened",
-    "extensionInfo": "extensions are experiments of the vendor's program",
-    "extensionSdkPath": "extensions are experiments of the vendor's program",
-    "hasSkillProvider": "skills come from files",
-    "imageGeneration": "models of this server write text",
-    "managedSettings": "managed policies are not enforced; the session is refused",
-    "memory.mode": "there is one mode",
-    "openCanvases": "canvases are found in the log",
-    "remoteSession": "sessions run on this machine",
-    "requestExtensions": "extensions are experiments of the vendor's program",
-    "trustWorkingDirectory": "trust is recorded with `permissions.folderTrust`",
-}
-"""The options that this server does not support, with the reason."""
+from jumpseat_protocol.unserved import listed
 
 
 class _Sent(NamedTuple):
@@ -167,7 +118,7 @@ SENT: Final[Mapping[str, _Sent]] = {
 
 
 def states() -> Iterator[tuple[str, str, str]]:
-    """Yield the path of the object, the path of the option and its state: served, neutral or unsupported.
+    """Yield the path of the object, the path of the option and its state: served, neutral, unsupported or refused.
 
     Raises:
         LookupError: an option is neither a field of a model nor in a table.
@@ -176,10 +127,8 @@ def states() -> Iterator[tuple[str, str, str]]:
         accepted = members_of(models).accepted
         for name in names.split():
             option = f"{parent}.{name}" if parent else name
-            if option in UNSUPPORTED:
-                yield parent, option, "unsupported"
-            elif option in NEUTRAL:
-                yield parent, option, "neutral"
+            if (found := listed(f"session.create.{option}")) is not None:
+                yield parent, option, found.state
             elif name in accepted:
                 yield parent, option, "served"
             else:

@@ -256,7 +256,8 @@ class CustomAgentConfig(WireModel):
     """An agent that the client defines.
 
     ``tools`` are names and patterns as in ``availableTools``, ``*`` for all, or ``server/tool`` and ``server/*``
-    for those of MCP servers; by default, the tools of the session. ``model`` is as in ``session.create``. Each of
+    for those of MCP servers; by default, the tools of the session. ``model`` is as in ``session.create``; if it is
+    not available, the agent has the model of the session, or none if ``model_policy`` is ``required``. Each of
     ``mcp_servers`` is an MCP server configuration (``mcp.py``). ``skills`` are part of the prompt from the start.
     """
 
@@ -269,6 +270,7 @@ class CustomAgentConfig(WireModel):
     infer: StrictBool = True
     skills: list[str] | None = None
     model: str | None = None
+    model_policy: Literal["preferred", "required"] = "preferred"
     reasoning_effort: str | None = None
 
 
@@ -479,7 +481,6 @@ class SessionCreateParams(SessionOptions):
     session_id: str | None = Field(
         default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
-    cloud: dict[str, Any] | None = None
 
 
 class SessionResumeParams(SessionOptions):
@@ -529,7 +530,8 @@ class SessionSendParams(WireModel):
 
     ``mode`` takes an agent mode, too. ``display_prompt`` is shown to users in place of the prompt; ``source`` names
     where a prompt comes from that no user wrote. ``prepend`` puts the prompt in front of the queued ones. With
-    ``wait``, the answer comes when the run has ended.
+    ``wait``, the answer comes when the run has ended. Without the ``required_tool``, the run fails before the model
+    is called.
     """
 
     session_id: str
@@ -541,6 +543,7 @@ class SessionSendParams(WireModel):
     source: str | None = Field(None, min_length=1, max_length=200)
     prepend: StrictBool = False
     wait: StrictBool = False
+    required_tool: str | None = None
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None

@@ -90,13 +90,19 @@ class SteerableParams(WireModel):
 
 
 class ModeSetParams(WireModel):
+    """With an ``expected_mode``, the mode is changed only from that one."""
+
     session_id: str
     mode: SessionMode
+    expected_mode: SessionMode | None = None
 
 
 class ModeSetResult(WireModel):
-    status: str = "ok"
+    """``mode_applied`` is ``False`` if the session was not in the expected mode."""
+
+    status: Literal["ok", "unchanged"] = "ok"
     model_changed: StrictBool = False
+    mode_applied: StrictBool | None = None
 
 
 class CodeChangesParams(WireModel):

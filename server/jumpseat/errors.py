@@ -87,10 +87,10 @@ class UnknownItemError(JumpseatError):
 
 
 class UnsupportedError(JumpseatError):
-    """A method of the protocol that this server does not implement."""
+    """A method of the protocol, or a part of one, that this server does not implement, and why."""
 
-    def __init__(self, method: str) -> None:
-        super().__init__(f"{method} is not supported by this server")
+    def __init__(self, method: str, because: str = "") -> None:
+        super().__init__(f"{method} is not supported by this server{because and ': '}{because}")
         self.method = method
 
 

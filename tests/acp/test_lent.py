@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,123 @@ async def test_a_write_that_the_editor_refuses_fails(tmp_path: Path, schemas: Sc
         await editor.say(session, "go")
         assert "read only" in editor.answer_text(session)
         assert not (tmp_path / "new.txt").exists()
+
+
+class Saving(Buffers):
+    """The buffers of an editor that saves what it is given. ``loads``: the buffers follow the disk."""
+
+    def __init__(self, *, loads: bool = False, keeps: bool = False, **texts: str) -> None:
+        super().__init__(**texts)
+        self.loads = loads
+        self.keeps = keeps
+
+    def read(self, params: dict[str, Any]) -> dict[str, Any]:
+        name, path = Path(params["path"]).stem, Path(params["path"])
+        if self.loads or name not in self.texts:
+            self.texts[name] = path.read_text()
+        return super().read(params)
+
+    def write(self, params: dict[str, Any]) -> dict[str, Any]:
+        Path(params["path"]).write_bytes(params["content"].encode())
+        return {} if self.keeps else super().write(params)
+
+
+APPEND = calls("bash", command="printf 'by a command\\n' >> a.txt; printf new > b.txt")
+
+
+async def test_an_edit_does_not_undo_the_change_of_a_command_behind_an_older_buffer(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    view = calls("view", path="a.txt")
+    turns = [
+        *(view, APPEND, calls("edit", path="a.txt", old_str="one", new_str="1"), view, APPEND),
+        *(calls("edit", path="a.txt", old_str="two", new_str="2"), view, DONE),
+    ]
+    editors = {
+        "never loads": Saving(),
+        "loads": Saving(loads=True),
+        "has the buffer of the beginning": Saving(keeps=True),
+        "converts line ends": Saving(a="one\r\ntwo"),
+        "has a byte order mark": Saving(a="\ufeffone\ntwo\n"),
+    }
+    for name, buffers in editors.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        file = folder / "a.txt"
+        file.write_text("one\ntwo\n")
+        async with running_editor(folder, schemas, *turns, capabilities=FILES, answers=buffers.answers()) as (
+            _,
+            editor,
+        ):
+            session = await editor.new(folder)
+            await editor.say(session, "go")
+            assert file.read_text() == "1\n2\nby a command\nby a command\n", name
+            assert "4. by a command" in editor.answer_text(session), name
+
+
+async def test_an_edit_of_unsaved_changes_is_refused_after_a_command_has_changed_the_file(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\n")
+    buffers = Buffers(a="one\nunsaved\n")
+    edit = calls("edit", path="a.txt", old_str="one", new_str="1")
+    view = calls("view", path="a.txt")
+    turns = [edit, APPEND, edit, DONE, view, DONE, edit, DONE]
+    async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=buffers.answers()) as (
+        _,
+        editor,
+    ):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        assert "ask the user to save or to reload the file" in editor.answer_text(session)
+        assert (buffers.texts["a"], file.read_text()) == ("1\nunsaved\n", "one\nby a command\n")
+        await editor.say(session, "view")
+        assert "2. by a command" in editor.answer_text(session)
+        assert "The user's editor has another text of it" in editor.answer_text(session)
+        buffers.texts["a"] = file.read_text()
+        await editor.say(session, "again")
+        assert buffers.texts["a"] == "1\nby a command\n"
+
+
+async def test_a_buffer_whose_history_is_not_known_does_not_replace_the_change_of_a_command(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\n")
+    buffers = Saving(a="one\n", b="unsaved, before there was a file")
+    turns = [
+        *(APPEND, calls("edit", path="a.txt", old_str="one", new_str="1")),
+        *(calls("edit", path="b.txt", old_str="unsaved", new_str="x"), DONE),
+    ]
+    async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=buffers.answers()) as (
+        _,
+        editor,
+    ):
+        await editor.say(await editor.new(tmp_path), "go")
+        assert file.read_text() == "one\nby a command\n"
+        assert (tmp_path / "b.txt").read_text() == "new"
+
+
+async def test_changes_that_the_user_saves_and_continues_are_edited(tmp_path: Path, schemas: Schemas) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\n")
+    buffers = Buffers(a="one\n")
+    edit = calls("edit", path="a.txt", old_str="more", new_str="changed")
+    turns = [calls("bash", command="true"), calls("view", path="a.txt"), DONE, edit, DONE]
+    async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=buffers.answers()) as (
+        _,
+        editor,
+    ):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        # The times of files lag behind the clock.
+        now = time.time_ns()
+        while file.stat().st_ctime_ns <= now:
+            file.write_text("one\nsaved\n")
+        buffers.texts["a"] = "one\nsaved\nmore\n"
+        await editor.say(session, "edit")
+        assert buffers.texts["a"] == "one\nsaved\nchanged\n"
 
 
 # --- terminals --------------------------------------------------------------------------------------------------

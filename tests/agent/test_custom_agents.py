@@ -197,6 +197,21 @@ async def test_an_agent_without_its_model_uses_that_of_the_session(tmp_path: Pat
     assert said == ["one", "two"]
 
 
+async def test_an_agent_that_requires_its_model_does_not_run_without_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"turns": [{"text": "one"}]}))
+    config = f'[adapters.a]\ntype = "scripted"\nscript = "{script}"\n[adapters.b]\ntype = "scripted"\n'
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / "config.toml").write_text(config + f'script = "{script}"\n')
+    agent = {**PLAIN, "model": "gone", "modelPolicy": "required"}
+    async with running_server(tmp_path) as server:
+        params = {"model": "a/x", "customAgents": [agent], "agent": "plain"}
+        session = (await server.wire.call("session.create", params))["sessionId"]
+        error = await server.wire.error_of("session.sendAndWait", {"sessionId": session, "prompt": "go"})
+        assert "gone" in error["message"]
+        assert not [event for event in server.wire.events(session) if event["type"] == "assistant.message"]
+
+
 async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> None:
     keyed = stdio(env={"API_KEY": "sk-of-the-agent-1234567890"})
     agent = {**REVIEWER, "mcpServers": {"plain": stdio(), "keyed": keyed}}

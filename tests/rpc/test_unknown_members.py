@@ -1,4 +1,4 @@
-"""Members that no type has: an error in our own methods, logged and ignored in those of the SDKs."""
+"""Members that no type has: an error in our own methods, a warning or a refusal in those of the SDKs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from jumpseat.rpc.routes import EXTENSIONS, load_route, misspelled_extension
+from jumpseat_protocol.envelope import UNSUPPORTED
 from jumpseat_protocol.members import UnknownMember, members_of, unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.sdk_options import SENT
 from jumpseat_protocol.sessions import SessionCreateParams, SessionSendParams
 from tests.support.cases import all_cases
-from tests.support.server import running_server, scripted
+from tests.support.server import RunningServer, running_server, scripted
 
 
 @pytest.mark.anyio
@@ -46,40 +47,105 @@ async def test_our_own_methods_refuse_unknown_members_and_name_the_nearest_known
                     assert error == {"code": -32602, "message": f"Invalid params for {method}: {problem}"}
 
 
+def warnings_of(server: RunningServer) -> list[str]:
+    """Return the messages of the warnings so far."""
+    return [event["data"]["message"] for event in server.wire.events() if event["type"] == "session.warning"]
+
+
 @pytest.mark.anyio
-async def test_unknown_members_of_sdk_methods_are_ignored_and_logged_once_without_their_values(
+async def test_a_session_names_its_options_without_effect_in_one_warning_and_none_of_their_values(
     tmp_path: Path,
 ) -> None:
     async with running_server(tmp_path, args=["--log-level", "info"]) as server:
-        provider = scripted({"text": "a"}, {"text": "b"}) | {"telepathy": "sk-1"}
-        session = await server.wire.create(provider, tools=[{"name": "a", "colour": "sk-2"}], brandNew="sk-3")
+        provider = scripted({"text": "a"}, {"text": "b"}) | {"telepathy": "sk-1", "transport": "websockets"}
+        session = await server.wire.create(
+            provider,
+            tools=[{"name": "a", "colour": "sk-2"}, {"name": "b", "colour": "sk-2"}],
+            brandNew="sk-3",
+            contextTier="long_context",
+        )
+        assert warnings_of(server) == [
+            "session.create: without effect: "
+            "'brandNew' (unknown to this server), "
+            "'contextTier' (the window is that of the model), "
+            "'provider.telepathy' (unknown to this server), "
+            "'provider.transport' (providers are called over HTTP), "
+            "'tools[0].colour' (unknown to this server)"
+        ]
         for _ in range(2):
             await server.wire.prompt(session, "hi", mood="sk-4")
-        assert not [event for event in server.wire.events() if event["type"] == "session.warning"]
+        assert warnings_of(server)[1:] == ["session.send: without effect: 'mood' (unknown to this server)"]
+        # A member is named once in a session, whichever request has it.
+        await server.wire.call("session.options.update", {"sessionId": session, "contextTier": "long_context"})
+        await server.wire.call("session.options.update", {"sessionId": session, "shell": {"processFlags": ["-x"]}})
+        assert [text.partition(" (")[0] for text in warnings_of(server)[2:]] == [
+            "session.options.update: without effect: 'shell'"
+        ]
 
-    assert sorted(re.findall(r"([\w.]+): the unknown member '(.*)' is ignored", server.stderr)) == [
-        ("session.create", "brandNew"),
-        ("session.create", "provider.telepathy"),
-        ("session.create", "tools.*.colour"),
-        ("session.send", "mood"),
-    ]
+    logged = re.findall(r"([\w.]+): the member '(.*?)' is ignored", server.stderr)
+    assert logged.count(("session.create", "tools.*.colour")) == 1
     assert "sk-" not in server.stderr
+
+
+@pytest.mark.anyio
+async def test_options_that_ask_for_what_the_server_does_are_no_warning(tmp_path: Path) -> None:
+    neutral = {"isExperimentalMode": True, "toolFilterPrecedence": "excluded", "envValueMode": "direct"}
+    absent: dict[str, Any] = {
+        "imageGeneration": {"enabled": False},
+        "requestExtensions": False,
+        "openCanvases": [],
+        "ofTomorrow": 0,
+    }
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"text": "a"}), **neutral, **absent, contextTier=None)
+        patch: dict[str, Any] = {"coauthorEnabled": False, "manageScheduleEnabled": False, "installedPlugins": []}
+        await server.wire.call("session.options.update", {"sessionId": session, **patch})
+        await server.wire.prompt(session, "hi", billable=True)
+        assert warnings_of(server) == []
+        await server.wire.prompt(session, "hi", billable=False)
+        assert len(warnings_of(server)) == 1
+
+
+@pytest.mark.anyio
+async def test_requests_with_a_restriction_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"text": "a"}))
+        agent = {"name": "a", "prompt": "p", "hooks": {"preToolUse": [{"command": "deny"}]}}
+        cases: dict[str, tuple[str, dict[str, Any], str]] = {
+            "an installation": (
+                "session.mcp.enable",
+                {"serverName": "x", "expectedInstallationId": "i"},
+                "expected",
+            ),
+            "hooks of an agent": ("session.options.update", {"customAgents": [agent]}, "customAgents[0].hooks"),
+            "masked values": (
+                "session.options.update",
+                {"sandboxConfig": {"credentials": {"x": 1}}},
+                "credentials",
+            ),
+            "the cloud": ("session.create", {"cloud": {}}, "cloud"),
+            "one of tomorrow": ("session.send", {"prompt": "hi", "requireQuota": 3}, "requireQuota"),
+            "another": ("session.name.set", {"name": "x", "expectedName": "y"}, "expectedName"),
+        }
+        with all_cases() as case:
+            for name, (method, params, problem) in cases.items():
+                with case(name):
+                    error = await server.wire.error_of(method, {**params, "sessionId": session})
+                    assert error["code"] == UNSUPPORTED
+                    assert problem in error["message"]
+        assert await server.wire.call("session.name.get", {"sessionId": session}) == {"name": None}
+        assert not [event for event in server.wire.events() if event["type"] == "user.message"]
 
 
 @pytest.mark.anyio
 async def test_a_misspelled_member_of_ours_in_a_method_of_the_sdks_is_a_warning(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "a"}), adapterSetings={"temperature": 1})
-        warnings = [
-            event["data"]["message"] for event in server.wire.events() if event["type"] == "session.warning"
+        assert warnings_of(server) == [
+            "session.create: without effect: 'adapterSetings' (did you mean 'adapterSettings'?)"
         ]
-        assert warnings == [
-            "session.create: unknown member 'adapterSetings' is ignored; did you mean 'adapterSettings'?"
-        ]
-        since = len(server.wire.messages)
-        await server.wire.call("session.send", {"sessionId": session, "prompt": "hi", "tool_choise": {}})
-        warning = await server.wire.event("session.warning", since=since)
-        assert "'toolChoice'" in warning["data"]["message"]
+        await server.wire.prompt(session, "hi", tool_choise={"mode": "none"})
+        assert "'toolChoice'" in warnings_of(server)[1]
 
 
 def test_no_member_that_sdks_send_is_taken_for_a_misspelled_one_of_ours() -> None:

@@ -228,6 +228,9 @@ class OneModel:
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         return []
 
+    async def ask_server(self, resolved: ResolvedModel) -> bool:
+        return False
+
     def learn(self, resolved: ResolvedModel, **facts: Any) -> None:
         self.info = replace(self.info, **facts)
 

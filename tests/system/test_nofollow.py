@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jumpseat.agent.buffer_history import BufferHistory
 from jumpseat.sandbox.configuration_files import move_away, restore
 from jumpseat.sandbox.places import link_settings
 from jumpseat.system.nofollow import CAN_WALK, LinkInPathError, create_file, open_place, replace_file
@@ -77,6 +78,9 @@ async def test_a_path_is_opened_where_it_resolved_at_the_approval(project: Path)
 
 class Editor:
     """An editor that opens paths as programs do: with all links followed."""
+
+    def __init__(self) -> None:
+        self.history = BufferHistory()
 
     async def read(self, path: Path) -> str:
         return f"unsaved: {path.read_text()}"  # noqa: ASYNC240 - of a test

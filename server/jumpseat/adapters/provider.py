@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from jumpseat.adapters.local_servers import ServerState, state_of_list
 from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo, ModelRequest
@@ -142,15 +143,23 @@ class ModelDetails(NamedTuple):
 
 
 class ModelListing(NamedTuple):
-    """A provider's list of models. ``url`` returns the URL of a page from the endpoint and the page's cursor."""
+    """A provider's list of models. ``url`` returns the URL of a page from the endpoint and the page's cursor.
+
+    ``state`` returns the request about the server that runs the models, from a page, where there is one.
+    """
 
     url: Callable[[Endpoint, str | None], str]
     read: Callable[[JsonObject], ModelPage]
     details: ModelDetails | None = None
+    state: Callable[[JsonObject], ServerState | None] = lambda _: None
 
     def request(self, adapter: Adapter, endpoint: Endpoint, after: str | None = None) -> ListRequest:
         """Write the request for the page at the cursor ``after``, the first without one."""
         return ListRequest(self.url(endpoint, after), _headers(adapter, endpoint))
+
+    def state_request(self, state: ServerState, adapter: Adapter, endpoint: Endpoint) -> ListRequest:
+        """Write the request for the state of the server."""
+        return ListRequest(state.url(endpoint), _headers(adapter, endpoint))
 
 
 def _headers(adapter: Adapter, endpoint: Endpoint) -> dict[str, str]:
@@ -193,7 +202,7 @@ def read_chat_models(answer: JsonObject) -> ModelPage:
     return ModelPage(models)
 
 
-CHAT_LISTING: Final = ModelListing(chat_models_url, read_chat_models)
+CHAT_LISTING: Final = ModelListing(chat_models_url, read_chat_models, state=state_of_list)
 
 
 # --- parts --------------------------------------------------------------------------------------------------------

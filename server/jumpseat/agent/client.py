@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Protocol
 from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.buffer_history import BufferHistory
 from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -31,7 +32,9 @@ from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientT
 
 
 class EditorFiles(Protocol):
-    """Files as the editor shows them, including unsaved changes."""
+    """Files as the editor shows them, including unsaved changes. ``history`` tells those from outdated buffers."""
+
+    history: BufferHistory
 
     async def read(self, path: Path) -> str | None:
         """Return the text of a file; ``None`` if the editor does not serve it, so that the file on disk counts."""

@@ -201,6 +201,14 @@ class ModelSource(Protocol):
         """Return the adapter settings, by name, that the session's model is known not to take; does no I/O."""
         ...
 
+    async def ask_server(self, resolved: ResolvedModel) -> bool:
+        """Ask a model server in the user's own network for facts about its model, once, and remember them.
+
+        Returns:
+            Whether anything was learned.
+        """
+        ...
+
     def learn(self, resolved: ResolvedModel, **facts: Any) -> None:
         """Remember facts about a model, fields of ``ModelInfo``, that its provider has shown in an answer."""
         ...

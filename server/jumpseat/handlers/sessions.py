@@ -137,8 +137,10 @@ def _required_id(params: SessionsOpenParams) -> str:
 
 def _set_options(options: OpenOptions) -> dict[str, object]:
     given = {name: value for name, value in options if value is not None}
-    streaming = given.pop("enable_streaming", None)
-    return given if streaming is None else {**given, "streaming": streaming}
+    for other, name in (("enable_streaming", "streaming"), ("model_capabilities_overrides", "model_capabilities")):
+        if other in given:
+            given[name] = given.pop(other)
+    return given
 
 
 async def fork(ctx: Context, params: ForkParams) -> ForkResult:

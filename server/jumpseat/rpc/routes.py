@@ -27,6 +27,7 @@ from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionWarning
 from jumpseat_protocol.members import UnknownMember, dotted, nearest, unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS, FOLDERS, PROTOCOL_VERSION, namespace_of
+from jumpseat_protocol.unserved import WithoutEffect, changes_nothing, without_effect
 from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REFUSALS, UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
 
@@ -57,26 +58,39 @@ class IgnoredMembers:
     """The ignored members of one process: each is logged once."""
 
     def __init__(self) -> None:
-        self._meant: dict[tuple[str, str], str | None] = {}
-        """By method and path, the extension that was probably meant. SDKs send the same members each time."""
+        self._known: dict[tuple[str, str], WithoutEffect] = {}
+        """By method and path. SDKs send the same members each time."""
 
-    def note(self, method: str, unknown: Iterable[UnknownMember]) -> list[str]:
-        """Log ignored members, without their values, and return the warnings about misspelled extensions."""
-        warnings: list[str] = []
+    def missed(self, method: str, unknown: Iterable[UnknownMember]) -> dict[str, str]:
+        """Log the members that this server does not serve, without their values.
+
+        Return those that the client may miss, and why they have no effect, as text by key.
+
+        Raises:
+            UnsupportedError: a member restricts the request.
+        """
+        missed: dict[str, str] = {}
         for member in unknown:
-            path = dotted("*" if isinstance(step, int) else step for step in member.path)
-            if (method, path) in self._meant:
-                meant = self._meant[method, path]
-            else:
-                meant = misspelled_extension(member)
-                if len(self._meant) < LOGGED_AT_MOST:
-                    self._meant[method, path] = meant
-                    log.info("%s: the unknown member %.200r is ignored", method, path)
-            if meant is not None:
-                warnings.append(
-                    f"{method}: unknown member {dotted(member.path)!r} is ignored; did you mean {meant!r}?"
-                )
-        return warnings
+            found = self._find(method, member)
+            if found.state == "neutral" or changes_nothing(found.key, member.value):
+                continue
+            path = dotted(member.path)
+            if found.state == "refused":
+                raise UnsupportedError(f"{method} with {path}", found.because)
+            missed.setdefault(found.key, f"{path!r:.200} ({found.because})")
+        return missed
+
+    def _find(self, method: str, member: UnknownMember) -> WithoutEffect:
+        path = ".".join(member.shape)
+        if (known := self._known.get((method, path))) is not None:
+            return known
+        found = without_effect(method, path)
+        if (meant := misspelled_extension(member)) is not None:
+            found = WithoutEffect(found.key, f"did you mean {meant!r}?", "unsupported")
+        if len(self._known) < LOGGED_AT_MOST:
+            self._known[method, path] = found
+            log.info("%s: the member %.200r is ignored: %s", method, path, found.because)
+        return found
 
 
 def misspelled_extension(member: UnknownMember) -> str | None:
@@ -89,17 +103,24 @@ def misspelled_extension(member: UnknownMember) -> str | None:
     return found if found in EXTENSIONS else None
 
 
-async def warn_later(ctx: Context, warnings: Iterable[str], params: Any, result: Any) -> Any:
-    """Wait for the result of a request, then send its warnings to the clients of its session."""
+async def warn_later(ctx: Context, method: str, missed: Mapping[str, str], params: Any, result: Any) -> Any:
+    """Wait for the result of a request, then warn the clients of its session of members without effect.
+
+    A session has one warning about each member.
+    """
     if inspect.isawaitable(result):
         result = await result
     given = cast("Mapping[str, Any]", params).get("sessionId")
     session_id = getattr(result, "session_id", None) or given
     # The request may have ended its session.
     session = await ctx.registry.find_live(session_id) if isinstance(session_id, str) else None
-    if session is not None:
-        for text in warnings:
-            session.emit(SessionWarning(warning_type="unknown_member", message=text))
+    new = missed.keys() - session.warned.members if session is not None else ()
+    if session is not None and new:
+        session.warned.members |= new
+        texts = ", ".join(sorted(text for key, text in missed.items() if key in new))
+        session.emit(
+            SessionWarning(warning_type="unsupported_option", message=f"{method}: without effect: {texts}")
+        )
     return result
 
 
@@ -269,7 +290,7 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         if (opened := _awaited(ctx, method, params)) is not None:
             return _serve_later(opened, serve, params)
         if is_fixed:
-            ignored.note(method, unknown_members(fixed_answer_params(method), params))
+            ignored.missed(method, unknown_members(fixed_answer_params(method), params))
             _validate(method, fixed_answer_params(method), params)
             return fixed_answer(ctx, method, params or {})
         if method not in CLIENT_REQUESTS:
@@ -278,9 +299,10 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         unknown = unknown_members(route.params, params)
         if unknown and method.startswith(OURS):
             raise InvalidParamsError(method, [str(member) for member in unknown])
+        missed = ignored.missed(method, unknown) if unknown else {}
         result = route.handler(ctx, _validate(method, route.params, params))
-        if unknown and (warnings := ignored.note(method, unknown)):
-            result = warn_later(ctx, warnings, params, result)
+        if missed:
+            result = warn_later(ctx, method, missed, params, result)
         if not inspect.isawaitable(result):
             return _encode(result)
         work = _encode_later(result)

@@ -125,12 +125,10 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
 
     Raises:
         InvalidRequestError: the id is taken, or an option is invalid.
-        UnsupportedError: the session is to run in the cloud.
+        UnsupportedError: the options have a managed policy.
         ProviderAuthError: the login that the client brings is not accepted.
         StoreError: the folder of the session cannot be made.
     """
-    if params.cloud is not None:
-        raise UnsupportedError("session.create with cloud")
     _refuse_policies("session.create", params)
     if params.name is not None:
         check_new_name(params.name)

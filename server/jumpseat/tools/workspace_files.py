@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import anyio.to_thread
 from msgspec import Struct
 
+from jumpseat.agent.buffer_history import same_text
 from jumpseat.agent.client import EditorFiles
 from jumpseat.errors import ClientCallError
 from jumpseat.system.nofollow import (
@@ -29,6 +30,18 @@ from jumpseat.system.nofollow import (
     replace_file,
 )
 from jumpseat.system.regular_files import read_whole
+
+
+class BufferConflictError(OSError):
+    """A tool has changed the file, and the user's editor has other text, which may be unsaved."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            errno.EBUSY,
+            "a command has changed it, and the user's editor has another text of it, perhaps with unsaved changes."
+            " An edit would lose one of them: ask the user to save or to reload the file, or change it with bash",
+            path,
+        )
 
 
 class FileEdit(Struct, frozen=True):
@@ -67,7 +80,8 @@ class Files:
     def __init__(self, editor: EditorFiles | None = None, changed: Changed | None = None) -> None:
         self._editor = editor
         self._changed = changed
-        self._unsaved: dict[Path, bytes] = {}
+        self._unsaved: dict[Path, str] = {}
+        self._conflicts: set[Path] = set()
         self._judged: dict[Path, Path] = {}
 
     def settle(self, path: Path, place: Path) -> None:
@@ -89,19 +103,27 @@ class Files:
     async def open(self, path: Path) -> None:
         """Ask the editor for unsaved changes to a file; reads use them until the file is opened again."""
         self._unsaved.pop(path, None)
+        self._conflicts.discard(path)
         if self._editor is None or self._leads_elsewhere(path):
             return
-        saved = await anyio.to_thread.run_sync(_text, path, abandon_on_cancel=True)
-        if saved is None:
+        found = await anyio.to_thread.run_sync(_text, path, abandon_on_cancel=True)
+        if found is None:
             return
         text = await self._editor.read(path)
-        # Editors may convert line endings; that alone is not a change.
-        if text is not None and text.replace("\r\n", "\n") != saved.replace("\r\n", "\n"):
-            self._unsaved[path] = text.encode("utf-8", "surrogateescape")
+        state = "saved" if text is None else self._editor.history.judge(path, found.saved, text, found.changed_ns)
+        if state == "unsaved" and text is not None:
+            self._unsaved[path] = text
+        elif state == "conflict":
+            self._conflicts.add(path)
 
     def unsaved(self, path: Path) -> bytes | None:
-        """Return the unsaved content of an opened file; ``None`` if it is the same as on disk."""
-        return self._unsaved.get(path)
+        """Return the unsaved content of an opened file; ``None`` if the file on the disk counts."""
+        text = self._unsaved.get(path)
+        return None if text is None else text.encode("utf-8", "surrogateescape")
+
+    def in_conflict(self, path: Path) -> bool:
+        """Return whether an opened file was changed by a tool while the editor has other text of it."""
+        return path in self._conflicts
 
     def mode(self, path: Path) -> int | None:
         """Return the mode of a file or folder; ``None`` if there is none.
@@ -115,8 +137,11 @@ class Files:
         """Return the content of a file, with unsaved changes if it was opened. Blocks while the disk is read.
 
         Raises:
+            BufferConflictError: see :meth:`in_conflict`.
             OSError: the file cannot be read, is not a regular file or is larger than :data:`LARGEST_READ`.
         """
+        if self.in_conflict(path):
+            raise BufferConflictError(str(path))
         unsaved = self.unsaved(path)
         if unsaved is not None:
             return unsaved
@@ -137,6 +162,7 @@ class Files:
         before = await anyio.to_thread.run_sync(self.read, path) if self._changed is not None else b""
         if not await self._write_in_editor(path, data):
             replace_file(self.place(path), data, mode)
+        await self._remember(path, data)
         if self._changed is not None:
             self._changed(FileEdit(path, self.place(path), before, data, existed=True, exists=True))
 
@@ -161,6 +187,7 @@ class Files:
             if error.filename == str(place):
                 error.filename = str(path)
             raise
+        await self._remember(path, data)
         if self._changed is not None:
             self._changed(FileEdit(path, place, None, data, existed=False, exists=True))
 
@@ -171,6 +198,15 @@ class Files:
             OSError: the file cannot be deleted.
         """
         delete_file(self.place(path))
+
+    async def _remember(self, path: Path, data: bytes) -> None:
+        """Record a text that was written, unless the editor has it in the buffer only."""
+        if self._editor is None:
+            return
+        text = data.decode("utf-8", "surrogateescape")
+        found = await anyio.to_thread.run_sync(_text, path, abandon_on_cancel=True)
+        if found is not None and same_text(found.saved, text):
+            self._editor.history.wrote(path, text, self._unsaved.get(path))
 
     async def _write_in_editor(self, path: Path, data: bytes) -> bool:
         if self._editor is None:
@@ -191,13 +227,21 @@ class Files:
         return os.path.realpath(path) != str(self.place(path))
 
 
-def _text(path: Path) -> str | None:
+class _Found(Struct):
+    saved: str
+    changed_ns: tuple[int, int]
+
+
+def _text(path: Path) -> _Found | None:
     """Return the text of a file that an editor may have open; ``None`` if it is binary, large or missing."""
     try:
+        status = os.stat(path)
         data = read_whole(path, LARGEST_BYTES)
     except (OSError, ValueError):
         return None
-    return None if b"\0" in data else data.decode("utf-8", "surrogateescape")
+    if b"\0" in data:
+        return None
+    return _Found(data.decode("utf-8", "surrogateescape"), (status.st_mtime_ns, status.st_ctime_ns))
 
 
 def _refuse_existing(path: Path) -> None:

@@ -218,7 +218,9 @@ async def test_ollama_is_requested_for_the_details_of_every_model(transport: Htt
 
     def answer(request: SeenRequest) -> Reply:
         if request.path == "/api/tags":
-            return json_reply({"models": [{"name": n, "model": n} for n in [*shown, "gone"]]})
+            return json_reply({"models": [{"name": n, "model": n} for n in [*shown, "gone", "run:latest"]]})
+        if request.path == "/api/ps":
+            return json_reply({"models": [{"model": "run:latest", "context_length": 4096}]})
         assert (request.method, request.path) == ("POST", "/api/show")
         found = shown.get(request.json["model"])
         return json_reply(found) if found else json_reply({"error": "not found"}, status=404)
@@ -227,8 +229,50 @@ async def test_ollama_is_requested_for_the_details_of_every_model(transport: Htt
         found = await get_list(transport, server, "ollama", "")
         narrow = await get_list(transport, server, "ollama", "/api", num_ctx=8192)
     able = ModelInfo("qwen3:32b", vision=False, tools=True, reasoning=True, context_window=40960)
-    assert found == [able, ModelInfo("gone")]
+    assert found == [able, ModelInfo("gone"), ModelInfo("run:latest", context_window=4096)]
     assert narrow[0].context_window == 8192
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "state", "read"),
+    [
+        (
+            {"owned_by": "llamacpp", "meta": {"n_ctx": 16384, "n_ctx_train": 131072}},
+            "/props",
+            {
+                "default_generation_settings": {"n_ctx": 4096},
+                "modalities": {"vision": False},
+                "chat_template_caps": {"supports_tools": False},
+            },
+            ModelInfo("m", vision=False, tools=False, context_window=4096),
+        ),
+        (
+            {"owned_by": "library"},
+            "/api/ps",
+            {"models": [{"name": "m:latest", "context_length": 4096}]},
+            ModelInfo("m", context_window=4096),
+        ),
+        (
+            {"owned_by": "organization_owner"},
+            "/api/v0/models",
+            {"data": [{"id": "m", "max_context_length": 131072, "loaded_context_length": 4096}]},
+            ModelInfo("m", context_window=4096),
+        ),
+        ({"owned_by": "llamacpp"}, "/props", {"error": "no such thing"}, ModelInfo("m")),
+    ],
+)
+async def test_a_local_server_is_asked_for_the_window_of_the_running_model(
+    server: ModelServer,
+    transport: HttpTransport,
+    entry: dict[str, Any],
+    path: str,
+    state: dict[str, Any],
+    read: ModelInfo,
+) -> None:
+    server.replies += [data({"id": "m", **entry}), json_reply(state)]
+
+    assert await get_list(transport, server, "openai_compatible", "/v1") == [read]
+    assert [request.path for request in server.requests] == ["/v1/models", path]
 
 
 @pytest.mark.parametrize("adapter", LISTED)

@@ -52,6 +52,8 @@ class Provider:
         self.server = ModelServer(answer=self._answer)
 
     def _answer(self, request: SeenRequest) -> Reply:
+        if request.method == "GET":
+            return json_reply({}, status=404)
         if self.refuses(request.json):
             return self.refused
         if is_summary(request):
@@ -64,11 +66,16 @@ class Provider:
 
     @property
     def asked_for_summaries(self) -> list[list[tuple[str, str]]]:
-        return [texts_of(request) for request in self.server.requests if is_summary(request)]
+        return [texts_of(request) for request in self._calls if is_summary(request)]
 
     @property
     def asked(self) -> list[list[tuple[str, str]]]:
-        return [texts_of(request) for request in self.server.requests if not is_summary(request)]
+        return [texts_of(request) for request in self._calls if not is_summary(request)]
+
+    @property
+    def _calls(self) -> list[SeenRequest]:
+        # A long prompt asks the server for its window.
+        return [request for request in self.server.requests if request.method == "POST"]
 
 
 def is_summary(request: SeenRequest) -> bool:
@@ -230,6 +237,19 @@ async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_wi
     (compaction,) = data_of(server.wire.events(), "session.compaction_complete")
     assert (compaction["success"], compaction["summaryContent"]) == (True, SUMMARY)
     assert data_of(server.wire.events(), "tool.execution_start") == []
+    (warning,) = data_of(server.wire.events(), "session.warning")
+    assert "asked again" in warning["message"]
+
+
+async def test_a_summary_with_headings_in_place_of_tags_is_not_requested_again(tmp_path: Path) -> None:
+    provider = Provider(summaries=[says("## Overview\nDragons.\n\n## Next steps\nNone.")])
+    async with serving(tmp_path, provider) as server:
+        session = await open_session(server, provider)
+        for prompt in ("one", "two"):
+            await server.wire.prompt(session, prompt)
+        await server.wire.call("session.history.compact", {"sessionId": session})
+    assert len(provider.asked_for_summaries) == 1
+    assert data_of(server.wire.events(), "session.warning") == []
 
 
 async def test_a_busy_provider_is_asked_again_for_the_summary(tmp_path: Path) -> None:

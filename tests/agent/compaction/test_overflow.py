@@ -33,23 +33,33 @@ WINDOW = 8192
 class SmallServer:
     """A model with a window of :data:`WINDOW` tokens, that reads ``big.txt`` for a prompt with "read".
 
-    It refuses what is longer, or with ``silent``, cuts it off without a word. It answers "seen" to a result.
+    It refuses what is longer, or with ``silent``, cuts it off without a word. It answers "seen" to a result. With
+    ``says``, it describes itself as llama.cpp does.
     """
 
     silent: bool = False
+    says: bool = False
+    names_limit: bool = True
     summary: str = SUMMARY
     refused: list[int] = field(default_factory=list[int])
+    asked: list[str] = field(default_factory=list[str])
     server: ModelServer = field(init=False)
 
     def __post_init__(self) -> None:
         self.server = ModelServer(answer=self._answer)
 
     def _answer(self, request: SeenRequest) -> Reply:
+        if request.method == "GET":
+            self.asked.append(request.path)
+            listed = {"data": [{"id": "model.gguf", "owned_by": "llamacpp"}]}
+            state = {"default_generation_settings": {"n_ctx": WINDOW}, "modalities": {"vision": False}}
+            return json_reply((state if request.path == "/props" else listed) if self.says else {}, status=200)
         body: JsonObject = request.json
         size = len(request.body) // 4
         if size > WINDOW and not self.silent:
             self.refused.append(size)
             text = f"This model's maximum context length is {WINDOW} tokens, but the messages have {size} tokens."
+            text = text if self.names_limit else "Please reduce the length of the messages."
             return json_reply({"error": {"message": text, "code": "context_length_exceeded"}}, status=400)
         last = body["messages"][-1]
         message: JsonObject = {"role": "assistant", "content": "seen" if last["role"] == "tool" else "well " * 300}
@@ -74,8 +84,11 @@ async def session_with(folder: Path, small: SmallServer) -> AsyncGenerator[tuple
         yield server, await server.wire.create(at(small.server), model="m", availableTools=["view"])
 
 
-async def test_a_window_is_learned_from_a_refusal_and_a_large_result_is_shortened(tmp_path: Path) -> None:
-    small = SmallServer()
+@pytest.mark.parametrize("names_limit", [True, False])
+async def test_a_window_is_learned_from_a_refusal_and_a_large_result_is_shortened(
+    tmp_path: Path, names_limit: bool
+) -> None:
+    small = SmallServer(names_limit=names_limit)
     async with session_with(tmp_path, small) as (server, session):
         first = await server.wire.prompt(session, "read it")
         second = await server.wire.prompt(session, "read it again")
@@ -85,11 +98,23 @@ async def test_a_window_is_learned_from_a_refusal_and_a_large_result_is_shortene
         assert data_of(events, "session.error") == data_of(events, "session.compaction_start") == []
     (warning,) = data_of([*first, *second], "session.warning")
     assert warning["warningType"] == "context_window"
-    assert "context_window = 8192" in warning["message"]
+    assert ("context_window = 8192" if names_limit else "did not name its limit") in warning["message"]
     assert len(small.refused) == 1
     # The window is known by now: the next result is limited before it is sent.
     (kept,) = tool_texts(second)
     assert len(kept) < WINDOW
+
+
+async def test_a_local_server_is_asked_for_its_window_before_it_has_to_refuse(tmp_path: Path) -> None:
+    small = SmallServer(says=True)
+    async with session_with(tmp_path, small) as (server, session):
+        await server.wire.prompt(session, "hi")
+        assert small.asked == []
+        events = [event for word in ("read", "go on") for event in await server.wire.prompt(session, word + " it")]
+
+    assert data_of(events, "assistant.message")[-1]["content"] == "well " * 300
+    assert data_of(events, "session.warning") == data_of(events, "session.error") == small.refused == []
+    assert small.asked == ["/v1/models", "/props"]
 
 
 async def test_a_silent_cut_is_noticed_by_the_tokens_that_no_longer_grow(tmp_path: Path) -> None:

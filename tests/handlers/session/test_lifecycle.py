@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.limits import WAIT_S
 from tests.support.server import READABLE, JsonObject, Wire, calls, frame, request, running_server, scripted
 
@@ -315,6 +316,33 @@ async def test_mode_set_emits_a_persisted_event(tmp_path: Path) -> None:
         assert await wire.call("session.mode.get", {"sessionId": session}) == "autopilot"
         wrong = await wire.error_of("session.mode.set", {"sessionId": session, "mode": "sideways"})
     assert wrong["code"] == -32602
+
+
+async def test_a_mode_is_changed_only_from_the_expected_one(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        at = {"sessionId": await server.wire.create(HELLO)}
+        change = {**at, "mode": "plan", "expectedMode": "autopilot"}
+        answer = await server.wire.call("session.mode.set", change)
+        assert answer == {"status": "unchanged", "modelChanged": False, "modeApplied": False}
+        assert await server.wire.call("session.mode.get", at) == "interactive"
+        await server.wire.call("session.mode.set", {**change, "expectedMode": "interactive"})
+        assert await server.wire.call("session.mode.get", at) == "plan"
+
+
+async def test_a_switch_can_require_that_the_model_is_available(tmp_path: Path) -> None:
+    async with fake_copilot() as copilot, running_server(tmp_path, env=copilot.environ) as server:
+        wire = server.wire
+        copilot.models += [{"id": "listed"}, {"id": "off", "policy": {"state": "disabled"}}]
+        opened = await wire.call("session.create", {"model": "listed", "gitHubToken": ALICE})
+        at = {"sessionId": opened["sessionId"]}
+        for model in ("gone", "off"):
+            wanted = {**at, "modelId": model, "requireAvailable": True}
+            error = await wire.error_of("session.model.switchTo", wanted)
+            assert f"the model {model!r} is not available" in error["message"]
+        assert (await wire.call("session.model.getCurrent", at))["modelId"] == "listed"
+        await wire.call("session.model.switchTo", {**at, "modelId": "gone"})
+        await wire.call("session.model.switchTo", {**at, "modelId": "listed", "requireAvailable": True})
+        assert (await wire.call("session.model.getCurrent", at))["modelId"] == "listed"
 
 
 async def test_the_server_has_no_foreground_session(tmp_path: Path) -> None:

@@ -262,6 +262,22 @@ async def test_the_mode_of_a_prompt_can_be_an_agent_mode(tmp_path: Path) -> None
         assert (await at.error_of("send", prompt="x", mode="zz"))["code"] == -32602
 
 
+async def test_a_run_without_a_required_tool_fails_before_the_model_is_called(tmp_path: Path) -> None:
+    message = {"prompt": "x", "requiredTool": "gone"}
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire, ANSWERS)
+        await at.call("send", prompt="x", requiredTool="view", wait=True)
+        await at.call("send", **message, wait=True)
+        await at.call("sendMessages", messages=[message, {"prompt": "y"}], wait=True)
+        since = len(server.wire.messages)
+        await at.call("queue.insertAt", position=0, message=message)
+        await server.wire.event("session.idle", since=since)
+        events = server.wire.events(at.session)
+    errors = [event["data"]["message"] for event in events if event["type"] == "session.error"]
+    assert errors == ["Execution failed: requiredTool: the tool 'gone' is not available"] * 3
+    assert [event["type"] for event in events].count("assistant.message") == 1
+
+
 async def test_bad_calls_of_the_queue_are_refused(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, ANSWERS)

@@ -150,6 +150,11 @@ async def test_bad_schedules_are_results_with_an_error(tmp_path: Path) -> None:
             ("add", {"interval": "abc", "prompt": "x"}, 'Invalid interval "abc". Try 30s, 5m, 2h, or 1d.'),
             ("add", {"interval": "1h", "prompt": " "}, "Prompt cannot be empty."),
             ("addAt", {"at": "soon", "prompt": "x"}, "Invalid scheduled time."),
+            (
+                "addAt",
+                {"at": 1000, "prompt": "x", "recurring": True},
+                "A time does not recur: use an interval or a cron expression.",
+            ),
             ("addCron", {"cron": "bad", "prompt": "x"}, 'Invalid cron expression "bad".'),
             ("addCron", {"cron": "0 0 30 2 *", "prompt": "x"}, 'Invalid cron expression "0 0 30 2 *".'),
             (

@@ -27,6 +27,11 @@ PLAN = calls("exit_plan_mode", summary="In short", actions=ACTIONS, recommendedA
         ({"approved": True, "selectedAction": "exit_only"}, "interactive", "Do not implement it yet"),
         ({"approved": True, "selectedAction": "autopilot"}, "autopilot", "You are now in autopilot mode."),
         ({"approved": True, "selectedAction": "autopilot_fleet"}, "autopilot", "You are now in autopilot mode."),
+        (
+            {"approved": True, "selectedAction": "autopilot", "deferImplementation": True},
+            "interactive",
+            "Do not implement it yet",
+        ),
         ({"approved": False}, "plan", "You are still in plan mode."),
         ({"approved": False, "feedback": "Think again."}, "plan", "The user says: Think again."),
     ],
@@ -58,6 +63,7 @@ async def test_the_approval_of_a_plan_leaves_plan_mode(
         data_of(events, "exit_plan_mode.completed"),
     )
     assert requested == {"requestId": requested["requestId"], **shown}
+    answer.pop("deferImplementation", None)
     assert completed == {"requestId": requested["requestId"], **answer}
     (result,) = texts(model.requests[-1], "tool")
     assert text in result

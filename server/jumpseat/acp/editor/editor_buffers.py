@@ -12,6 +12,7 @@ import anyio
 
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.translation.params import ExitStatus, FileText, Nothing, TerminalCreated, TerminalOutput
+from jumpseat.agent.buffer_history import BufferHistory
 from jumpseat.errors import ClientCallError
 from jumpseat_protocol.wire import WireModel
 
@@ -31,6 +32,7 @@ class LentFiles:
     """Files as the editor has them, unsaved changes included. See :class:`jumpseat.agent.client.EditorFiles`."""
 
     def __init__(self, editor: Editor, session_id: str) -> None:
+        self.history = BufferHistory()
         self._editor = editor
         self._session_id = session_id
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from msgspec import Struct
@@ -29,9 +29,15 @@ if TYPE_CHECKING:
 
     from jumpseat.adapters.models.known_models import KnownModels
     from jumpseat.adapters.models.model_lists import ListEndpoint, ModelLists
+    from jumpseat.agent.interfaces import ResolvedModel
     from jumpseat.agent.settings import Login
 
 log = logging.getLogger(__name__)
+
+ASK_TIMEOUT_S: Final = 1.0
+"""The time that a prompt waits for what a local server says of its model."""
+
+_LOCAL_KINDS: Final = ("openai_compatible", "openai", "openai_responses", "anthropic", "ollama")
 
 
 class ModelCatalogue(Struct, dict=True):
@@ -108,6 +114,36 @@ class ModelCatalogue(Struct, dict=True):
     def failure(self, name: str) -> JumpseatError | None:
         """Return why the last request for the list of an adapter's provider failed, or ``None``."""
         return self._lists.failure(name) if self._lists is not None else None
+
+    async def ask_server(self, model: ResolvedModel) -> ModelInfo | None:
+        """Ask a model server in the user's own network about its running model; ``None`` if it does not say."""
+        from jumpseat.adapters.local_servers import is_local, root
+        from jumpseat.adapters.models.model_lists import ListEndpoint
+        from jumpseat.adapters.provider import CHAT_LISTING
+        from jumpseat.adapters.transport.http import HttpModel
+
+        if not isinstance(model.model, HttpModel):
+            return None
+        caller = model.model.caller
+        provider = PROVIDERS.get(caller.wire_name)
+        if provider is None or provider.type not in _LOCAL_KINDS:
+            return None
+        try:
+            with anyio.move_on_after(ASK_TIMEOUT_S):
+                endpoint, network = await caller.resolve_endpoint()
+                if not is_local(endpoint.base_url):
+                    return None
+                listing = CHAT_LISTING
+                if provider.family == "anthropic":
+                    endpoint = replace(endpoint, base_url=f"{root(endpoint.base_url)}/v1")
+                elif provider.listing is not None:
+                    listing = provider.listing._replace(details=None)
+                found = await self._model_lists().fetch(ListEndpoint(caller.wire_name, endpoint, network, listing))
+                # A server with one model takes any name for it.
+                return found.get(model.wire_name) or (next(iter(found.values())) if len(found) == 1 else None)
+        except JumpseatError as error:
+            log.info("the server of model %r does not describe it: %s", model.info.id, error)
+        return None
 
     # --- filling gaps ---------------------------------------------------------------------------------------------
 

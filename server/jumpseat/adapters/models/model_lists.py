@@ -16,13 +16,14 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
-from jumpseat.adapters.adapter import Endpoint, Network
+from jumpseat.adapters.adapter import Adapter, Endpoint, Network
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError, ProviderTransportError
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.provider import ListRequest
+    from jumpseat.adapters.local_servers import ServerState
+    from jumpseat.adapters.provider import ListRequest, ModelDetails, ModelListing
     from jumpseat.adapters.transport.http import HttpTransport
 
 log = logging.getLogger(__name__)
@@ -42,11 +43,15 @@ AT_ONCE: Final = 8
 
 
 class ListEndpoint(Struct, frozen=True):
-    """The endpoint that lists models: in the format of the wire ``adapter``, reached through ``network``."""
+    """The endpoint that lists models: in the format of the wire ``adapter``, reached through ``network``.
+
+    ``listing`` replaces the list of the wire's provider.
+    """
 
     adapter: str
     endpoint: Endpoint
     network: Network | None = None
+    listing: ModelListing | None = None
 
 
 FindListEndpoint: TypeAlias = Callable[[], Awaitable[ListEndpoint]]
@@ -122,14 +127,14 @@ class ModelLists(Struct):
         Raises:
             JumpseatError: the list cannot be fetched.
         """
-        models = await self._fetch(await find_endpoint())
+        models = await self.fetch(await find_endpoint())
         self._entries[name] = _Entry(models, good_until=self.clock() + KEEP_S)
         return list(models.values())
 
     async def _ask(self, name: str, find_endpoint: FindListEndpoint, entry: _Entry, done: anyio.Event) -> None:
         good_for = PAUSE_S
         try:
-            entry.models = await self._fetch(await find_endpoint())
+            entry.models = await self.fetch(await find_endpoint())
             entry.failure = None
             good_for = KEEP_S
         except Exception as error:
@@ -143,23 +148,38 @@ class ModelLists(Struct):
             entry.asking = None
             done.set()
 
-    async def _fetch(self, provider: ListEndpoint) -> dict[str, ModelInfo]:
+    async def fetch(self, provider: ListEndpoint) -> dict[str, ModelInfo]:
+        """Fetch the list of an endpoint without caching it: its models, by their names at the provider.
+
+        Raises:
+            JumpseatError: the list cannot be fetched.
+        """
         info = PROVIDERS.get(provider.adapter)
-        listing = info.listing if info is not None else None
+        listing = provider.listing or (info.listing if info is not None else None)
         if info is None or listing is None:
             raise ProviderProtocolError(f"adapter {provider.adapter!r} cannot list models")
         adapter, found = info.load(), dict[str, ModelInfo]()
         after: str | None = None
+        state: ServerState | None = None
         for _ in range(MAX_PAGES):
-            page = listing.read(await self._answer(provider, listing.request(adapter, provider.endpoint, after)))
+            answer = await self._answer(provider, listing.request(adapter, provider.endpoint, after))
+            page, state = listing.read(answer), listing.state(answer)
             for model in page.models:
                 found.setdefault(model.id, model)
             if page.after is None or page.after == after:
                 break
             after = page.after
-        if listing.details is None:
-            return found
-        details, limiter = listing.details, anyio.CapacityLimiter(AT_ONCE)
+        if listing.details is not None:
+            found = await self._with_details(provider, adapter, listing.details, found)
+        if state is not None:
+            found = await self._with_state(provider, adapter, listing, state, found)
+        return found
+
+    async def _with_details(
+        self, provider: ListEndpoint, adapter: Adapter, details: ModelDetails, found: dict[str, ModelInfo]
+    ) -> dict[str, ModelInfo]:
+        """Complete each model by a request of its own; those that cannot chat are left out."""
+        limiter = anyio.CapacityLimiter(AT_ONCE)
 
         async def look_up(info: ModelInfo) -> None:
             try:
@@ -175,6 +195,23 @@ class ModelLists(Struct):
             for info in found.values():
                 tasks.start_soon(look_up, info)
         return {name: value for name, value in detailed.items() if value is not None}
+
+    async def _with_state(
+        self,
+        provider: ListEndpoint,
+        adapter: Adapter,
+        listing: ModelListing,
+        state: ServerState,
+        found: dict[str, ModelInfo],
+    ) -> dict[str, ModelInfo]:
+        """Complete the models with what the server says of those that run."""
+        endpoint = provider.endpoint
+        try:
+            answer = await self._answer(provider, listing.state_request(state, adapter, endpoint))
+        except ProviderError as error:
+            log.info("cannot fetch the state of the model server: %s", error)
+            return found
+        return {name: state.read(info, answer, endpoint) for name, info in found.items()}
 
     async def _answer(self, provider: ListEndpoint, question: ListRequest) -> dict[str, object]:
         transport = self.transport()

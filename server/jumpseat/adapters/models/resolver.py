@@ -96,6 +96,7 @@ class Models:
         self._list_timeout_s = list_timeout_s
         # Adapter, base URL and wire name of each model.
         self._learned: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._asked = set[tuple[str, str, str]]()
 
     # The following are imported lazily, because a client waits for the first response of a starting server.
 
@@ -176,6 +177,21 @@ class Models:
     def learn(self, resolved: ResolvedModel, **facts: Any) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.learn`."""
         self._learned.setdefault(_identity(resolved), {}).update(facts)
+
+    async def ask_server(self, resolved: ResolvedModel) -> bool:
+        """See :meth:`jumpseat.agent.interfaces.ModelSource.ask_server`."""
+        key = _identity(resolved)
+        if key in self._asked:
+            return False
+        said = await self.catalogue.ask_server(resolved)
+        self._asked.add(key)
+        facts = {
+            name: fact
+            for name in ("context_window", "vision")
+            if getattr(resolved.info, name) is None and (fact := getattr(said, name, None)) is not None
+        }
+        self.learn(resolved, **facts)
+        return bool(facts)
 
     async def of_adapter(self, name: str, model: str | None, settings: SessionSettings) -> ResolvedModel:
         """Create a model of the adapter ``name``; without ``model``, its first one.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from jumpseat.adapters.local_servers import OLLAMA, ServerState
 from jumpseat.adapters.provider import (
     EnvironmentVariables,
     ModelDetails,
@@ -82,6 +83,11 @@ def read_details(info: ModelInfo, answer: JsonObject, endpoint: Endpoint) -> Mod
     )
 
 
+def server_state(answer: JsonObject) -> ServerState:
+    """Return the request for the models that run."""
+    return OLLAMA
+
+
 PROVIDER: Final = ProviderInfo(
     type="ollama",
     adapter="ollama_chat:OllamaChatAdapter",
@@ -89,7 +95,7 @@ PROVIDER: Final = ProviderInfo(
     default_base_url="http://localhost:11434",
     key_variable="OLLAMA_API_KEY",
     environment=EnvironmentVariables(base_url="OLLAMA_HOST", model="OLLAMA_MODEL", rank=11),
-    listing=ModelListing(models_url, read_models, ModelDetails(details_url, read_details)),
+    listing=ModelListing(models_url, read_models, ModelDetails(details_url, read_details), server_state),
     settings={
         "think": effort(),
         "num_ctx": integer("The context window in tokens.", 1, mapping=_OPTIONS),

@@ -8,6 +8,8 @@ from typing import Final
 
 from jumpseat.agent.blocks import Message, ToolMessage
 from jumpseat.agent.conversation import tokens
+from jumpseat.agent.conversation.media import has_media
+from jumpseat.agent.conversation.result_size import fit_results
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.session.queue_items import Progress
@@ -22,15 +24,42 @@ FIXED_SHARE: Final = 0.75
 """The share of the window from which the instructions and the tools are named as the reason of a refusal."""
 
 
-def learn_limit(
-    session: Session, resolved: ResolvedModel, error: ProviderContextError, estimate: tokens.TokenEstimate
+REFUSED_SHARE: Final = 0.9
+"""The share of a refused request that is taken for the window, if the refusal names none."""
+
+ASK_TOKENS: Final = 3_000
+"""The estimated tokens of a request from which a local server is asked for its window: most take more."""
+
+
+async def learn_from_server(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
 ) -> bool:
-    """Remember the window that a refusal names, if it is smaller than assumed, and warn the user.
+    """Ask a local server about a model that is not known by its name, before a request that it may not accept.
+
+    Returns:
+        Whether it said anything new, so that the request has to be built again.
+    """
+    known = resolved.known
+    asks_window = known.context_window is None and known.max_prompt_tokens is None and estimate.total > ASK_TOKENS
+    asks_vision = known.vision is None and has_media(request.messages, vision=request.vision)
+    return (asks_window or asks_vision) and await session.services.models.ask_server(resolved)
+
+
+def learn_limit(
+    session: Session,
+    resolved: ResolvedModel,
+    error: ProviderContextError,
+    request: ModelRequest,
+    estimate: tokens.TokenEstimate,
+) -> bool:
+    """Remember the window that a refusal names or implies, if it is smaller than assumed, and warn the user.
 
     Returns:
         Whether the next request will be shorter.
     """
-    if error.limit is None or error.limit >= resolved.known.prompt_limit:
+    if error.limit is None:
+        return _learn_from_size(session, resolved, request, estimate)
+    if error.limit >= resolved.known.prompt_limit:
         return False
     assumed = resolved.known.window
     session.services.models.learn(resolved, context_window=error.limit)
@@ -41,6 +70,22 @@ def learn_limit(
     )
     # Estimates may be too low, but not by more than this.
     return estimate.total > error.limit // 2
+
+
+def _learn_from_size(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
+) -> bool:
+    """Take the size of a refused request for the window, if the refusal names none."""
+    size = round(REFUSED_SHARE * session.compactor.apply_calibration(estimate.total))
+    if size >= resolved.known.prompt_limit:
+        return False
+    session.services.models.learn(resolved, context_window=size)
+    _warn(
+        session,
+        f"{resolved.info.id} refused a request of about {estimate.total:,} tokens as too long and did not name its "
+        f"limit. Requests stay below {size:,} tokens from now on; set context_window for the model.",
+    )
+    return fit_results(request.messages, size) is not request.messages
 
 
 def notice_silent_cut(

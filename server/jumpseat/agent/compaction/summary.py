@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -31,6 +32,11 @@ SHARES: Final = (1.0, 0.6, 0.3)
 
 ANSWER_TOKENS: Final = 8_000
 """Tokens that are reserved for the summary itself, if the prompt limit allows."""
+
+_SECTION: Final = re.compile(
+    r"^[\W_]{0,8}(?:overview|history|work[ _]done|technical[ _]details|important[ _]files|next[ _]steps)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 MIN_CUT_CHARS: Final = 200
 """The characters from which a summary that was cut off is used."""
@@ -170,6 +176,8 @@ async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> st
     The first request has no tool choice, because a tool choice makes some providers ignore their cache.
     """
     for choice in (None, ToolChoice("none")):
+        if choice is not None:
+            _warn(session, f"{task.resolved.info.id} wrote no summary of the conversation, and is asked again.")
         limits.check(session)
         started = time.monotonic()
         completed = await ask_quietly(session, task.resolved, replace(request, tool_choice=choice))
@@ -194,12 +202,17 @@ def _warn(session: Session, text: str) -> None:
 
 
 def _is_summary(text: str, completed: Completed, *, strict: bool) -> bool:
-    """Return whether an answer is a usable summary; with ``strict``, it must begin with the requested sections."""
+    """Return whether an answer is a usable summary; with ``strict``, it must have one of the requested sections.
+
+    Small models write them as headings.
+    """
     if not text or completed.stop_reason in ("refusal", "content_filter"):
         return False
     if completed.stop_reason == "max_tokens" and "</history>" not in text:
         return False
-    return "<overview>" in text or not (strict or completed.message.tool_uses())
+    if "<overview>" in text:
+        return True
+    return not completed.message.tool_uses() and (not strict or _SECTION.search(text) is not None)
 
 
 def _count(

@@ -32,6 +32,20 @@ _NOISE: Final = re.compile(
 )
 
 
+MAX_WRITTEN: Final = 200_000
+"""The length up to which a text is searched for calls, in characters."""
+
+_MARKS: Final = (
+    *("</", "<|", "[TOOL_CALLS]"),
+    *(f"{quote}{name}{quote}" for quote in "\"'" for name in ("name", "tool", "function", "tool_name")),
+)
+
+
+def may_have_calls(text: str) -> bool:
+    """Return whether a text that a model wrote may contain calls, for ``written_calls.py`` to find."""
+    return len(text) <= MAX_WRITTEN and any(mark in text for mark in _MARKS)
+
+
 def repair_calls(completed: Completed, request: ModelRequest) -> Completed:
     """Repair the calls in an answer to ``request``; those that cannot be repaired get a ``problem``."""
     if not completed.message.tool_uses():

@@ -27,6 +27,7 @@ from jumpseat.agent.model import (
     ToolSpec,
     provider_request,
 )
+from jumpseat.agent.model_calls.arguments import may_have_calls
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
@@ -120,12 +121,12 @@ def warn_of_written_calls(
     session: Session, resolved: ResolvedModel, request: ModelRequest, answer: AssistantMessage
 ) -> None:
     """Warn the user once if a model has written a call as text, which its server should have turned into one."""
-    # Imported late: few answers need it.
-    from jumpseat.agent.model_calls.written_calls import find_calls, may_call
-
     text = answer.text()
-    if session.warned.written_calls or not request.tools or uses_xml(resolved.info) or not may_call(text):
+    if session.warned.written_calls or not request.tools or uses_xml(resolved.info) or not may_have_calls(text):
         return
+    # Imported late: few answers need it.
+    from jumpseat.agent.model_calls.written_calls import find_calls
+
     if find_calls(text, {tool.name: tool.parameters for tool in request.tools})[0]:
         session.warned.written_calls = True
         advice = (
@@ -228,15 +229,18 @@ async def find_model(session: Session) -> ResolvedModel:
     """Resolve the model to call: the custom agent's if it has one that is available, else the session's.
 
     Raises:
-        JumpseatError: the session's model cannot be resolved.
+        JumpseatError: the session's model cannot be resolved, or that of an agent that requires it.
     """
     settings, models, ask = session.settings, session.services.models, session.clients.ask_token
-    wanted, agent = settings.for_model(), settings.options.agent
+    wanted, agent = settings.for_model(), settings.custom_agent
     if wanted.options.model != settings.options.model:
         try:
             return await models.resolve(wanted, ask_token=ask)
         except JumpseatError as error:
-            text = f"The model {wanted.options.model!r} of the agent {agent!r} is not available: {error}"
+            if agent is not None and agent.model_policy == "required":
+                raise
+            name = settings.options.agent
+            text = f"The model {wanted.options.model!r} of the agent {name!r} is not available: {error}"
         if text != session.warned.agent_model:
             session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
         session.warned.agent_model = text

@@ -16,15 +16,12 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, TextBlock, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.model_calls.arguments import offered_name, repair_arguments
+from jumpseat.agent.model_calls.arguments import may_have_calls, offered_name, repair_arguments
 from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 
 Call: TypeAlias = tuple[str, JsonObject]
 _Tools: TypeAlias = Mapping[str, JsonObject]
-
-MAX_CHARS: Final = 200_000
-"""The length up to which a text is searched, in characters."""
 
 # Hermes and Qwen: <tool_call>; Qwen3-Coder: <function=name>; Mistral: [TOOL_CALLS]; Llama: <|python_tag|>.
 _FORMS: Final = (
@@ -40,13 +37,6 @@ _ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "tool_input")
 _BETWEEN: Final = re.compile(r"[\s,;]*")
 # Mistral's newer form: the name, and its arguments.
 _MARKED: Final = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?\s*(?=\{)")
-
-_HINT: Final = re.compile(r"</|[\"'](?:name|tool|function|tool_name)[\"']|\[TOOL_CALLS\]|<\|")
-
-
-def may_call(text: str) -> bool:
-    """Return whether it is worth while to look for calls in ``text``."""
-    return len(text) <= MAX_CHARS and _HINT.search(text) is not None
 
 
 def take_written_calls(completed: Completed, request: ModelRequest) -> Completed:
@@ -70,7 +60,7 @@ def find_calls(text: str, tools: _Tools) -> tuple[list[Call], str]:
 
     JSON without a wrapper must be the whole text, and a code block must end it: others may be examples.
     """
-    if not may_call(text):
+    if not may_have_calls(text):
         return [], text
     if (calls := _of_json(text, tools)) is not None:
         return calls, ""

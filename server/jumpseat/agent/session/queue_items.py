@@ -67,7 +67,8 @@ class Prompt(Discreet, Struct):
     ``notification`` takes the place of the user's message: the model gets its content, unchanged. The prompts
     ``before`` were sent together with this one; they end with the same outcome, and the model gets them without the
     date and the reminder. ``turn`` is the latest turn of its run, which has begun at ``turn_begun_s``.
-    ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it.
+    ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it. Without the
+    ``required_tool``, its run fails.
     """
 
     hidden = ("headers",)
@@ -86,6 +87,7 @@ class Prompt(Discreet, Struct):
     trace: TraceContext | None = None
     display_text: str | None = None
     source: str | None = None
+    required_tool: str | None = None
     notification: events.SystemNotification | None = None
     continues: bool = False
     order: int = 0

@@ -17,7 +17,13 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
-from jumpseat.agent.compaction.overflow import check_progress, explain_overflow, learn_limit, notice_silent_cut
+from jumpseat.agent.compaction.overflow import (
+    check_progress,
+    explain_overflow,
+    learn_from_server,
+    learn_limit,
+    notice_silent_cut,
+)
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.conversation import INTERRUPTED, media_problems
@@ -45,6 +51,7 @@ from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
 from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
+    InvalidRequestError,
     JumpseatError,
     ProviderContextError,
     ProviderError,
@@ -311,6 +318,17 @@ def _interrupt(session: Session, calls: list[ToolUseBlock]) -> None:
             return
 
 
+def _check_required_tools(session: Session, prompt: Prompt) -> None:
+    """Check that the tools are available that the prompts of a run require.
+
+    Raises:
+        InvalidRequestError: a tool is not available.
+    """
+    for sent in (*prompt.before, prompt):
+        if sent.required_tool is not None and sent.required_tool not in session.tools.names():
+            raise InvalidRequestError(f"requiredTool: the tool {sent.required_tool!r} is not available")
+
+
 async def _call_model(
     session: Session, prompt: Prompt, system: str, turn_id: str
 ) -> tuple[ResolvedModel, ModelRequest, tokens.TokenEstimate, Answer]:
@@ -327,6 +345,8 @@ async def _call_model(
         limits.check(session)
         try:
             await session.tools.ready()
+            if turn_id == "0":
+                _check_required_tools(session, prompt)
             resolved = await find_model(session)
         except JumpseatError as error:
             await report_error(session, error, recoverable=False)
@@ -338,6 +358,8 @@ async def _call_model(
         if turn_id != "0" and session.conversation.ends_in_summary:
             request = replace(request, unasked=True)
         estimate = tokens.of_request(request)
+        if await learn_from_server(session, resolved, request, estimate):
+            continue
         check_progress(prompt.progress, session.conversation.compactions, request.messages, resolved)
         session.prompt_limit = resolved.known.prompt_limit
         if await compact_if_needed(session, resolved, request, estimate):
@@ -352,7 +374,9 @@ async def _call_model(
             session.use_model(switch.model, None, cause=CAUSE)
         except ProviderContextError as error:
             # A compaction may have changed the conversation during the call.
-            if session.conversation.compactions != compactions or learn_limit(session, resolved, error, estimate):
+            if session.conversation.compactions != compactions:
+                continue
+            if learn_limit(session, resolved, error, request, estimate):
                 continue
             request = build_request(session, prompt, system, resolved)
             if shortened or not await compact_after_refusal(session, resolved, request):

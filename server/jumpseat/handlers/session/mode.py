@@ -13,6 +13,9 @@ def get(ctx: Context, params: SessionParams) -> str:
 
 
 def set_(ctx: Context, params: ModeSetParams) -> ModeSetResult:
-    """Change the mode. A change is emitted as a persisted event."""
-    ctx.registry.live(params.session_id).change_mode(params.mode)
+    """Change the mode, unless the client expects another one. A change is emitted as a persisted event."""
+    session = ctx.registry.live(params.session_id)
+    if params.expected_mode not in (None, session.settings.mode):
+        return ModeSetResult(status="unchanged", mode_applied=False)
+    session.change_mode(params.mode)
     return ModeSetResult()

@@ -11,7 +11,7 @@ import anyio
 from jumpseat.agent.blocks import Message
 from jumpseat.agent.session.session import Session
 from jumpseat.completion.portability import depends_on_the_model, report
-from jumpseat.errors import JumpseatError
+from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions import changes
 from jumpseat.sessions.context import Context
@@ -43,14 +43,33 @@ async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult
 def switch_to(ctx: Context, params: ModelSwitchParams) -> ModelSwitchResult | Awaitable[ModelSwitchResult]:
     """Use another model from the next call on. Unlisted names are accepted, since lists may be incomplete.
 
-    The switch takes place at once; only the report on the conversation may have to wait for the provider's list.
+    The switch takes place at once, unless the client requires that the model is available. The report on the
+    conversation may have to wait for the provider's list.
 
     Raises:
-        InvalidRequestError: the session may not use the model.
+        InvalidRequestError: the session may not use the model, or it is required and not available.
     """
     session = ctx.registry.live(params.session_id)
+    check_allowed(session.settings, params.model_id)
+    return _switch_if_available(ctx, session, params) if params.require_available else _switch(ctx, session, params)
+
+
+async def _switch_if_available(ctx: Context, session: Session, params: ModelSwitchParams) -> ModelSwitchResult:
+    wanted = session.settings.with_options(model=params.model_id, agent=None)
+    try:
+        resolved = await ctx.models.resolve(wanted, ask_token=session.clients.ask_token)
+    except JumpseatError as error:
+        raise InvalidRequestError(f"the model {params.model_id!r} is not available: {error}") from error
+    if not (resolved.listed and resolved.info.enabled):
+        raise InvalidRequestError(f"the model {params.model_id!r} is not available: the provider does not offer it")
+    result = _switch(ctx, session, params)
+    return await result if isinstance(result, Awaitable) else result
+
+
+def _switch(
+    ctx: Context, session: Session, params: ModelSwitchParams
+) -> ModelSwitchResult | Awaitable[ModelSwitchResult]:
     settings = session.settings
-    check_allowed(settings, params.model_id)
     if params.model_capabilities is not None or params.reasoning_summary is not None:
         settings.set_options(model_capabilities=params.model_capabilities or settings.options.model_capabilities)
         settings.set_options(reasoning_summary=params.reasoning_summary or settings.options.reasoning_summary)

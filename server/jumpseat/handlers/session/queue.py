@@ -91,6 +91,7 @@ def insert_at(ctx: Context, params: InsertAtParams) -> QueueItemResult:
         attachments=check_attachments(message.attachments or []),
         agent_mode=message.agent_mode,
         source=message.source,
+        required_tool=message.required_tool,
         headers=message.request_headers,
     )
     ctx.registry.live(params.session_id).queue.insert(params.position, prompt)

@@ -50,6 +50,8 @@ def add_at(ctx: Context, params: ScheduleAddAtParams) -> ScheduleResult:
     schedules, at = _of(ctx, params.session_id), params.at
     if not isinstance(at, int | float) or isinstance(at, bool):
         return ScheduleResult(error="Invalid scheduled time.")
+    if params.recurring:
+        return ScheduleResult(error="A time does not recur: use an interval or a cron expression.")
     return _result(lambda: schedules.add(params.prompt, at_ms=at, display_prompt=params.display_prompt))
 
 

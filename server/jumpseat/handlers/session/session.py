@@ -142,6 +142,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         attachments=check_attachments(params.attachments or []),
         agent_mode=agent_mode,
         source=params.source,
+        required_tool=params.required_tool,
         headers=params.request_headers,
         tool_choice=params.tool_choice,
         hosted_tools=params.hosted_tools,
@@ -186,6 +187,7 @@ def check_attachments(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]
 def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResult | Awaitable[SendMessagesResult]:
     """Queue prompts that one run answers together, and answer at once, or when that run has ended."""
     session = ctx.registry.live(params.session_id)
+    check_format(params.response_format)
     delivery, agent_mode = modes(params.mode, params.agent_mode)
     prompts = [
         Prompt(
@@ -194,7 +196,9 @@ def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResul
             attachments=check_attachments(message.attachments or []),
             agent_mode=agent_mode,
             source=message.source,
+            required_tool=message.required_tool,
             headers=params.request_headers,
+            response_format=params.response_format,
             trace=trace_of(params.traceparent, params.tracestate),
         )
         for message in params.messages

@@ -63,7 +63,9 @@ async def _run(session: Session, resources: Resources, ctx: ToolContext, args: E
     if not response.approved:
         feedback = f" The user says: {response.feedback}" if response.feedback else ""
         return ToolOutcome(f"The plan was not approved. You are still in plan mode.{feedback}")
-    action = response.selected_action or args.recommended_action
+    # In autopilot mode, the model would be made to continue.
+    deferred = response.defer_implementation
+    action = "exit_only" if deferred else response.selected_action or args.recommended_action
     match action:
         case "interactive" | "exit_only":
             session.change_mode("interactive")

@@ -26,6 +26,11 @@ from jumpseat_protocol.permissions import ReadPermission
 SHOWN_BYTES: Final = 8 * 1024 * 1024
 """Limit of the text that one call returns, whatever the size of the file."""
 
+OTHER_BUFFER: Final = (
+    "\n[This is the file on the disk, which a command has changed. The user's editor has another text of it,"
+    " perhaps with unsaved changes.]"
+)
+
 SHOWN_ENTRIES: Final = 10_000
 """Limit of the entries of a directory that one call returns."""
 
@@ -73,7 +78,10 @@ def _view(ctx: ToolContext, args: ViewArgs, path: Path) -> ToolOutcome:
                 return failure(f"Path {args.path} is neither a file nor a directory.")
             if (unsaved := ctx.files.unsaved(path)) is not None:
                 return _view_lines(args, BytesIO(unsaved))
-            return _view_file(args, os.dup(fd))
+            outcome = _view_file(args, os.dup(fd))
+            if ctx.files.in_conflict(path):
+                outcome.text += OTHER_BUFFER
+            return outcome
     except (OSError, ValueError) as error:
         return problem(args.path, error)
 

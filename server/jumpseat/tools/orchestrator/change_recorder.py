@@ -43,9 +43,7 @@ class ChangeRecorder:
         if self._watch is None:
             from jumpseat.tools.workspace_watch import WorkspaceWatch
 
-            self._watch = WorkspaceWatch(
-                self._record_all, self._ignored, self._folder, self._is_running, self._warn
-            )
+            self._watch = WorkspaceWatch(self._record_all, self._ignored, self._folder, self.is_running, self._warn)
         await self._watch.begin(cwd)
 
     async def end(self) -> None:
@@ -72,7 +70,8 @@ class ChangeRecorder:
             root, environment.child_environ(session.id), own_programs(session, environment.sandboxes)
         )
 
-    def _is_running(self) -> bool:
+    def is_running(self) -> bool:
+        """Return whether a command of the session still runs."""
         return any(shell.alive for shell in self._shells)
 
     def _record_all(self, edits: Sequence[FileEdit]) -> None:

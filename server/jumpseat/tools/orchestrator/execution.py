@@ -312,12 +312,25 @@ class CallExecution:
         self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
     ) -> ToolOutcome:
         """Run a call; if it runs a command, record the files that the command changes."""
-        if not (isinstance(tool, BuiltinTool) and tool.runs_commands):
+        if not isinstance(tool, BuiltinTool):
+            return await self._beside_editor(run)
+        if not tool.runs_commands:
             return await run()
         await self._changes.begin(ctx.cwd)
-        outcome = await run()
+        outcome = await self._beside_editor(run)
         await self._changes.end()
         return outcome
+
+    async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
+        """Run a call that may change files whose buffers an editor lends."""
+        editor = self._session.clients.files()
+        if editor is None:
+            return await run()
+        editor.history.begin_call()
+        try:
+            return await run()
+        finally:
+            editor.history.end_call(continues=self._changes.is_running())
 
     def _notify(self, text: str, severity: Severity) -> None:
         if severity == "info":
