@@ -21,7 +21,6 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.git import GitError, run_git
 from jumpseat.system.private_files import owner_only
-from jumpseat.system.programs import OwnPrograms
 from jumpseat.system.regular_files import read_whole
 
 MOST_FILES: Final = 5000
@@ -112,6 +111,9 @@ async def opened(source: Source, environ: Mapping[str, str]) -> AsyncGenerator[P
             raise InvalidRequestError(f"{source.folder} is not a folder any more")
         yield source.folder
         return
+    # Imported with the first clone.
+    from jumpseat.system.programs import OwnPrograms
+
     draft = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "jumpseat-plugin-"))
     try:
         words = [
