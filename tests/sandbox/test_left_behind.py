@@ -195,3 +195,54 @@ async def test_a_link_in_the_place_of_a_folder_opens_nothing(tmp_path: Path, mec
     assert (session.project / "old" / "file").exists()
     await session.run("touch shared/file")
     assert list(victim.iterdir()) == []
+
+
+async def test_a_command_beside_another_one_follows_no_link_that_was_exchanged(
+    outside: Path, mechanism: Mechanism
+) -> None:
+    session = Confining(outside / "project", outside / "home", mechanism=mechanism)
+    victim, project, hidden = outside / "victim", session.project, outside / "user" / ".ssh"
+    for folder in (victim, project / "x"):
+        folder.mkdir()
+        git(folder, "init", "-q")
+    (project / "x" / ".vscode").mkdir()
+    (project / "x" / ".mcp.json").write_text("{}")
+    hidden.mkdir()
+    (hidden / "id").write_text("secret\n")
+    git(project, "init", "-q")
+    sandbox, words = session.sandbox, ["bash", "-c", "cat x/.vscode/* x/.mcp.json; touch x/.git/new .git/config"]
+    other = await sandbox.confine(["sleep", "1"], project, session.environ)
+    confined = await sandbox.confine(words, project, session.environ)
+    # Now the other command exchanges a folder.
+    (project / "x").rename(project / "y")
+    (project / "x").mkdir()
+    (project / "x" / ".git").symlink_to("../../victim/.git")
+    (project / "x" / ".vscode").symlink_to("../../user/.ssh")
+    (project / "x" / ".mcp.json").symlink_to("../../user/.ssh/id")
+    ran = await anyio.run_process(confined.command, cwd=project, env=confined.environ, check=False)
+    assert b"secret" not in ran.stdout
+    assert not (victim / ".git" / "new").exists()
+    await sandbox.settle(confined)
+    await sandbox.settle(other)
+
+
+async def test_settings_are_compared_by_their_contents_beside_another_command(session: Confining) -> None:
+    with_settings(session.project / "x")
+    git(session.project, "init", "-q")
+    before = (session.project / ".git" / "config").read_text()
+    other = await session.sandbox.confine(["sleep", "1"], session.project, session.environ)
+    await session.run("echo other >> x/.vscode/tasks.json; echo x >> .git/config; echo new > x/new")
+    assert (session.project / "x" / ".vscode" / "tasks.json").read_text() == "evil"
+    assert (session.project / ".git" / "config").read_text() == before
+    assert (session.project / "x" / "new").exists()
+    await session.sandbox.settle(other)
+
+
+async def test_a_link_in_a_folder_of_programs_shows_no_hidden_file(outside: Path, mechanism: Mechanism) -> None:
+    session = Confining(outside / "project", outside / "home", mechanism=mechanism)
+    hidden = outside / "user" / ".ssh" / "keys"
+    hidden.mkdir(parents=True)
+    (hidden / "id").write_text("secret\n")
+    (session.project / "tools").symlink_to(hidden)
+    session.environ["PATH"] += f":{session.project}/tools"
+    assert "secret" not in (await session.run("cat tools/id ~/.ssh/keys/id")).output

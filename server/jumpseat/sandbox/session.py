@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
-from jumpseat.sandbox.view import Namespace, View
+from jumpseat.sandbox.view import Namespace, View, without_replaceable
 from jumpseat.system.programs import OwnPrograms, find_program
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class Confined(Struct):
 
     ``enter`` is the beginning of the command line, without the command itself. The paths in ``view`` are those
     outside of the sandbox. ``roots`` and ``git`` are the folders to examine afterwards, ``before`` is their state
-    when the command began, and ``reach`` has the approved hosts.
+    when the command began, and ``reach`` has the approved hosts. A ``steady`` view has no path that a command which
+    runs meanwhile could replace by a link; what it therefore leaves unprotected is compared by its contents.
     """
 
     command: list[str]
@@ -77,6 +78,16 @@ class Confined(Struct):
     git: tuple[Path, ...] = ()
     before: Snapshot | None = None
     reach: Reach = field(default_factory=Reach)
+    steady: bool = False
+
+    @property
+    def contents(self) -> bool:
+        """Return whether files are compared by their contents, because they were not all made read-only."""
+        return self.steady or self.mechanism is None or not self.mechanism.can_protect
+
+    def overlaps(self, roots: Sequence[Path]) -> bool:
+        """Return whether the command may change something in ``roots``."""
+        return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)
 
     @property
     def has_processes(self) -> bool:
@@ -87,7 +98,8 @@ class Confined(Struct):
 class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
-    Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to.
+    Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to,
+    ``running`` the commands that have not ended.
     """
 
     def __init__(
@@ -102,6 +114,7 @@ class Sandboxes:
         self.probed = False
         self.ready = anyio.CapacityLimiter(MAX_READY)
         self.opened: set[Path] = set()
+        self.running: list[Confined] = []
         self._lock = anyio.Lock()
 
     async def probe(self) -> Mechanism | None:
@@ -196,7 +209,8 @@ class SessionSandbox:
             self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
         if mechanism is not None and not self._looked:
             async with self._lock:
-                await anyio.to_thread.run_sync(self._look, self._settings(), not mechanism.can_protect)
+                roots = await anyio.to_thread.run_sync(self._roots, self._settings())
+                await anyio.to_thread.run_sync(self._look, roots, not mechanism.can_protect)
             self._tell()
 
     def confines(self) -> bool | None:
@@ -291,6 +305,7 @@ class SessionSandbox:
                 temporary,
             )
         self._tell()
+        self._sandboxes.running.append(confined)
         confined.reach = reach
         if namespace is not None and self._network is not None:
             self._network.begin(reach)
@@ -308,8 +323,13 @@ class SessionSandbox:
 
     def abandon(self, confined: Confined) -> None:
         """Revoke the hosts of a command that has ended, or could not be started."""
+        self._sandboxes.running = [found for found in self._sandboxes.running if found is not confined]
         if self._network is not None:
             self._network.end(confined.reach)
+
+    def may_prepare(self, confined: Confined) -> bool:
+        """Return whether a sandbox like that of ``confined`` can be started now, for a later command."""
+        return confined.steady or not any(running.overlaps(confined.roots) for running in self._sandboxes.running)
 
     def refusals(self, confined: Confined, output: str) -> list[str]:
         """Return the refusals of the sandbox that are known, or that the ``output`` of a command shows."""
@@ -349,8 +369,13 @@ class SessionSandbox:
         temporary: Sequence[Path] | None,
     ) -> Confined:
         around = self._surroundings
-        roots, git, before = self._look(settings, not mechanism.can_protect)
+        roots = self._roots(settings)
+        beside = [running.view for running in tuple(self._sandboxes.running) if running.overlaps(roots)]
+        steady = bool(beside)
+        git, before = self._look(roots, steady or not mechanism.can_protect)
         view = around.view(settings, command[0], cwd, environ, roots, git, before, network=reaches_all)
+        if steady:
+            view = without_replaceable(view, (*roots, *git), beside)
         view = replace(view, namespace=namespace)
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:
@@ -369,17 +394,19 @@ class SessionSandbox:
             roots,
             git,
             before,
+            steady=steady,
         )
 
-    def _look(
-        self, settings: SandboxSettings, contents: bool
-    ) -> tuple[tuple[Path, ...], tuple[Path, ...], Snapshot]:
-        """Return the folders that commands may change, the git folders elsewhere, and the state of all of them."""
+    def _roots(self, settings: SandboxSettings) -> tuple[Path, ...]:
         roots = tuple(self._surroundings.roots(settings))
         self._sandboxes.opened.update(roots)
+        return roots
+
+    def _look(self, roots: tuple[Path, ...], contents: bool) -> tuple[tuple[Path, ...], Snapshot]:
+        """Return the git folders elsewhere that repositories in ``roots`` use, and the state of all folders."""
         git = tuple(self._surroundings.git_folders(roots))
         self._looked = True
-        return roots, git, self._snapshot(roots, git, contents)
+        return git, self._snapshot(roots, git, contents)
 
     def _snapshot(self, roots: Sequence[Path], git: Sequence[Path], contents: bool) -> Snapshot:
         found = self._files.snapshot(roots, git, contents=contents)
@@ -392,8 +419,7 @@ class SessionSandbox:
 
         if confined.before is None:
             return []
-        protects = confined.mechanism is not None and confined.mechanism.can_protect
-        after = self._snapshot(confined.roots, confined.git, not protects)
+        after = self._snapshot(confined.roots, confined.git, confined.contents)
         before = confined.before
         messages = [
             message

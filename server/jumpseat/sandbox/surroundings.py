@@ -22,7 +22,7 @@ from jumpseat.sandbox.places import (
     shared_caches,
 )
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat.sandbox.view import View, real, real_paths
+from jumpseat.sandbox.view import View, real, real_outside, real_paths
 from jumpseat.system.file_trees import delete_folder
 from jumpseat.system.private_files import create_private_folder
 
@@ -139,7 +139,7 @@ class Surroundings:
         mounted += [path.parent for path in protected if path.parent.name == ".github"]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
-        shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
+        shown = {real_outside(cwd / os.path.expanduser(path), roots) for path in settings.show}
         hidden = [
             *hidden_paths(self._user_home, environ, git=settings.git, gh=settings.gh),
             *(cwd / os.path.expanduser(path) for path in settings.hide),
@@ -181,7 +181,8 @@ class Surroundings:
         """Return the folders of programs, resolved once because they hardly ever change."""
         key = program, environ.get("PATH", ""), roots
         if self._programs is None or self._programs[0] != key:
-            self._programs = key, tuple(real_paths(program_folders(program, environ, roots)))
+            folders = (real_outside(path, roots) for path in program_folders(program, environ, roots))
+            self._programs = key, tuple(dict.fromkeys(filter(None, folders)))
         return self._programs[1]
 
     def _cache_folder(self, cwd: Path) -> Path:
