@@ -30,7 +30,7 @@ from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.running_commands import CommandRunner
-from jumpseat.tools.session_sandbox import reading_sandbox
+from jumpseat.tools.session_sandbox import own_programs
 from jumpseat.tools.tool import (
     Approve,
     BuiltinTool,
@@ -328,7 +328,7 @@ class CallExecution:
             approve=approve,
             files=Files(self._session.clients.files(), self._changes.record),
             web=self._environment.web,
-            confine_reading=reading_sandbox(self._session, self._environment.sandboxes),
+            programs=own_programs(self._session, self._environment.sandboxes),
             virtual_files=self._session.storage.virtual_files,
         )
 
