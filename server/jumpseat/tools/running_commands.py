@@ -116,6 +116,11 @@ class CommandRunner(Protocol):
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         ...
 
+    @property
+    def sandbox_counts(self) -> bool:
+        """Return whether confined commands are asked about as such."""
+        ...
+
     async def start(
         self,
         command: str,

@@ -82,9 +82,9 @@ def _placement(ctx: ToolContext, args: BashArgs) -> Placement:
     return place(
         args.command,
         confines=shells.confines(),
-        partly=shells.is_partly_confined,
         may_leave=shells.may_leave,
         unsandboxed=args.unsandboxed,
+        counts=shells.sandbox_counts,
     )
 
 

@@ -224,9 +224,9 @@ class Call:
         return place(
             line_of([step.shown for step in steps if isinstance(step, Filled)]),
             confines=shells.confines(),
-            partly=shells.is_partly_confined,
             may_leave=shells.may_leave,
             unsandboxed=self._definition.unsandboxed,
+            counts=shells.sandbox_counts,
         )
 
     def _must_ask(self, placement: Placement) -> bool:

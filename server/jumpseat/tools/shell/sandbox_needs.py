@@ -240,8 +240,7 @@ class Placement(Struct, frozen=True):
 
     ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches
     from there. ``leaves`` is the reason for running it outside of a sandbox that works; ``requested`` says that the
-    model or the declaration of a tool gave that reason. A command that is not ``approved`` runs unasked. A command
-    that is ``partly`` confined is asked about as if it were not.
+    model or the declaration of a tool gave that reason. A command that is not ``approved`` runs unasked.
     """
 
     confined: bool | None = None
@@ -249,17 +248,16 @@ class Placement(Struct, frozen=True):
     leaves: str | None = None
     requested: bool = False
     approved: bool = True
-    partly: bool = False
 
 
 def place(
-    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, partly: bool = False
+    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, counts: bool = True
 ) -> Placement:
     """Return where a command runs, once it is approved.
 
-    ``confines`` is whether the session confines commands, ``partly`` whether its sandbox lacks something, and
-    ``may_leave`` whether commands that cannot work in a sandbox run outside. ``unsandboxed`` is a reason to run
-    this command outside.
+    ``confines`` is whether the session confines commands, ``may_leave`` whether those that cannot work in a sandbox
+    run outside. ``unsandboxed`` is a reason to run this command outside. A command is asked about as confined only
+    if the sandbox ``counts``.
     """
     if not confines:
         # Without a sandbox, there is nothing to leave.
@@ -269,7 +267,7 @@ def place(
     needs = command_needs(command)
     if needs.outside is not None and may_leave:
         return Placement(False, leaves=needs.outside)
-    return Placement(True, needs.hosts, partly=partly)
+    return Placement(counts, needs.hosts)
 
 
 def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:
@@ -279,7 +277,6 @@ def shell_permission(command: str, intention: str, placement: Placement | None =
     from jumpseat.agent.shell.syntax import parse_shell
 
     line = parse_shell(command)
-    confined = placement.confined and not placement.partly
     asks_to_leave = placement.requested and placement.leaves is not None
     return ShellPermission(
         full_command_text=command,
@@ -297,8 +294,8 @@ def shell_permission(command: str, intention: str, placement: Placement | None =
         ]
         if len(line.segments) > 1
         else None,
-        sandboxed=confined,
-        sandbox_hosts=list(placement.hosts) if confined and placement.hosts else None,
+        sandboxed=placement.confined,
+        sandbox_hosts=list(placement.hosts) if placement.confined and placement.hosts else None,
         request_sandbox_bypass=asks_to_leave or None,
         request_sandbox_bypass_reason=placement.leaves if asks_to_leave else None,
         warning=_warning(placement),
