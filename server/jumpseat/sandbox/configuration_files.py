@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from jumpseat.sandbox.git_folders import Examined, GitSettings, is_git_folder, read_small, target_of
-from jumpseat.sandbox.obeyed_files import is_obeyed, obeyed_inside
+from jumpseat.sandbox.obeyed_files import depth_of_holder, is_obeyed, obeyed_inside
 from jumpseat.sandbox.places import START_FILES
 from jumpseat.system.file_trees import walk
 from jumpseat.system.nofollow import CAN_WALK, create_file, open_folder
@@ -219,7 +219,9 @@ def new_files(before: Snapshot, after: Snapshot, git: GitSettings) -> list[str]:
 def _anchor(path: str) -> str:
     """Return the folder in which a file that configures a program has an effect."""
     above = os.path.dirname(path)
-    return os.path.dirname(above) if os.path.basename(above).casefold() == ".github" else above
+    for _ in range(depth_of_holder(above.casefold().split("/")[-2:])):
+        above = os.path.dirname(above)
+    return above
 
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:

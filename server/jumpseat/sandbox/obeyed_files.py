@@ -58,6 +58,11 @@ def obeyed_inside(folder: Sequence[str]) -> frozenset[str]:
     return frozenset[str]().union(*(INSIDE.get(tuple(folder[-depth:]), ()) for depth in _DEPTHS))
 
 
+def depth_of_holder(folder: Sequence[str]) -> int:
+    """Return how many of the last names of a folder are one of :data:`INSIDE`; 0 for any other folder."""
+    return max((depth for depth in _DEPTHS if tuple(folder[-depth:]) in INSIDE), default=0)
+
+
 def is_obeyed(name: str, inside: Set[str] = frozenset()) -> bool:
     """Return whether ``name`` is in the table; ``inside`` are the names because of the folder."""
     return name in NAMES or name in inside or name.endswith(SUFFIXES)
