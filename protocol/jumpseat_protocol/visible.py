@@ -34,7 +34,7 @@ _IMITATION: Final = re.compile(
     "[\u01c3\u02d0\u037e\u0589\u05c3\u2010-\u2012\u2024\u2044\u2212\u2215\u2216\u2223\u2236\u29f5\u29f8\u29f9\ua789"
     "\ufe68\uff01-\uff5e\U0001d400-\U0001d7ff]"
 )
-# What reorders text, has no width, or changes a terminal: in a text of any language. A joiner may be part of a script.
+# What reorders text, has no width, or changes a terminal, in any language. Joiners may be part of a script.
 _CONTROLS: Final = re.compile(
     "[\x00-\x08\x0b\x0d-\x1f\x7f-\x84\x86-\x9f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\uffa0\U000e0000-\U000e007f]"
