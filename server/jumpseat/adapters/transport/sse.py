@@ -169,7 +169,8 @@ class SseDecoder:
         """Add the event whose rows of data are complete."""
         rows = self._rows
         if len(rows) == 1:
-            events.append((name, rows[0]))
+            # Some servers write "[done]".
+            events.append((name, _DONE if rows[0] == _DONE.lower() else rows[0]))
         elif all((row.startswith("{") and row.endswith("}")) or row == _DONE for row in rows):
             # Objects by themselves, which would be no JSON together: the blank lines are missing.
             events += [(name, row) for row in rows]
