@@ -39,6 +39,7 @@ from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
+from jumpseat.errors import HookStopError
 from jumpseat.parsing.validation import validation_problems
 from jumpseat.system.git import Confine
 from jumpseat.tools.filters import SourceName
@@ -66,7 +67,7 @@ class ToolOutcome(Struct):
     messages for the model after the batch; hooks set both. ``messages`` are the tool's own messages for the model
     after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
-    ``exit_code`` is that of a command that has ended.
+    ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
     """
 
     text: str
@@ -84,6 +85,7 @@ class ToolOutcome(Struct):
     references: list[str] = field(default_factory=list[str])
     sandboxed: bool | None = None
     exit_code: int | None = None
+    stopped: HookStopError | None = None
 
     @property
     def ok(self) -> bool:

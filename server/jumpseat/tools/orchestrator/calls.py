@@ -20,6 +20,7 @@ from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.conversation.result_size import largest_result
 from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.observation import ToolCall
+from jumpseat.agent.session.hooks import stop_of
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
@@ -45,7 +46,7 @@ async def run_with_hooks(session: Session, call: ToolUseBlock, execute: Execute,
     if before.permission_decision == "deny":
         record.decision, record.decided_by = "denied", "hook"
         reason = before.permission_decision_reason or "No reason provided"
-        outcome = ToolOutcome(text=f"Denied by preToolUse hook: {reason}", status="denied")
+        outcome = ToolOutcome(text=f"Denied by preToolUse hook: {reason}", status="denied", stopped=stop_of(before))
     else:
         if before.modified_args is not None:
             text = canonical_json(before.modified_args)
@@ -62,6 +63,7 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
     hooks, arguments = session.hooks, outcome.arguments or call.arguments or {}
     if outcome.ok:
         after = await hooks.post_tool_use(call.name, arguments, object_of_outcome(outcome))
+        stopped = stop_of(after)
         if after.modified_result is not None:
             # The text for the user is dropped, too: it may contain what the hook has removed.
             changed = outcome_of_object(call, after.modified_result)
@@ -69,6 +71,7 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
             outcome = changed
         if after.additional_context:
             outcome.contexts.append(after.additional_context)
+        outcome.stopped = outcome.stopped or stopped
     elif outcome.status in ("failure", "timeout"):
         failed = await hooks.post_tool_use_failure(call.name, arguments, outcome.error or outcome.text)
         if failed.additional_context:
@@ -76,9 +79,11 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
                 f'Tool "{call.name}" failed. Additional guidance from postToolUseFailure hooks:\n'
                 f"{failed.additional_context}"
             )
+        outcome.stopped = outcome.stopped or stop_of(failed)
     return outcome
 
 
+STOPPED: Final = "This tool call did not run, because a hook ended the run."
 TOO_MANY: Final = "This tool call did not run: only the first {most} calls of one answer run."
 
 
@@ -98,7 +103,8 @@ class ToolCalls:
         """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
         answer = await self._run(calls, turn_id)
         outcomes = [outcome for outcome in answer.outcomes if outcome is not None]
-        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes))
+        stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped is not None), None)
+        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes), stopped)
 
     async def run_beside(self, call: ToolUseBlock) -> ToolOutcome:
         """Run a call that a client asks for. The conversation does not get it: its events are ephemeral."""
@@ -146,6 +152,8 @@ class ToolCalls:
                 lambda changed, hook: self._execution.execute(changed, state, index, line, hook),
                 state.records[index],
             )
+            if outcome.stopped is not None and state.stopped is None:
+                state.stopped = ToolOutcome(STOPPED, status="denied")
         outcome.text = self._fit(outcome.text)
         return outcome
 

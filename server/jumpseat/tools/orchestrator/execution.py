@@ -16,12 +16,13 @@ import anyio
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.permissions.questions import ALLOWED, Verdict
 from jumpseat.agent.permissions.rules import Facts
+from jumpseat.agent.session.hooks import WARNING
 from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
@@ -45,7 +46,14 @@ from jumpseat.tools.tool import (
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
-from jumpseat_protocol.permissions import HookPermission, PermissionRequest, ReadPermission, WritePermission
+from jumpseat_protocol.permissions import (
+    HookPermission,
+    PermissionDecision,
+    PermissionRequest,
+    ReadPermission,
+    ShellPermission,
+    WritePermission,
+)
 
 log = logging.getLogger(__name__)
 
@@ -216,7 +224,7 @@ class CallExecution:
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
             return await with_abort(partial(self._watched, tool, ctx, prepared.run))
-        return await self._run_changed(tool, ctx, call, verdict.arguments, with_abort)
+        return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
     async def _decide(
         self,
@@ -241,9 +249,34 @@ class CallExecution:
         if asked is None:
             return replace(ALLOWED, by="tool" if declared is None else "hook")
         asked.tool_call_id = call.id
+        if (verdict := await self._ask_hooks(asked, call)) is not None:
+            return verdict
         if asked is not declared:
             facts = await self._facts(asked, call)
         return await state.ask(permissions.decide(asked, call.name, limits, facts))
+
+    async def _ask_hooks(self, request: PermissionRequest, call: ToolUseBlock) -> Verdict | None:
+        """Return what hooks decide in place of a person; they cannot allow what only a person can."""
+        answer = await self._session.hooks.permission_request(call.name, call.arguments or {})
+        only_person = isinstance(request, HookPermission) or (
+            isinstance(request, ShellPermission) and request.request_sandbox_bypass
+        )
+        if answer.behavior is None or (answer.behavior == "allow" and only_person):
+            return None
+        questions = self._session.permissions.questions
+        if answer.behavior == "allow":
+            questions.publish_resolved(request, PermissionDecision(kind="approved"))
+            return replace(ALLOWED, arguments=answer.updated_input, by="hook")
+        denial = PermissionDecision(
+            kind="denied-by-permission-request-hook", message=answer.message, interrupt=answer.interrupt
+        )
+        questions.publish_resolved(request, denial)
+        reason = answer.message or "No reason provided"
+        if answer.interrupt:
+            text = f"A hook ended the run: {reason}"
+            self._session.emit(events.SessionWarning(warning_type=WARNING, message=text))
+        status = "rejected" if answer.interrupt else "denied"
+        return Verdict(status, f"Denied by permissionRequest hook: {reason}", by="hook")
 
     async def _facts(self, request: PermissionRequest | None, call: ToolUseBlock) -> Facts:
         """Return the facts that decide about a call, which may need no permission."""
@@ -284,9 +317,10 @@ class CallExecution:
         )
 
     async def _run_changed(
-        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, arguments: JsonObject, with_abort: WithAbort
+        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, verdict: Verdict, with_abort: WithAbort
     ) -> ToolOutcome:
-        """Run ``call`` with the arguments that a person has changed, and tell the model about the change."""
+        """Run ``call`` with the arguments that a person or a hook changed, and inform the model of the change."""
+        arguments = verdict.arguments or {}
         text = canonical_json(arguments)
         changed = ToolUseBlock(call.id, call.name, text, arguments)
         prepared = await with_abort(lambda: _prepare(tool, ctx, changed))
@@ -299,8 +333,9 @@ class CallExecution:
         else:
             outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
+        who = "A hook" if verdict.by == "hook" else "The user"
         outcome.contexts.append(
-            f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
+            f"{who} changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
             f" You sent: {canonical_json(call.arguments or {})} It ran with: {text}"
         )
         return outcome
