@@ -20,6 +20,7 @@ ServerEvent: TypeAlias = tuple[str | None, str]
 _MAX_BARE_LINES: Final = 200
 _BOM: Final = "\ufeff"
 _DONE: Final = "[DONE]"
+_DONE_LINE: Final = "data: [done]"
 _CR: Final = b"\r"
 _LF: Final = b"\n"
 
@@ -139,7 +140,8 @@ class SseDecoder:
                     events += self._bare_error()
                 name = None
             elif line.startswith("data: "):
-                rows.append(line[6:])
+                # Some servers write "[done]".
+                rows.append(_DONE if line == _DONE_LINE else line[6:])
             elif line.startswith("event: "):
                 if rows and name is not None:
                     # An event has one name, so the blank line is missing.
@@ -169,8 +171,7 @@ class SseDecoder:
         """Add the event whose rows of data are complete."""
         rows = self._rows
         if len(rows) == 1:
-            # Some servers write "[done]".
-            events.append((name, _DONE if rows[0] == _DONE.lower() else rows[0]))
+            events.append((name, rows[0]))
         elif all((row.startswith("{") and row.endswith("}")) or row == _DONE for row in rows):
             # Objects by themselves, which would be no JSON together: the blank lines are missing.
             events += [(name, row) for row in rows]
