@@ -41,7 +41,9 @@ def in_common_form(hook_type: str, answer: JsonObject) -> JsonObject:
         case "permissionRequest":
             _convert_permission(values)
         case "postToolUse" | "postToolUseFailure":
-            _convert_result(values)
+            _convert_objection(values)
+            if hook_type == "postToolUse":
+                _convert_result(values)
         case "agentStop" | "subagentStop" if values.get("continue") is False:
             values.pop("decision", None)
         case "errorOccurred" if values.get("continue") is False:
@@ -105,12 +107,15 @@ def _convert_permission(values: JsonObject) -> None:
         values["interrupt"] = True
 
 
-def _convert_result(values: JsonObject) -> None:
+def _convert_objection(values: JsonObject) -> None:
     if values.get("decision") == "block":
         del values["decision"]
         reason = values.pop("reason", None) or OBJECTION
         contexts = [reason, values.get("additionalContext")]
         values["additionalContext"] = "\n\n".join(str(context) for context in contexts if context)
+
+
+def _convert_result(values: JsonObject) -> None:
     for name in ("updatedToolOutput", "updatedMCPToolOutput"):
         if (updated := values.pop(name, None)) is not None:
             text = updated if isinstance(updated, str) else canonical_json(updated)
