@@ -189,6 +189,8 @@ class App:
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ, children.variables_for)
         children.withhold(self.web.key_variables)
+        # Whoever has the login of the store reads and writes all sessions.
+        children.withhold(config.store.login_variables)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
         self.connections: set[ClientConnection] = set()

@@ -73,7 +73,9 @@ def commands() -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
 
 
 def options() -> list[Options]:
-    return [parse(arguments, {}) for _, arguments, _ in commands()]
+    return [
+        parse([one.replace("$(POD_IP)", "10.0.0.7") for one in arguments], {}) for _, arguments, _ in commands()
+    ]
 
 
 def test_every_replica_is_started_with_options_of_the_command() -> None:
