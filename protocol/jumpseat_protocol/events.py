@@ -1171,6 +1171,14 @@ class CommandInfo(WireStruct, kw_only=True):
     description: str | None = None
 
 
+class SessionToolsUpdated(Payload, kw_only=True):
+    """The tools of the attached clients have changed. ``model`` is the one that they are offered to."""
+
+    type: ClassVar[str] = "session.tools_updated"
+    persisted: ClassVar[bool] = False
+    model: str
+
+
 class CommandsChanged(Payload, kw_only=True):
     """The commands of all attached clients, after one was attached or detached."""
 
@@ -1378,6 +1386,7 @@ EventPayload: TypeAlias = (
     | CommandQueued
     | CommandExecute
     | CommandCompleted
+    | SessionToolsUpdated
     | CommandsChanged
     | McpServersLoaded
     | McpServerStatusChanged

@@ -69,7 +69,8 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
 class WritePermission(_Permission, kw_only=True, tag="write"):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
-    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``.
+    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``. ``warning`` names what the
+    change may hide, and what it makes other programs do.
     """
 
     kind: ClassVar[Literal["write"]] = "write"
@@ -79,6 +80,7 @@ class WritePermission(_Permission, kw_only=True, tag="write"):
     can_offer_session_approval: bool = always(True)
     new_file_contents: str | None = None
     resolved_path: str | None = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -101,6 +103,7 @@ class McpPermission(_Permission, kw_only=True, tag="mcp"):
     tool_title: str
     read_only: bool
     args: Any = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -111,6 +114,7 @@ class UrlPermission(_Permission, kw_only=True, tag="url"):
     intention: str
     url: str
     redirected_from: str | None = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -136,6 +140,7 @@ class CustomToolPermission(_Permission, kw_only=True, tag="custom-tool"):
     tool_name: str
     tool_description: str
     args: Any = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 

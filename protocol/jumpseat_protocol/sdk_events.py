@@ -70,10 +70,7 @@ UNSENT_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.mcp_server_removed",
         "session.mcp_server_tools_loaded",
     ),
-    "a client that wants to know the tools or agents calls `tools.list` or `session.agent.list`": (
-        "session.custom_agents_updated",
-        "session.tools_updated",
-    ),
+    "a client that wants to know the agents calls `session.agent.list`": ("session.custom_agents_updated",),
     "`hook.end`, `skill.invoked` and the results of tools contain it": (
         "assistant.server_tool_progress",
         "hook.progress",

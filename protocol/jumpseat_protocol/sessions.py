@@ -255,6 +255,13 @@ AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "buil
 """
 
 
+def _mcp_servers() -> Any:
+    """Return the type of MCP servers, which are validated one by one when they are started."""
+    from jumpseat_protocol.mcp import McpServerConfig
+
+    return dict[str, McpServerConfig]
+
+
 class CustomAgentConfig(WireModel):
     """An agent that the client defines.
 
@@ -263,6 +270,8 @@ class CustomAgentConfig(WireModel):
     not available, the agent has the model of the session, or none if ``model_policy`` is ``required``. Each of
     ``mcp_servers`` is an MCP server configuration (``mcp.py``). ``skills`` are part of the prompt from the start.
     """
+
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
 
     name: str = Field(min_length=1)
     display_name: str | None = None
@@ -399,6 +408,8 @@ class StoredOptions(WireModel):
     ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its secrets, and
     so are MCP servers.
     """
+
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
 
     client_name: OneLine | None = None
     reasoning_summary: str | None = None
@@ -556,10 +567,11 @@ class SessionSendParams(WireModel):
     merged with those of the session and take precedence. ``traceparent`` and ``tracestate`` are the trace that the
     prompt belongs to (W3C Trace Context).
 
-    ``mode`` takes an agent mode, too. ``display_prompt`` is shown to users in place of the prompt; ``source`` names
-    where a prompt comes from that no user wrote. ``prepend`` puts the prompt in front of the queued ones. With
-    ``wait``, the answer comes when the run has ended. Without the ``required_tool``, the run fails before the model
-    is called.
+    ``mode`` takes an agent mode, too, which ``user.message`` does not repeat. ``display_prompt`` is shown to users
+    in place of the prompt; ``source`` names where a prompt comes from that no user wrote. ``prepend`` puts the
+    prompt in front of the queued ones. With ``wait``, the answer comes when the run has ended. Without the
+    ``required_tool``, the run fails before the model is called. A prompt that is not ``billable`` counts as the
+    agent's own request; only the Copilot API makes a difference.
     """
 
     session_id: str
@@ -572,6 +584,7 @@ class SessionSendParams(WireModel):
     prepend: StrictBool = False
     wait: StrictBool = False
     required_tool: str | None = None
+    billable: StrictBool = True
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None

@@ -11,6 +11,7 @@ from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSchema, ToolSpec
 from jumpseat.agent.observation import headers_of
 from jumpseat.agent.permissions.permissions import ApprovalLimits
+from jumpseat.agent.session.hooks import stop_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import McpPermission
@@ -100,6 +101,8 @@ class McpTool:
         hook_result = await self.session.hooks.pre_mcp_tool_call(
             self.connection.name, self.tool.name, arguments, ctx.call_id
         )
+        if (stopped := stop_of(hook_result)) is not None:
+            return ToolOutcome(text="Denied by preMcpToolCall hook.", status="denied", stopped=stopped)
         trace = headers_of(self.session.services.observers.trace_context())
         meta = {**trace, **(hook_result.meta_to_use or {})} or None
         try:

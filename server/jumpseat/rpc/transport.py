@@ -62,7 +62,8 @@ class Wire(asyncio.Protocol):
     """The transport of one peer.
 
     ``on_body`` takes each message; ``on_close`` is called once, at the end. ``on_read`` is called when the peer has
-    read most of the bytes, after more than ``BUSY_BYTES`` were unread.
+    read most of the bytes, after more than ``BUSY_BYTES`` were unread. ``on_end`` is called when the peer sends no
+    more, and may still read; it closes the connection soon. Without it, that is the end of the connection.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class Wire(asyncio.Protocol):
         on_close: Callable[[], None],
         framing: Framing = HEADERS,
         on_read: Callable[[], None] = lambda: None,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         self._on_read = on_read
+        self._on_end = on_end
         self._on_body = on_body
         self._on_framing_error = on_framing_error
         self._on_close = on_close
@@ -93,10 +96,9 @@ class Wire(asyncio.Protocol):
     # --- asyncio calls these ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # On stdio this is called for both directions; the read side cannot write.
-        if isinstance(transport, asyncio.WriteTransport) and self._out is None:
-            transport.set_write_buffer_limits(high=BUSY_BYTES, low=BUSY_BYTES // 4)
-            self._out = transport
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.set_write_buffer_limits(high=BUSY_BYTES, low=BUSY_BYTES // 4)
+        self._out = transport
 
     def data_received(self, data: bytes) -> None:
         if self._closed:
@@ -110,8 +112,14 @@ class Wire(asyncio.Protocol):
                 return
 
     def eof_received(self) -> bool:
-        self._handle_loss()
-        return False
+        """Return whether the connection stays open for sending."""
+        # asyncio closes both directions of TLS.
+        has_tls = self._out is not None and self._out.get_extra_info("ssl_object") is not None
+        if self._on_end is None or has_tls:
+            self._handle_loss()
+        elif not self._closed:
+            self._on_end()
+        return not self._closed
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._handle_loss()
@@ -155,6 +163,12 @@ class Wire(asyncio.Protocol):
         return not self._closed
 
     @property
+    def unsent(self) -> bool:
+        """Return whether messages are queued."""
+        self._flush()
+        return self._out is not None and self._out.get_write_buffer_size() > 0
+
+    @property
     def busy(self) -> bool:
         """Return whether more than ``BUSY_BYTES`` are waiting for the peer to read."""
         return not self._drained.is_set()
@@ -169,6 +183,13 @@ class Wire(asyncio.Protocol):
         """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""
         if self._parts:
             self._flush()
+        await self._drained.wait()
+
+    async def wait_until_sent(self) -> None:
+        """Wait until no queued bytes are left, or the connection is closed. Nothing more may be sent."""
+        if self.unsent and self._out is not None:
+            # From now on, drained means that the buffer is empty.
+            self._out.set_write_buffer_limits(high=0)
         await self._drained.wait()
 
     def limit(self, message_bytes: int, unread_bytes: int = BROKEN_BYTES) -> None:
@@ -270,9 +291,22 @@ async def open_stdio(wire: Wire, stdio: Stdio) -> None:
     else:
         wire.connection_made(_FileWriter(stdio.stdout, wire.fail))
     if _is_polled(stdio.stdin):
-        await loop.connect_read_pipe(lambda: wire, stdio.stdin)
+        await loop.connect_read_pipe(lambda: _Input(wire), stdio.stdin)
     else:
         await _read_file(wire, stdio.stdin)
+
+
+class _Input(asyncio.Protocol):
+    """The read side of ``wire``: its end is not the end of the connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def data_received(self, data: bytes) -> None:
+        self._wire.data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wire.eof_received()
 
 
 def _is_polled(file: io.FileIO) -> bool:

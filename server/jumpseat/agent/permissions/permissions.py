@@ -189,7 +189,7 @@ class Permissions:
                 return ALLOWED_INSIDE
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
-                self.questions.publish_model_approval(request, opinion)
+                self.questions.publish_resolved(request, PermissionDecision(kind="approved"), opinion)
                 return replace(ALLOWED, by="judge")
         if not self._can_ask():
             yolo = not self._bypass_disabled

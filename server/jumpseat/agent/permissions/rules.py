@@ -232,13 +232,15 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     same = [rule for rule in rules if rule.kind == "shell"]
     if any(rule.argument is None for rule in same):
         return True
+    # Filters do nothing to anything but the output of the other commands.
+    acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
     if (
         facts.typed
-        or not facts.segments
+        or not acting
         or not all(
             (segment.command.identifier, segment.anchor) in approved.identifiers
             or any(_allows_segment(rule, segment, patterns) for rule in same)
-            for segment in facts.segments
+            for segment in acting
         )
     ):
         return False

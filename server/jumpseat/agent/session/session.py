@@ -181,6 +181,8 @@ class Session:
         )
         self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
         self.warned = Warned()
+        # The agents that have used the ids of calls: "" is the main agent.
+        self.call_owners: dict[str, str] = {}
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
         self._offered: dict[str, None] = {}
         self._event_buffer: EventBuffer | None = None
@@ -203,7 +205,7 @@ class Session:
         self.client_tasks: ClientTasks | None = None
 
     def _make_clients(self) -> Clients:
-        return Clients(self.id, self.emit, self._tell)
+        return Clients(self.id, self.emit, self._tell, lambda: self.settings.options.model or "default")
 
     def _make_hook_commands(self) -> HookCommands:
         return self.services.hook_commands(self)
@@ -461,8 +463,11 @@ class Session:
         """Report the start of a sub-agent; returns text for its first prompt. The main agent has no such hook."""
         return None
 
-    async def call_stop_hook(self, run: Run) -> str | None:
-        """Report the answer of a sub-agent; returns why it has to go on, if so. The main agent has no such hook."""
+    async def call_stop_hook(self, run: Run, *, again: bool) -> str | None:
+        """Report the answer of a sub-agent; returns why it has to go on, if so. The main agent has no such hook.
+
+        ``again`` means that a hook has already made it go on.
+        """
         return None
 
     def note_offered_tools(self, names: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,6 +52,7 @@ _PAGE: Final = "SELECT * FROM sessions WHERE id > ? AND changed_ns < ? ORDER BY 
 _BEGINNING: Final = "SELECT id, created_by FROM sessions WHERE id >= ? AND id < ? ORDER BY id"
 _NO_CREATOR: Final = "SELECT 1 FROM sessions WHERE created_by IS NULL LIMIT 1"
 _NEXT_CREATOR: Final = "SELECT min(created_by) FROM sessions WHERE created_by > ?"
+_NEXT_CWD: Final = "SELECT min(cwd) FROM sessions WHERE cwd > ? AND metadata IS NOT NULL"
 _LISTED: Final = "SELECT created_by, metadata, changed_ns FROM sessions WHERE metadata IS NOT NULL"
 _OF_ALL: Final = f"{_LISTED} ORDER BY changed_ns DESC"
 _IN_FOLDER: Final = f"{_LISTED} AND cwd = ? ORDER BY changed_ns DESC"
@@ -147,16 +148,27 @@ class Index:
             found.append(last)
         return found
 
-    def entries(self, created_by: Iterable[str | None] | None = None, cwd: str | None = None) -> Iterator[Entry]:
+    def cwds(self) -> list[str]:
+        """Return the working directories of the sessions that were prompted."""
+        found: list[str] = []
+        last: str | None = ""
+        while (last := self._table.execute(_NEXT_CWD, (last,)).fetchone()[0]) is not None:
+            found.append(last)
+        return found
+
+    def entries(
+        self, created_by: Iterable[str | None] | None = None, cwds: Sequence[str] | None = None
+    ) -> Iterator[Entry]:
         """Yield the sessions that were prompted, the last changed first.
 
-        ``created_by`` chooses those of some tokens. ``cwd`` may leave out those of other working directories.
+        ``created_by`` chooses those of some tokens. ``cwds`` may leave out those of other working directories.
         """
         if created_by is not None:
             each = [self._table.execute(_BY_CREATOR, (name,)) for name in created_by]
             found = heapq.merge(*each, key=lambda row: -row[2])
-        elif cwd is not None:
-            found = self._table.execute(_IN_FOLDER, (cwd,))
+        elif cwds is not None:
+            each = [self._table.execute(_IN_FOLDER, (cwd,)) for cwd in cwds]
+            found = heapq.merge(*each, key=lambda row: -row[2])
         else:
             found = self._table.execute(_OF_ALL)
         return (Entry(creator, metadata) for creator, metadata, _ in found)

@@ -226,6 +226,7 @@ class Call:
             confines=shells.confines(),
             may_leave=shells.may_leave,
             unsandboxed=self._definition.unsandboxed,
+            examined=shells.examined,
         )
 
     def _must_ask(self, placement: Placement) -> bool:
