@@ -27,6 +27,7 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import JumpseatError, ProviderError, ProviderTransportError, StoreError
 from jumpseat.observability.settings import NOT_INSTALLED, Gauge, TelemetrySettings, telemetry_settings
 from jumpseat.options import Options
+from jumpseat.system.installation import how_to_add
 from jumpseat.system.log_fields import fields
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def _open_telemetry(settings: TelemetrySettings, secrets: Secrets, gauges: Seque
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
-        problem = NOT_INSTALLED.format(variable=settings.variable)
+        problem = NOT_INSTALLED.format(variable=settings.variable, instruction=how_to_add("otel"))
         log.warning("no telemetry: %s", problem)
         return None
     return Telemetry(settings, secrets, gauges)
