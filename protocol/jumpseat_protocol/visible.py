@@ -37,7 +37,7 @@ _IMITATION: Final = re.compile(
     "\u29f8\u29f9\ua789\ufe58\ufe63\ufe68\uff01-\uff5e\uffe8\U0001d400-\U0001d7ff]"
     r"|(?<!\S)[\u2013-\u2015](?=\S)"
 )
-# What reorders text, has no width, or changes a terminal, in a text of any language. Joiners belong to scripts.
+# What reorders text, has no width, or changes a terminal, in any language. Joiners may be part of a script.
 _CONTROLS: Final = re.compile(
     "[\x00-\x08\x0b\x0d-\x1f\x7f-\x84\x86-\x9f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\uffa0\U000e0000-\U000e007f]"

@@ -39,7 +39,7 @@ def test_a_disguise_in_a_change_or_its_name_is_a_warning(added: str, name: str, 
     [
         "def f():\n    return 'a — b … “c”'",
         "Grüße, naïve, 价格：１２，“好”。\u3000",  # noqa: RUF001 - these are the letters of a language
-        "Привет, мир",  # noqa: RUF001 - as above
+        "Привет, мир",
         "ok\r",
         "\t" * 20 + "deep",
     ],
