@@ -29,8 +29,8 @@ _INVISIBLE: Final = re.compile(
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U00016fe4\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
-# Forms of ASCII characters for other uses, and punctuation that passes for a dot, a slash, a bar, a colon or a quote
-# or, where an option begins, for a hyphen.
+# Forms of ASCII characters for other uses, and punctuation that passes for a dot, a slash, a bar, a colon, a quote
+# or, where an option begins, a hyphen.
 _IMITATION: Final = re.compile(
     "[\u01c0\u01c3\u02d0\u037e\u0589\u05c3\u2010-\u2012\u2024\u2043\u2044\u2102\u210a-\u2115\u2119-\u211d\u2124"
     "\u2128-\u2134\u2139\u2145-\u2149\u2160-\u217f\u2212\u2215\u2216\u2223\u2236\u2571-\u2573\u2758\u2759\u27cb\u27cd\u29f5"
