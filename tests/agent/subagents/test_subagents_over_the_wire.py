@@ -608,7 +608,8 @@ async def test_hooks_for_the_start_and_the_end_of_a_sub_agent_change_its_prompt_
         assert asked[position]["sessionId"] == session
         assert isinstance(asked[position]["input"].pop("timestamp"), int)
     assert asked[begin]["input"] == about
-    assert asked[last]["input"] == {**about, "stopReason": "end_turn", "response": "The code is 1234."}
+    end = {"stopReason": "end_turn", "response": "The code is 1234.", "stop_hook_active": True}
+    assert asked[last]["input"] == about | end
     (prompt,) = [e for e in named(events, "user.message") if e["data"].get("source") == f"agent-{session}"]
     assert prompt["data"]["content"] == "look"
     assert results(events) == {"call-1": "The code is known."}
