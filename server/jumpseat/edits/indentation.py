@@ -184,7 +184,10 @@ def _of_one_line(block: Block, written: str, there: str) -> list[str] | None:
         return block_moved
     faults, faults_as_written = (_faults(blanks, block) for blanks in (block_moved, as_written))
     if faults != faults_as_written:
-        return block_moved if faults < faults_as_written else as_written
+        if faults > faults_as_written:
+            return as_written
+        # Lines that have the indentation of the file may be meant as they are.
+        return None if all(blanks.startswith(there) for blanks in new[1:]) else block_moved
     kept = next((index for index, partner in enumerate(block.partners) if index and partner is not None), None)
     if kept is not None and new[kept] == written:
         return block_moved

@@ -403,10 +403,14 @@ class _Merger:
         if not decoded:
             return
         for line, partner in zip(self._new.lines, self._partners, strict=True):
-            kept = partner is not None and self._key(line) == self._key(self._old.lines[partner])
-            keys = [token.key for token in line.tokens]
-            if not kept and (keys.count('"') % 2 or keys.count("'") % 2):
+            expected = _odd_quotes(self._old.lines[partner]) if partner is not None else (0, 0)
+            if _odd_quotes(line) != expected:
                 raise UncertainError("it is not certain which escapes in new_str are meant")
+
+
+def _odd_quotes(line: Line) -> tuple[int, int]:
+    keys = [token.key for token in line.tokens]
+    return keys.count('"') % 2, keys.count("'") % 2
 
 
 def _plain_indentation(line: Line) -> str:
