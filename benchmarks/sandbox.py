@@ -130,7 +130,7 @@ def _sandbox(
     sandboxes = Sandboxes(SandboxSettings(mode="require"), home / ".jumpseat", environ)
     sandboxes.mechanism, sandboxes.probed = mechanism, True
     hosts = _NoHosts()
-    network = SessionNetwork(lambda: sandboxes.defaults, tasks, hosts, hosts.connect, environ)
+    network = SessionNetwork(lambda: sandboxes.defaults, tasks, hosts, hosts.connect, lambda: environ)
     return SessionSandbox(sandboxes, lambda: sandboxes.defaults, lambda: [project], network=network)
 
 

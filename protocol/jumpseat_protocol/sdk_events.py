@@ -32,11 +32,7 @@ UNSENT_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.auto_tier_switch_failed",
         "session.model_deselected",
     ),
-    "managed settings are refused": (
-        "session.managed_plugin_progress",
-        "session.managed_settings_enforced",
-        "session.managed_settings_resolved",
-    ),
+    "a host's policy is about permissions, not plugins": ("session.managed_plugin_progress",),
     "the deltas of messages and tools, which are sent, contain it": (
         "assistant.streaming_delta",
         "tool.shell_output",

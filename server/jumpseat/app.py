@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
+    from jumpseat.store.user.page_access import PageAccess
 
 log = logging.getLogger(__name__)
 
@@ -322,6 +323,11 @@ class App:
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
         return self._connect_acp() if self._acp else self.connect().wire
+
+    @property
+    def pages(self) -> PageAccess | None:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        return self.gate.pages
 
     def connect(self, peer: str | None = None, framing: Framing = HEADERS) -> Connection:
         """Open a new connection; the caller connects its wire to a transport. ``peer`` is a TCP address."""
@@ -653,7 +659,7 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
         else:
             from jumpseat.network.serving import serve_tcp
 
-            await serve_tcp(options.tcp, app, home_folder(options.environ))
+            await serve_tcp(options.tcp, app)
         await app.close()
         tasks.cancel_scope.cancel()
     return wire.failure if wire is not None else None

@@ -39,7 +39,7 @@ class Person:
 async def test_an_approval_once_ends_with_the_command_that_runs() -> None:
     person = Person()
     async with anyio.create_task_group() as tasks:
-        network = SessionNetwork(SandboxSettings, tasks, person, cast("Any", None), os.environ)
+        network = SessionNetwork(SandboxSettings, tasks, person, cast("Any", None), lambda: os.environ)
         # A process that an ended command has left behind connects while no command runs.
         assert await network.admit(HOST) is None
         first, second = Reach(command="first"), Reach(command="second")
@@ -61,7 +61,7 @@ async def test_an_approval_once_ends_with_the_mcp_server_that_runs(tmp_path: Pat
     sandboxes = Sandboxes(SandboxSettings(mode="auto"), tmp_path / "home", environ)
     sandboxes.mechanism, sandboxes.probed = MECHANISMS["bubblewrap"], True
     async with anyio.create_task_group() as tasks:
-        network = SessionNetwork(lambda: sandboxes.defaults, tasks, person, cast("Any", None), environ)
+        network = SessionNetwork(lambda: sandboxes.defaults, tasks, person, cast("Any", None), lambda: environ)
         sandbox = SessionSandbox(sandboxes, lambda: sandboxes.defaults, lambda: [tmp_path], network=network)
         for _ in range(2):
             config = McpServerConfig(command="cat")

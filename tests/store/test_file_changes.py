@@ -25,7 +25,8 @@ def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Pa
     for number in range(PROMPTS):
         for file in files:
             log.add(
-                Cause(f"prompt-{number}", f"do {number}"), [new_change(file, SMALL, SMALL + str(number).encode())]
+                Cause(f"prompt-{number}", f"do {number}"),
+                [new_change(file, file, SMALL, SMALL + str(number).encode())],
             )
             assert path.stat().st_size <= LARGEST_LOG_BYTES
 
@@ -43,7 +44,9 @@ def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Pa
 def test_changes_of_one_file_by_one_prompt_take_the_space_of_one(path: Path) -> None:
     log = FileChangeLog(DiskFiles(path.parent))
     for number in range(2 * PROMPTS):
-        change = new_change(Path("/project/a"), SMALL + str(number).encode(), SMALL + str(number + 1).encode())
+        change = new_change(
+            Path("/project/a"), Path("/project/a"), SMALL + str(number).encode(), SMALL + str(number + 1).encode()
+        )
         log.add(Cause("prompt", "go"), [change])
 
     assert path.stat().st_size <= LARGEST_LOG_BYTES
@@ -55,7 +58,7 @@ def test_a_prompt_that_changes_more_than_the_log_holds_keeps_the_names_of_all_fi
     log = FileChangeLog(DiskFiles(path.parent))
     files = [Path(f"/project/{number}") for number in range(2 * PROMPTS)]
     for file in files:
-        log.add(Cause("prompt", "go"), [new_change(file, SMALL, SMALL)])
+        log.add(Cause("prompt", "go"), [new_change(file, file, SMALL, SMALL)])
 
     assert path.stat().st_size <= LARGEST_LOG_BYTES
     (changes,) = log.read()

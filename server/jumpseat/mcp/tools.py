@@ -52,6 +52,10 @@ class McpTool:
         return "reading" if self.is_read_only else "queued"
 
     @property
+    def changes_nothing(self) -> bool:
+        return self.is_read_only
+
+    @property
     def is_read_only(self) -> bool:
         """Return whether the server declares that the tool changes nothing."""
         annotations = self.tool.annotations
@@ -78,7 +82,7 @@ class McpTool:
             server_name=self.connection.name,
             tool_name=self.tool.name,
             tool_title=self.title,
-            # Annotations come from the server: they are shown to whoever decides, and never trusted here.
+            # Annotations come from the server: they allow nothing, and are shown to whoever decides.
             read_only=self.is_read_only,
             args=arguments,
         )

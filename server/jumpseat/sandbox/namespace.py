@@ -8,7 +8,6 @@ are open.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.view import Namespace, View
+from jumpseat.system.programs import find_program
 
 LISTENER: Final = Path(__file__).with_name("namespace_listener.py")
 
@@ -50,7 +50,7 @@ def open_namespace(mechanism: Mechanism, environ: Mapping[str, str]) -> OpenName
     """
     if sys.platform != "linux":
         raise OSError("there are no network namespaces")
-    enter = shutil.which("nsenter", path=environ.get("PATH"))
+    enter = find_program("nsenter", environ)
     if enter is None:
         raise OSError("nsenter cannot be found")
     listener, port, user, network = _receive(mechanism)

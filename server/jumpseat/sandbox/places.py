@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -109,12 +110,20 @@ def may_be_writable(folder: Path, home: Path) -> bool:
     return folder == home or not (str(folder) in _SHARED or home.is_relative_to(folder))
 
 
-def program_folders(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the folders that ``program`` and those of ``PATH`` need; of a Python environment, all of it."""
+def program_folders(program: str, environ: Mapping[str, str], roots: Collection[Path]) -> Iterator[str]:
+    """Yield the folders that ``program`` and those of ``PATH`` need; of a Python environment, all of it.
+
+    Folders that commands may change, ``roots``, are not among them, only those in them.
+    """
     for folder in (os.path.dirname(program), *environ.get("PATH", "").split(os.pathsep)):
         if folder.startswith("/"):
             above, name = os.path.split(folder.rstrip("/"))
-            yield above if name in ("bin", "sbin", ".bin") and above.count("/") > 1 else folder
+            whole = name in ("bin", "sbin", ".bin") and above.count("/") > 1 and not _holds(above, roots)
+            yield above if whole else folder
+
+
+def _holds(folder: str, roots: Collection[Path]) -> bool:
+    return any(root.is_relative_to(os.path.realpath(folder)) for root in roots)
 
 
 def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -166,12 +175,16 @@ def link_settings(folder: Path, environ: Mapping[str, str], home: Path) -> None:
     Raises:
         OSError: a link cannot be made.
     """
+    # Imported with the first command.
+    from jumpseat.system.nofollow import LinkInPathError, open_folder
+
     cargo = Path(environ.get("CARGO_HOME") or home / ".cargo")
-    (folder / "cargo").mkdir(exist_ok=True)
-    for name in ("config.toml", "config"):
-        link = folder / "cargo" / name
-        if (cargo / name).exists() and not os.path.lexists(link):
-            link.symlink_to(cargo / name)
+    # Commands may write to the folder; a link that they put there is not followed.
+    with suppress(LinkInPathError), open_folder(folder / "cargo", make=0o700) as descriptor:
+        for name in ("config.toml", "config"):
+            if (cargo / name).exists():
+                with suppress(FileExistsError):
+                    os.symlink(cargo / name, name, dir_fd=descriptor)
 
 
 def shared_caches(home: Path) -> Iterator[Path]:

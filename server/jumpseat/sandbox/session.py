@@ -14,13 +14,13 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
-from jumpseat.sandbox.surroundings import Surroundings, git_folders
-from jumpseat.sandbox.view import Namespace, View
+from jumpseat.sandbox.view import Namespace, View, without_replaceable
+from jumpseat.system.programs import OwnPrograms, find_program
 
 if TYPE_CHECKING:
+    from jumpseat.sandbox.configuration_files import Snapshot
     from jumpseat.sandbox.mechanisms import Mechanism
     from jumpseat.sandbox.proxy import Connect
 
@@ -33,12 +33,22 @@ UNAVAILABLE: Final = (
 MAX_READY: Final = 16
 """Limit of the sandboxes of all sessions that wait for a command."""
 
+MAX_MESSAGES: Final = 20
+"""Limit of the files that the model is told about, of those that were moved away after one command."""
+
 SETTLE_S: Final = 2.0
 """Time limit for examining the session's folders after a command that was stopped."""
 
 UNCONFINED: Final = (
     "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
+)
+
+
+TOO_LARGE: Final = (
+    "This session has more than {} folders, so that settings of other programs which a command leaves"
+    " there may remain. Commands therefore do not count as confined: approvals cover a command only in exactly the"
+    " approved form."
 )
 
 
@@ -54,7 +64,8 @@ class Confined(Struct):
 
     ``enter`` is the beginning of the command line, without the command itself. The paths in ``view`` are those
     outside of the sandbox. ``roots`` and ``git`` are the folders to examine afterwards, ``before`` is their state
-    when the command began, and ``reach`` has the approved hosts.
+    when the command began, and ``reach`` has the approved hosts. A ``steady`` view has no path that a command which
+    runs meanwhile could replace by a link; what it therefore leaves unprotected is compared by its contents.
     """
 
     command: list[str]
@@ -65,8 +76,18 @@ class Confined(Struct):
     view: View = field(default_factory=View)
     roots: tuple[Path, ...] = ()
     git: tuple[Path, ...] = ()
-    before: Snapshot = field(default_factory=Snapshot)
+    before: Snapshot | None = None
     reach: Reach = field(default_factory=Reach)
+    steady: bool = False
+
+    @property
+    def contents(self) -> bool:
+        """Return whether files are compared by their contents, because they were not all made read-only."""
+        return self.steady or self.mechanism is None or not self.mechanism.can_protect
+
+    def overlaps(self, roots: Sequence[Path]) -> bool:
+        """Return whether the command may change something in ``roots``."""
+        return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)
 
     @property
     def has_processes(self) -> bool:
@@ -77,7 +98,8 @@ class Confined(Struct):
 class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
-    Without ``connect``, commands reach all hosts or none.
+    Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to,
+    ``running`` the commands that have not ended.
     """
 
     def __init__(
@@ -91,6 +113,8 @@ class Sandboxes:
         self.mechanism: Mechanism | None = None
         self.probed = False
         self.ready = anyio.CapacityLimiter(MAX_READY)
+        self.opened: set[Path] = set()
+        self.running: list[Confined] = []
         self._lock = anyio.Lock()
 
     async def probe(self) -> Mechanism | None:
@@ -100,11 +124,15 @@ class Sandboxes:
                 if not self.probed:
                     from jumpseat.sandbox.mechanisms import find_mechanism
 
-                    self.mechanism = await find_mechanism(self.environ, self.defaults.mechanisms)
+                    self.mechanism = await find_mechanism(self.own_environ(), self.defaults.mechanisms)
                     self.probed = True
                     if self.mechanism is None:
                         log.warning("no sandbox works on this system: commands run with all rights of the user")
         return self.mechanism
+
+    def own_environ(self) -> dict[str, str]:
+        """Return the environment for programs of the server, without folders that commands could write to."""
+        return OwnPrograms(lambda: self.opened).environ(self.environ)
 
     async def confine_reading(self, command: Sequence[str], cwd: Path) -> list[str]:
         """Return the command line that confines ``command`` to reading files, without network.
@@ -123,7 +151,8 @@ class SessionSandbox:
 
     ``settings`` returns the current settings, ``folders`` the folders that commands may change. The server created
     ``own_folders`` for the session. New files that configure programs are moved to ``quarantine``. ``warn`` shows a
-    warning to the user. Without ``network``, commands reach all hosts or none.
+    warning to the user. Without ``network``, commands reach all hosts or none. ``examined`` is whether everything
+    that commands leave in the folders is examined.
     """
 
     def __init__(
@@ -138,26 +167,51 @@ class SessionSandbox:
     ) -> None:
         self._sandboxes = sandboxes
         self._settings = settings
+        self._folders = folders
         self._network = network
         self._warn = warn
         self._warned = False
+        self.examined = True
+        self._looked = False
         self._quarantine = quarantine or sandboxes.home / "quarantine"
-        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home)
+        # Imported with the first command: most processes run none.
+        from jumpseat.sandbox.configuration_files import ConfigurationFiles
+        from jumpseat.sandbox.git_folders import GitSettings
+        from jumpseat.sandbox.surroundings import Surroundings
+
+        self._git = GitSettings(lambda: find_program("git", sandboxes.environ, self.opened))
+        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home, self._git)
         self._lock = anyio.Lock()
         self._surroundings = Surroundings(
-            sandboxes.home, sandboxes.user_home, sandboxes.environ, folders, own_folders
+            sandboxes.home, sandboxes.user_home, sandboxes.environ, folders, own_folders, self._git
         )
 
     @property
     def mode(self) -> Mode:
         return self._settings().mode
 
+    @property
+    def opened(self) -> set[Path]:
+        """The folders that confined commands could write to, in any session."""
+        return {*self._folders(), *self._sandboxes.opened}
+
     async def probe(self) -> None:
-        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot."""
-        if self.mode == "off" or await self._sandboxes.probe() is not None or self._warned:
+        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot.
+
+        Examines the session's folders at the first call, before any command.
+        """
+        self._sandboxes.opened.update(self._folders())
+        if self.mode == "off":
             return
-        self._warned = True
-        self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+        mechanism = await self._sandboxes.probe()
+        if mechanism is None and not self._warned:
+            self._warned = True
+            self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+        if mechanism is not None and not self._looked:
+            async with self._lock:
+                roots = await anyio.to_thread.run_sync(self._roots, self._settings())
+                await anyio.to_thread.run_sync(self._look, roots, not mechanism.can_protect)
+            self._tell()
 
     def confines(self) -> bool | None:
         """Return whether commands are confined, after :meth:`probe`; ``None`` if the sandbox is off."""
@@ -222,6 +276,7 @@ class SessionSandbox:
             OSError: the private folder for temporary files cannot be created.
         """
         settings = self._settings()
+        self._sandboxes.opened.update(self._folders())
         mechanism = await self._sandboxes.probe() if settings.mode != "off" else None
         if mechanism is None:
             if settings.mode == "require":
@@ -249,6 +304,8 @@ class SessionSandbox:
                 reaches_all,
                 temporary,
             )
+        self._tell()
+        self._sandboxes.running.append(confined)
         confined.reach = reach
         if namespace is not None and self._network is not None:
             self._network.begin(reach)
@@ -260,12 +317,19 @@ class SessionSandbox:
         if confined.mechanism is None:
             return []
         async with self._lock:
-            return await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+            messages = await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+        self._tell()
+        return messages
 
     def abandon(self, confined: Confined) -> None:
         """Revoke the hosts of a command that has ended, or could not be started."""
+        self._sandboxes.running = [found for found in self._sandboxes.running if found is not confined]
         if self._network is not None:
             self._network.end(confined.reach)
+
+    def may_prepare(self, confined: Confined) -> bool:
+        """Return whether a sandbox like that of ``confined`` can be started now, for a later command."""
+        return confined.steady or not any(running.overlaps(confined.roots) for running in self._sandboxes.running)
 
     def refusals(self, confined: Confined, output: str) -> list[str]:
         """Return the refusals of the sandbox that are known, or that the ``output`` of a command shows."""
@@ -282,6 +346,14 @@ class SessionSandbox:
             self._network.close()
         await anyio.to_thread.run_sync(self._surroundings.delete_temp)
 
+    def _tell(self) -> None:
+        """Warn once that not everything is examined."""
+        if not self.examined and not self._warned:
+            from jumpseat.sandbox.configuration_files import MAX_FOLDERS
+
+            self._warned = True
+            self._warn(TOO_LARGE.format(MAX_FOLDERS))
+
     # --- in a thread --------------------------------------------------------------------------------------------
 
     def _confine(
@@ -297,10 +369,13 @@ class SessionSandbox:
         temporary: Sequence[Path] | None,
     ) -> Confined:
         around = self._surroundings
-        roots = tuple(around.roots(settings))
-        git = tuple(git_folders(roots))
-        before = self._files.snapshot(roots, git, contents=not mechanism.can_protect)
-        view = around.view(settings, command[0], cwd, environ, roots, before, network=reaches_all)
+        roots = self._roots(settings)
+        beside = [running.view for running in tuple(self._sandboxes.running) if running.overlaps(roots)]
+        steady = bool(beside)
+        git, before = self._look(roots, steady or not mechanism.can_protect)
+        view = around.view(settings, command[0], cwd, environ, roots, git, before, network=reaches_all)
+        if steady:
+            view = without_replaceable(view, (*roots, *git), beside)
         view = replace(view, namespace=namespace)
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:
@@ -319,19 +394,44 @@ class SessionSandbox:
             roots,
             git,
             before,
+            steady=steady,
         )
 
+    def _roots(self, settings: SandboxSettings) -> tuple[Path, ...]:
+        roots = tuple(self._surroundings.roots(settings))
+        self._sandboxes.opened.update(roots)
+        return roots
+
+    def _look(self, roots: tuple[Path, ...], contents: bool) -> tuple[tuple[Path, ...], Snapshot]:
+        """Return the git folders elsewhere that repositories in ``roots`` use, and the state of all folders."""
+        git = tuple(self._surroundings.git_folders(roots))
+        self._looked = True
+        return git, self._snapshot(roots, git, contents)
+
+    def _snapshot(self, roots: Sequence[Path], git: Sequence[Path], contents: bool) -> Snapshot:
+        found = self._files.snapshot(roots, git, contents=contents)
+        # Not reset: what was left out once may be there when the folders are fewer again.
+        self.examined = self.examined and found.complete
+        return found
+
     def _settle(self, confined: Confined) -> list[str]:
-        protects = confined.mechanism is not None and confined.mechanism.can_protect
-        after = self._files.snapshot(confined.roots, confined.git, contents=not protects)
+        from jumpseat.sandbox.configuration_files import new_files
+
+        if confined.before is None:
+            return []
+        after = self._snapshot(confined.roots, confined.git, confined.contents)
         before = confined.before
-        return [
+        messages = [
             message
-            for path in new_files(before, after)
+            for path in new_files(before, after, self._git)
             if (message := self._move_away(path, confined, before.contents.get(path))) is not None
         ]
+        more = len(messages) - MAX_MESSAGES
+        return messages if more <= 0 else [*messages[:MAX_MESSAGES], f"{more} more files were moved there"]
 
     def _move_away(self, path: str, confined: Confined, former: bytes | None) -> str | None:
+        from jumpseat.sandbox.configuration_files import move_away, restore
+
         moved = move_away(path, [*confined.roots, *confined.git], self._quarantine)
         if moved is None:
             return None

@@ -73,7 +73,7 @@ class SessionNetwork:
         tasks: TaskGroup,
         judge: HostJudge,
         connect: Connect,
-        environ: Mapping[str, str],
+        environ: Callable[[], Mapping[str, str]],
     ) -> None:
         self._settings = settings
         self._tasks = tasks
@@ -93,7 +93,7 @@ class SessionNetwork:
             from jumpseat.sandbox.namespace import open_namespace
 
             try:
-                self._open = await anyio.to_thread.run_sync(open_namespace, mechanism, self._environ)
+                self._open = await anyio.to_thread.run_sync(open_namespace, mechanism, self._environ())
             except OSError as error:
                 self._tried = True
                 log.info("commands reach no approved hosts with %s: %s", mechanism.name, error)

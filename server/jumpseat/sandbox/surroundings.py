@@ -6,11 +6,12 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.sandbox.configuration_files import Snapshot, linked_git_folder
+from jumpseat.sandbox.configuration_files import Snapshot
+from jumpseat.sandbox.git_folders import GitSettings
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
@@ -21,7 +22,7 @@ from jumpseat.sandbox.places import (
     shared_caches,
 )
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat.sandbox.view import View, real, real_paths
+from jumpseat.sandbox.view import View, real, real_outside, real_paths
 from jumpseat.system.file_trees import delete_folder
 from jumpseat.system.private_files import create_private_folder
 
@@ -33,7 +34,8 @@ class Surroundings:
     """The surroundings of one session's commands. Its methods block on the file system.
 
     ``home`` is the folder of the server, ``user_home`` that of its user, ``server_environ`` the environment of the
-    server. ``folders`` returns the folders of the session, for which the server created ``own_folders``.
+    server. ``folders`` returns the folders of the session, for which the server created ``own_folders``. ``git``
+    reads the settings of git folders.
     """
 
     def __init__(
@@ -43,15 +45,19 @@ class Surroundings:
         server_environ: Mapping[str, str],
         folders: Callable[[], Sequence[Path]],
         own_folders: Sequence[Path],
+        git: GitSettings,
     ) -> None:
         self._home = home
         self._user_home = user_home
         self._server_environ = server_environ
         self._folders = folders
         self._own_folders = own_folders
+        self._git = git
+        self._resolved: dict[Path, Path] = {}
+        self._git_folders: dict[Path, Path | None] = {}
         self._temp: Path | None = None
         self._caches: dict[Path, Path] = {}
-        self._programs: tuple[tuple[str, str], tuple[Path, ...]] | None = None
+        self._programs: tuple[tuple[object, ...], tuple[Path, ...]] | None = None
 
     @property
     def temp(self) -> Path:
@@ -75,9 +81,41 @@ class Surroundings:
         folders = [*self._folders()] if settings.working_directory else []
         home = self._user_home
         base = folders[0] if folders else home
-        for folder in real_paths([*folders, *(base / os.path.expanduser(path) for path in settings.write)]):
+        named = [*folders, *(base / os.path.expanduser(path) for path in settings.write)]
+        for folder in dict.fromkeys(filter(None, map(self._resolve, named))):
             if os.path.isdir(folder) and folder != self._home and may_be_writable(folder, home):
                 yield folder
+
+    def _resolve(self, folder: Path) -> Path | None:
+        """Return the real path of a folder; ``None`` if a command has put a link in its place."""
+        found, known = real(folder), self._resolved.get(folder)
+        if known is None and found is not None:
+            opened = set(self._resolved.values())
+            plain = Path(os.path.normpath(folder))
+            if any(plain.is_relative_to(root) for root in opened) and not _is_below(found, opened):
+                return None
+            self._resolved[folder] = known = found
+        return found if found == known else None
+
+    def git_folders(self, roots: Sequence[Path]) -> Iterator[Path]:
+        """Yield the git folders outside of ``roots`` that the repositories of ``roots`` use.
+
+        Which ones, is decided before the first command in a root: a command could name others. A root that is added
+        later, inside of another one, has none.
+        """
+        opened = tuple(self._git_folders)
+        for root in roots:
+            if root not in self._git_folders:
+                self._git_folders[root] = None if _is_below(root, opened) else self._git_folder(root)
+        for folder in dict.fromkeys(filter(None, map(self._git_folders.get, roots))):
+            if not _is_below(folder, roots) and real(folder) == folder:
+                yield folder
+
+    def _git_folder(self, root: Path) -> Path | None:
+        link = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+        if link is None or link.is_symlink():
+            return None
+        return link if link.is_dir() else self._git.linked_folder(link)
 
     def view(
         self,
@@ -86,25 +124,29 @@ class Surroundings:
         cwd: Path,
         environ: Mapping[str, str],
         roots: tuple[Path, ...],
+        git: Sequence[Path],
         before: Snapshot,
         *,
         network: bool,
     ) -> View:
-        """Return the view of a command. ``before`` has the configuration files in the folders ``roots``."""
-        protected = [Path(path) for path in before.files if not os.path.islink(path)]
+        """Return the view of a command. ``before`` has the configuration files in ``roots`` and in ``git``."""
+        # A path with a link could lead anywhere, and what is elsewhere cannot be written anyway.
+        within = [*map(str, roots), *map(str, git)]
+        protected = [Path(path) for path in before.files if _is_plain(path, within)]
         targets = _link_targets(before, roots)
         # A mounted folder cannot be renamed, so that the paths of its contents stay the same.
-        mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
+        mounted = [Path(path) for path in before.git if _is_plain(path, within)]
+        mounted += [path.parent for path in protected if path.parent.name == ".github"]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
-        shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
+        shown = {real_outside(cwd / os.path.expanduser(path), roots) for path in settings.show}
         hidden = [
             *hidden_paths(self._user_home, environ, git=settings.git, gh=settings.gh),
             *(cwd / os.path.expanduser(path) for path in settings.hide),
             self._home,
         ]
         readable = [
-            *self._program_folders(program, environ),
+            *self._program_folders(program, environ, roots),
             *(self._home / name for name in ("skills", "plugins", "installed-plugins", "hooks", "tools")),
         ]
         return View(
@@ -133,11 +175,14 @@ class Surroundings:
             variables |= dict.fromkeys(names, settings.proxy)
         return variables
 
-    def _program_folders(self, program: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    def _program_folders(
+        self, program: str, environ: Mapping[str, str], roots: tuple[Path, ...]
+    ) -> tuple[Path, ...]:
         """Return the folders of programs, resolved once because they hardly ever change."""
-        key = program, environ.get("PATH", "")
+        key = program, environ.get("PATH", ""), roots
         if self._programs is None or self._programs[0] != key:
-            self._programs = key, tuple(real_paths(program_folders(program, environ)))
+            folders = (real_outside(path, roots) for path in program_folders(program, environ, roots))
+            self._programs = key, tuple(dict.fromkeys(filter(None, folders)))
         return self._programs[1]
 
     def _cache_folder(self, cwd: Path) -> Path:
@@ -165,12 +210,12 @@ def _is_inside(path: Path, roots: Sequence[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots) and not any(root.is_relative_to(path) for root in roots)
 
 
-def git_folders(roots: Sequence[Path]) -> Iterator[Path]:
-    """Yield the git folders outside of ``roots`` that the repositories of ``roots`` use."""
-    for root in roots:
-        link = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
-        if link is None or link.is_symlink():
-            continue
-        folder = link if link.is_dir() else linked_git_folder(link)
-        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
-            yield folder
+def _is_below(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _is_plain(path: str, folders: Sequence[str]) -> bool:
+    """Return whether a path leads to something in ``folders``, without links."""
+    return os.path.realpath(path) == path and any(
+        path == folder or path.startswith(f"{folder}/") for folder in folders
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 Access: TypeAlias = Literal["write", "read", "hide"]
 
@@ -68,6 +68,30 @@ class View(Struct, frozen=True):
         return "read"
 
 
+def without_replaceable(view: View, roots: Sequence[Path], beside: Sequence[View]) -> View:
+    """Return a view without the paths in ``roots`` that commands with the views ``beside`` could replace by links.
+
+    A mount would follow such a link. A command cannot replace a root, nor what is mounted for it directly in a root
+    or in such a mount.
+    """
+    fixed = set[Path].intersection(*({*other.writable, *other.read_only, *other.shown} for other in beside))
+    outer = {root for root in roots if not any(above in roots for above in root.parents)}
+
+    def stays(path: Path) -> bool:
+        while path not in outer:
+            if path not in fixed:
+                return not any(above in outer for above in path.parents)
+            path = path.parent
+        return True
+
+    return structs.replace(
+        view,
+        writable=tuple(filter(stays, view.writable)),
+        read_only=tuple(filter(stays, view.read_only)),
+        shown=tuple(filter(stays, view.shown)),
+    )
+
+
 def real(path: str | Path) -> Path | None:
     """Return the real path of an existing file or folder; ``None`` for anything else."""
     try:
@@ -76,6 +100,15 @@ def real(path: str | Path) -> Path | None:
         return Path(os.path.realpath(path, strict=True))
     except (OSError, ValueError):
         return None
+
+
+def real_outside(path: str | Path, roots: Sequence[Path]) -> Path | None:
+    """Return the real path of an existing file or folder; ``None`` if a link in ``roots`` leads there.
+
+    A command that may write to ``roots`` could have made the link.
+    """
+    found, plain = real(path), Path(os.path.normpath(path))
+    return None if found != plain and any(plain.is_relative_to(root) for root in roots) else found
 
 
 def real_paths(paths: Iterable[str | Path]) -> Iterator[Path]:

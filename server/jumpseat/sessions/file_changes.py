@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -42,13 +41,15 @@ def record_changes(log: FileChangeLog, session: Session, prompt: Prompt, edits: 
 
 def _change_of(edit: FileEdit) -> FileChange:
     if edit.kept:
-        return new_change(edit.path, edit.before, edit.after, edit.mode)
-    return FileChange(edit.path, None, None, "" if edit.exists else None, False, not edit.existed, edit.mode)
+        return new_change(edit.path, edit.place, edit.before, edit.after, edit.mode)
+    return FileChange(
+        edit.path, edit.place, None, None, "" if edit.exists else None, False, not edit.existed, edit.mode
+    )
 
 
 async def describe(session: Session, changes: Changes) -> list[ChangedFile]:
     """Return the changed files of one prompt with their diffs."""
-    files = Files(session.clients.files())
+    files = files_of(session, changes.files.values())
     return [
         ChangedFile(path=str(change.path), state=await _state(files, change), diff=await _diff(change))
         for change in changes.files.values()
@@ -70,7 +71,7 @@ async def undo(session: Session, log: FileChangeLog) -> Undone | None:
         return None
     changes = known[-1]
     outcome = Undone(changes.prompt)
-    files = Files(session.clients.files())
+    files = files_of(session, changes.files.values())
     for change in changes.files.values():
         name = str(change.path)
         if await _state(files, change) == "as-left" and await _restore(files, change):
@@ -82,6 +83,14 @@ async def undo(session: Session, log: FileChangeLog) -> Undone | None:
         names = ", ".join(repr(name) for name in outcome.undone)
         session.add_context(f"The user has undone your changes to these files: {names}", UNDO)
     return outcome
+
+
+def files_of(session: Session, changes: Iterable[FileChange]) -> Files:
+    """Return the files of a session. Those of ``changes`` are opened where they were changed; links are refused."""
+    files = Files(session.clients.files())
+    for change in changes:
+        files.settle(change.path, change.place)
+    return files
 
 
 async def _state(files: Files, change: FileChange) -> ChangedFileState:
@@ -115,16 +124,12 @@ async def write_content(files: Files, path: Path, content: bytes | None, mode: i
         OSError: the file cannot be changed.
         ValueError: the path is invalid.
     """
-    place = files.place(path)
     if content is None:
         await anyio.to_thread.run_sync(files.delete, path)
-    elif await anyio.to_thread.run_sync(os.path.lexists, place):
-        present = (await anyio.to_thread.run_sync(os.stat, place)).st_mode
+    elif (present := await anyio.to_thread.run_sync(files.mode, path)) is not None:
         await files.replace(path, content, present)
     else:
-        await files.create(path, content)
-        if mode is not None:
-            await anyio.to_thread.run_sync(os.chmod, place, mode)
+        await files.create(path, content, mode)
 
 
 async def _diff(change: FileChange) -> str:

@@ -41,11 +41,12 @@ from jumpseat.store.session.ownership import GiveUpRequest
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
 from jumpseat.store.session.storage import SessionStorage
 from jumpseat.store.session.workspace import workspace_of
-from jumpseat.system.git import Confine, working_directory_context
+from jumpseat.system.git import working_directory_context
 from jumpseat.system.log_fields import fields
+from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
-from jumpseat.tools.session_sandbox import reading_sandbox
+from jumpseat.tools.session_sandbox import own_programs
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
@@ -176,9 +177,9 @@ class SessionRegistry:
             raise
         return session
 
-    def reading_sandbox(self, session: Session) -> Confine | None:
-        """Return how to confine programs of the server that only read; ``None`` if the sandbox is off."""
-        return reading_sandbox(session, self._environment.sandboxes)
+    def own_programs(self, session: Session) -> OwnPrograms:
+        """Return the programs of the server for work in a session's folders."""
+        return own_programs(session, self._environment.sandboxes)
 
     async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
         """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.sessions.file_changes import current_content, diff_of, write_content
+from jumpseat.sessions.file_changes import current_content, diff_of, files_of, write_content
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.session.file_changes import Changes, FileChange
 from jumpseat.system.log_fields import fields
@@ -150,9 +150,9 @@ async def rewind(registry: SessionRegistry, session: Session, event_id: str, mod
     with session.queue.held():
         history = await History.read(registry, session)
         removed = history.since(event_id)
-        work = Restoration(Files(session.clients.files()))
-        if mode == WITH_FILES:
-            await work.plan(history.changed(removed))
+        changes = history.changed(removed) if mode == WITH_FILES else []
+        work = Restoration(files_of(session, changes))
+        await work.plan(changes)
         # A client that hangs up must not leave the files and the conversation of different times.
         result = RewindResult(outcome="truncation-failed")
         with anyio.CancelScope(shield=True):

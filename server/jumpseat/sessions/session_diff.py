@@ -10,12 +10,11 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from jumpseat.agent.session.session import Session
-from jumpseat.sessions.file_changes import current_content, diff_of
+from jumpseat.sessions.file_changes import current_content, diff_of, files_of
 from jumpseat.sessions.rewinding import History, shown, type_of
 from jumpseat.store.project.git_diff import LARGEST_DIFF
 from jumpseat.store.session.file_changes import FileChange
 from jumpseat.tools.files import is_binary
-from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.workspaces import DiffContents, DiffFileChange
 
 _TYPES = {"created": "added", "modified": "modified", "deleted": "deleted"}
@@ -25,9 +24,10 @@ async def session_changes(
     session: Session, history: History, *, ignore_whitespace: bool, include_contents: bool
 ) -> list[DiffFileChange]:
     """Compare files that the session has changed with their contents before, by path."""
-    files = Files(session.clients.files())
+    found = history.changed(prompt.event_id for prompt in history.prompts)
+    files = files_of(session, found)
     changes: list[FileChange] = []
-    for change in history.changed(prompt.event_id for prompt in history.prompts):
+    for change in found:
         if change.kept:
             now = await current_content(files, change.path)
             digest = None if now is None else sha256(now).hexdigest()

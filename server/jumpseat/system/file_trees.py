@@ -41,7 +41,9 @@ def delete_folder(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:
         with suppress(OSError):
-            subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
+            # Not looked up in PATH, which may name a folder that commands can write to.
+            path = {"PATH": os.defpath}
+            subprocess.run(["rm", "-rf", "--", str(folder)], check=False, env=path, stderr=subprocess.DEVNULL)
 
 
 def existing_folder(member: str, path: str) -> Path:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.abc import ByteReceiveStream
 
 from jumpseat.system.regular_files import is_there, read_regular, upward
 from jumpseat_protocol.events import WorkingDirectoryContext
+
+if TYPE_CHECKING:
+    from jumpseat.system.programs import OwnPrograms
 
 MAX_OUTPUT_BYTES: Final = 32 * 1024 * 1024
 
@@ -35,30 +37,31 @@ class GitError(Exception):
     """git failed; the message is the last line that it wrote to its standard error."""
 
 
-Confine: TypeAlias = Callable[[Sequence[str], Path], Awaitable[list[str]]]
-"""Returns the command line that runs a command in a folder, confined so that it can only read."""
-
-
 async def run_git(
-    cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: float, confine: Confine | None = None
+    cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: float, programs: OwnPrograms
 ) -> bytes:
     """Run ``git`` in ``cwd`` and return its standard output, cut at :data:`MAX_OUTPUT_BYTES`.
 
-    ``environ`` is the environment of the process; its ``PATH`` is where git is looked up. The process is killed on
-    cancellation, after ``timeout_s`` seconds and when it has written too much. ``confine`` puts it into a sandbox.
+    ``environ`` is the environment of the process, and ``programs`` finds git there. The process is killed on
+    cancellation, after ``timeout_s`` seconds and when it has written too much.
 
     Raises:
         GitError: git is missing, failed or took too long.
     """
-    program = shutil.which("git", path=environ.get("PATH"))
+    program = programs.find("git", environ)
     if program is None:
         raise GitError("git cannot be run: No such file or directory")
     command = [program, *(word for setting in _SETTINGS for word in ("-c", setting)), *args]
-    if confine is not None:
-        command = await confine(command, cwd)
+    if programs.confine is not None:
+        command = await programs.confine(command, cwd)
     try:
         process = await anyio.open_process(
-            command, cwd=cwd, env={**environ, **_ENVIRONMENT}, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            command,
+            cwd=cwd,
+            env={**programs.environ(environ), **_ENVIRONMENT},
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
         )
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from None

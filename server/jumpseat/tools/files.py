@@ -11,7 +11,8 @@ from typing import Final
 
 import anyio.to_thread
 
-from jumpseat.system.git import Confine, GitError, run_git
+from jumpseat.system.git import GitError, run_git
+from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.tool import ToolOutcome, failure
 
 SNIFF_BYTES: Final = 8192
@@ -105,7 +106,7 @@ MOST_NAMED: Final = 3
 """Number of ignored paths that a result names."""
 
 
-async def ignored_paths(root: Path, environ: Mapping[str, str], confine: Confine | None = None) -> frozenset[str]:
+async def ignored_paths(root: Path, environ: Mapping[str, str], programs: OwnPrograms) -> frozenset[str]:
     """Return the paths below ``root`` that git ignores, relative to it; a directory ends with a slash.
 
     Empty outside of a repository, if git is missing or fails, and if ``root`` is ignored itself: then a call has
@@ -116,7 +117,7 @@ async def ignored_paths(root: Path, environ: Mapping[str, str], confine: Confine
     own = {name: value for name, value in environ.items() if name not in _OF_ANOTHER_REPOSITORY}
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     try:
-        output = await run_git(root, "ls-files", *options, environ=own, timeout_s=TIMEOUT_S, confine=confine)
+        output = await run_git(root, "ls-files", *options, environ=own, timeout_s=TIMEOUT_S, programs=programs)
     except GitError:
         return frozenset()
     # In a thread, because there may be a hundred thousand paths.

@@ -116,6 +116,11 @@ class CommandRunner(Protocol):
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         ...
 
+    @property
+    def examined(self) -> bool:
+        """Return whether everything that confined commands leave behind is examined."""
+        ...
+
     async def start(
         self,
         command: str,

@@ -11,7 +11,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat.system.git import Confine
+from jumpseat.system.programs import OwnPrograms
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import UrlPermission
 
@@ -33,7 +33,7 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
     network = None
     if sandboxes.connect is not None:
         tasks, hosts = session.services.tasks, _Hosts(session.permissions)
-        network = SessionNetwork(settings, tasks, hosts, sandboxes.connect, sandboxes.environ)
+        network = SessionNetwork(settings, tasks, hosts, sandboxes.connect, sandboxes.own_environ)
     return SessionSandbox(
         sandboxes,
         settings,
@@ -44,11 +44,15 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
     )
 
 
-def reading_sandbox(session: Session, sandboxes: Sandboxes | None) -> Confine | None:
-    """Return how to confine programs of the server that only read, such as git; ``None`` if the sandbox is off."""
-    if sandboxes is None or sandboxes.defaults.for_session(session.settings.options.sandbox_config).mode == "off":
-        return None
-    return sandboxes.confine_reading
+def own_programs(session: Session, sandboxes: Sandboxes | None) -> OwnPrograms:
+    """Return the programs of the server for work in the folders of ``session``; git is confined to reading them."""
+    scope = session.permissions.path_scope
+    if sandboxes is None:
+        return OwnPrograms(scope.folders)
+    mode = sandboxes.defaults.for_session(session.settings.options.sandbox_config).mode
+    return OwnPrograms(
+        lambda: (*scope.folders(), *sandboxes.opened), sandboxes.confine_reading if mode != "off" else None
+    )
 
 
 class _Hosts:

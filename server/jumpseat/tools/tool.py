@@ -40,7 +40,7 @@ from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import HookStopError
 from jumpseat.parsing.validation import validation_problems
-from jumpseat.system.git import Confine
+from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
@@ -148,8 +148,8 @@ class ToolContext(Struct):
     ``partial`` shows the output so far (all of it, each time), ``progress`` one line of status; both are shown to
     the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
-    ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``confine_reading`` puts
-    the server's own git into a sandbox in which it can only read.
+    ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``programs`` are those of
+    the server, such as git.
     ``virtual_files`` are those of the session that are not on the disk.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
@@ -169,7 +169,7 @@ class ToolContext(Struct):
     approve: Approve = _deny
     confined_only: bool = False
     refused: Refused | None = None
-    confine_reading: Confine | None = None
+    programs: OwnPrograms = field(default_factory=OwnPrograms)
     virtual_files: VirtualFiles | None = None
 
     def is_virtual(self, path: str) -> bool:
@@ -220,6 +220,11 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec:
         """Return the name, description and schema that the model sees."""
+        ...
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Return whether calls may be made in plan mode, as far as the permissions that they need do not say so."""
         ...
 
     def summary(self, arguments: JsonObject) -> str | None:
@@ -335,7 +340,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
 
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
-    by side, because their order does not matter.
+    by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
+    session, so that they may be made in plan mode, too.
     """
 
     name: str
@@ -343,10 +349,15 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     args: type[A]
     position: int = LAST
     read_only: bool = False
+    for_plans: bool = False
 
     @property
     def spec(self) -> ToolSpec:
         return self._spec
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.read_only or self.for_plans
 
     @cached_property
     def _spec(self) -> ToolSpec:

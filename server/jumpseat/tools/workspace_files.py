@@ -1,19 +1,15 @@
 """The files that the file tools work on: on disk, or in the buffers of the user's editor.
 
-Permission is given for the place that a path resolves to. A link that is created on the way afterwards would take
-the call to another place, so each folder is opened relative to its parent and links are refused. Systems without
-such calls (Windows) open the path as it is.
+Permission is given for the place that a path resolves to, and no link that is created on the way afterwards is
+followed (:mod:`jumpseat.system.nofollow`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
-import sys
-import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -23,21 +19,17 @@ from msgspec import Struct
 from jumpseat.agent.buffer_history import same_text
 from jumpseat.agent.client import EditorFiles
 from jumpseat.errors import ClientCallError
+from jumpseat.system.nofollow import (
+    CAN_WALK,
+    LinkInPathError,
+    create_file,
+    delete_file,
+    mode_of,
+    open_folder,
+    open_place,
+    replace_file,
+)
 from jumpseat.system.regular_files import read_whole
-
-CAN_WALK: Final = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.unlink, os.stat} <= os.supports_dir_fd
-
-# O_PATH opens folders that may be entered but not listed, too.
-_FOLDER: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
-
-
-class LinkInPathError(OSError):
-    """The path contains a link that it did not contain when permission was given."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            errno.ELOOP, "it now resolves to a different location than when permission was given", path
-        )
 
 
 class BufferConflictError(OSError):
@@ -52,150 +44,15 @@ class BufferConflictError(OSError):
         )
 
 
-def open_place(place: Path) -> int:
-    """Open a file or folder for reading and return the descriptor, which the caller closes. Never waits for a pipe.
-
-    Raises:
-        LinkInPathError: the path contains a link.
-        OSError: the file cannot be opened.
-    """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-    if not CAN_WALK:
-        return os.open(place, flags)
-    with _folder(place.parent) as folder:
-        return _open(place.name or ".", flags, folder, place)
-
-
-def create_file(place: Path, data: bytes) -> None:
-    """Create a file and its parent folders; leave no partial file on failure.
-
-    Raises:
-        FileExistsError: the path exists, or a parent is a file; ``filename`` is the existing path.
-        LinkInPathError: the path contains a link.
-        OSError: the file cannot be written.
-    """
-    if not CAN_WALK:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _write_new(str(place), data, None, place)
-        return
-    with _folder(place.parent, make=True) as folder:
-        _write_new(place.name, data, folder, place)
-
-
-def replace_file(place: Path, data: bytes, mode: int) -> None:
-    """Replace a file by a new one written beside it, so that no reader sees partial content.
-
-    Raises:
-        LinkInPathError: the path contains a link.
-        OSError: the file cannot be written.
-    """
-    draft = f".{place.name[:32]}.{uuid.uuid4().hex}.tmp"
-    if not CAN_WALK:
-        _write_new(str(place.with_name(draft)), data, None, place, mode)
-        os.replace(place.with_name(draft), place)
-        return
-    with _folder(place.parent) as folder:
-        if _is_link(place.name, folder):
-            raise LinkInPathError(str(place))
-        _write_new(draft, data, folder, place, mode)
-        try:
-            os.replace(draft, place.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(draft, dir_fd=folder)
-            raise
-
-
-def delete_file(place: Path) -> None:
-    """Delete a file.
-
-    Raises:
-        LinkInPathError: the path contains a link.
-        OSError: the file cannot be deleted.
-    """
-    if not CAN_WALK:
-        place.unlink()
-        return
-    with _folder(place.parent) as folder:
-        if _is_link(place.name, folder):
-            raise LinkInPathError(str(place))
-        os.unlink(place.name, dir_fd=folder)
-
-
-@contextlib.contextmanager
-def _folder(path: Path, *, make: bool = False) -> Generator[int]:
-    """Open a folder from the root without following links; create missing folders if ``make``."""
-    fd = os.open(path.anchor, _FOLDER)
-    try:
-        for depth, name in enumerate(path.parts[1:], start=2):
-            here = Path(*path.parts[:depth])
-            try:
-                inner = _open(name, _FOLDER, fd, here)
-            except FileNotFoundError:
-                if not make:
-                    raise
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=fd)
-                inner = _open(name, _FOLDER, fd, here)
-            except NotADirectoryError:
-                if make:
-                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(here)) from None
-                raise
-            os.close(fd)
-            fd = inner
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _open(name: str, flags: int, folder: int, path: Path) -> int:
-    # CAN_WALK is false on Windows.
-    assert sys.platform != "win32"
-    try:
-        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
-    except OSError as error:
-        # The error number for a link depends on the system and on the flags.
-        if _is_link(name, folder):
-            raise LinkInPathError(str(path)) from None
-        error.filename = str(path)
-        raise
-
-
-def _is_link(name: str, folder: int) -> bool:
-    try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
-
-
-def _write_new(name: str, data: bytes, folder: int | None, path: Path, mode: int | None = None) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    try:
-        fd = os.open(name, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            if mode is not None:
-                os.chmod(fd, stat.S_IMODE(mode))
-    except BaseException:
-        # A partial file would make the next attempt fail.
-        with contextlib.suppress(OSError):
-            os.unlink(name, dir_fd=folder)
-        raise
-
-
 class FileEdit(Struct, frozen=True):
     """A change of a file that a tool has made: its content before (``None``: new) and after (``None``: deleted).
 
     With ``kept`` unset, the contents are not known, and only ``existed`` and ``exists`` say what has happened.
-    ``mode`` is that of the file before, if it is known.
+    ``mode`` is that of the file before, if it is known. ``place`` is where ``path`` resolved to.
     """
 
     path: Path
+    place: Path
     before: bytes | None
     after: bytes | None
     existed: bool
@@ -247,7 +104,7 @@ class Files:
         """Ask the editor for unsaved changes to a file; reads use them until the file is opened again."""
         self._unsaved.pop(path, None)
         self._conflicts.discard(path)
-        if self._editor is None:
+        if self._editor is None or self._leads_elsewhere(path):
             return
         found = await anyio.to_thread.run_sync(_text, path, abandon_on_cancel=True)
         if found is None:
@@ -267,6 +124,14 @@ class Files:
     def in_conflict(self, path: Path) -> bool:
         """Return whether an opened file was changed by a tool while the editor has other text of it."""
         return path in self._conflicts
+
+    def mode(self, path: Path) -> int | None:
+        """Return the mode of a file or folder; ``None`` if there is none.
+
+        Raises:
+            OSError: the path cannot be looked at.
+        """
+        return mode_of(self.place(path))
 
     def read(self, path: Path) -> bytes:
         """Return the content of a file, with unsaved changes if it was opened. Blocks while the disk is read.
@@ -299,10 +164,10 @@ class Files:
             replace_file(self.place(path), data, mode)
         await self._remember(path, data)
         if self._changed is not None:
-            self._changed(FileEdit(path, before, data, existed=True, exists=True))
+            self._changed(FileEdit(path, self.place(path), before, data, existed=True, exists=True))
 
-    async def create(self, path: Path, data: bytes) -> None:
-        """Create a file and its parent folders.
+    async def create(self, path: Path, data: bytes, mode: int | None = None) -> None:
+        """Create a file, with ``mode`` unless the editor writes it, and its parent folders.
 
         Raises:
             FileExistsError: the path exists, or a parent is a file; ``filename`` is the existing path.
@@ -311,17 +176,20 @@ class Files:
         _refuse_existing(path)
         place = self.place(path)
         try:
-            if self._editor is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
+            if self._editor is not None and CAN_WALK:
+                with open_folder(place.parent, make=0o777):
+                    pass
+            elif self._editor is not None:
+                place.parent.mkdir(parents=True, exist_ok=True)
             if not await self._write_in_editor(path, data):
-                create_file(place, data)
+                create_file(place, data, mode)
         except FileExistsError as error:
             if error.filename == str(place):
                 error.filename = str(path)
             raise
         await self._remember(path, data)
         if self._changed is not None:
-            self._changed(FileEdit(path, None, data, existed=False, exists=True))
+            self._changed(FileEdit(path, place, None, data, existed=False, exists=True))
 
     def delete(self, path: Path) -> None:
         """Delete a file.
@@ -347,10 +215,16 @@ class Files:
             text = data.decode()
         except UnicodeDecodeError:
             return False
+        if self._leads_elsewhere(path):
+            raise LinkInPathError(str(path))
         try:
             return await self._editor.write(path, text)
         except ClientCallError as error:
             raise OSError(errno.EIO, f"the editor did not write the file ({error})", str(path)) from None
+
+    def _leads_elsewhere(self, path: Path) -> bool:
+        """Return whether the editor, which is given the path and follows links, would open another file."""
+        return os.path.realpath(path) != str(self.place(path))
 
 
 class _Found(Struct):

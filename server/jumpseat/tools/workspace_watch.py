@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct
 
-from jumpseat.system.regular_files import read_whole
+from jumpseat.system.nofollow import open_place
 from jumpseat.tools.files import is_ignored
 from jumpseat.tools.workspace_files import FileEdit
 
@@ -87,6 +87,7 @@ class WorkspaceWatch:
         self._is_running = is_running
         self._warn = warn
         self._root: Path | None = None
+        self._place = Path()
         self._too_large: Path | None = None
         self._left_out: frozenset[str] = frozenset()
         self._known: dict[str, _Known] = {}
@@ -100,11 +101,13 @@ class WorkspaceWatch:
         async with self._lock:
             if root == self._too_large:
                 return
-            if self._watching and root == self._root:
+            place = Path(await anyio.to_thread.run_sync(os.path.realpath, root))
+            if self._watching and (root, place) == (self._root, self._place):
                 await self._compare(recorded=True)
                 return
-            if root != self._root or self._packed > 2 * LARGEST_TOTAL:
+            if (root, place) != (self._root, self._place) or self._packed > 2 * LARGEST_TOTAL:
                 self._reset(root)
+                self._place = place
             await self._compare(recorded=False)
             self._watching = self._root is not None
 
@@ -171,7 +174,7 @@ class WorkspaceWatch:
         deadline = time.monotonic() + SCAN_S
         started_ns = time.time_ns()
         files: dict[str, Signature] = {}
-        for name, signature in _walk(str(root), self._folder and str(self._folder.parent), self._left_out):
+        for name, signature in _walk(str(self._place), self._folder and str(self._folder.parent), self._left_out):
             files[name] = signature
             if len(files) > MOST_FILES:
                 raise _TooMuchError(f"it has more than {MOST_FILES} files")
@@ -182,26 +185,23 @@ class WorkspaceWatch:
             known = self._known.get(name)
             if known is not None and known.signature == signature and not known.racy:
                 continue
-            now = self._look(root / name, signature, started_ns, can_read=time.monotonic() < deadline)
+            now = self._look(self._place / name, signature, started_ns, can_read=time.monotonic() < deadline)
             if known is None or known.digest != now.digest:
                 if recorded:
-                    found.append(self._found(root / name, known, now))
+                    found.append(self._found(name, known, now))
                 self._known[name] = now
             else:
                 known.signature, known.racy = now.signature, now.racy
         for name in [name for name in self._known if name not in files]:
             known = self._known.pop(name)
-            if recorded and not os.path.lexists(root / name):
-                found.append(self._found(root / name, known, None))
+            if recorded and not os.path.lexists(self._place / name):
+                found.append(self._found(name, known, None))
         return found
 
     def _look(self, path: Path, signature: Signature, now_ns: int, *, can_read: bool) -> _Known:
         racy = signature.mtime_ns > now_ns - RACY_NS or signature.ctime_ns > now_ns - RACY_NS
         if can_read and signature.size <= LARGEST_BYTES and self._packed <= 2 * LARGEST_TOTAL:
-            try:
-                content = read_whole(path, LARGEST_BYTES)
-            except (OSError, ValueError):
-                content = None
+            content = _read(path)
             if content is not None:
                 return _Known(signature, sha256(content).digest(), self._keep(content), racy)
         return _Known(signature, repr(signature).encode(), None, False)
@@ -215,10 +215,12 @@ class WorkspaceWatch:
         self._packed += len(content)
         return place
 
-    def _found(self, path: Path, known: _Known | None, now: _Known | None) -> FileEdit:
+    def _found(self, name: str, known: _Known | None, now: _Known | None) -> FileEdit:
+        assert self._root is not None
         kept = all(state is None or state.place is not None for state in (known, now))
         return FileEdit(
-            path,
+            self._root / name,
+            self._place / name,
             self._content(known) if kept else None,
             self._content(now) if kept else None,
             existed=known is not None,
@@ -232,6 +234,16 @@ class WorkspaceWatch:
             return None
         self._pack.seek(known.place[0])
         return self._pack.read(known.place[1])
+
+
+def _read(place: Path) -> bytes | None:
+    """Return the content of a regular file of at most :data:`LARGEST_BYTES`; ``None`` for anything else."""
+    try:
+        with open(open_place(place), "rb") as file:
+            content = file.read(LARGEST_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except (OSError, ValueError):
+        return None
+    return None if content is None or len(content) > LARGEST_BYTES else content
 
 
 def _walk(root: str, excluded: str | None, left_out: frozenset[str]) -> Iterator[tuple[str, Signature]]:

@@ -31,6 +31,17 @@ def approve(request: ShellPermission, path_scope: PathScope) -> ApprovalRecord |
     return approval_record(narrowest_approval(request), request, gather_facts(request, "bash", path_scope), None)
 
 
+def test_an_approval_of_the_list_of_programs_covers_no_environments(tmp_path: Path) -> None:
+    permissions = Permissions(
+        lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: tmp_path)
+    )
+    record = approve(shell("ps aux"), permissions.path_scope)
+    assert record is not None
+    run_without_event_loop(permissions.approvals.add_for_location("/", record))
+    for line in ("ps auxeww", "ps eww -p 1", "ps -ef e", "ps aux -E", "ps ax -- e", "ps 1 eww"):
+        assert decide(permissions, shell(line)).status == "denied", line
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
 def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
@@ -56,3 +67,42 @@ def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
             print(f"\n{kind}: {1 - len(lines) / count:.1%} of {count} run unasked; asked about: {lines}")
     assert len(asked["repeat"]) <= 0.1 * count
     assert len(asked["variant"]) <= 0.1 * count
+
+
+FILTERED = {
+    # The approved line, and a later one; whether that runs without a question.
+    ("pytest", "pytest -q 2>&1 | tail -20"): True,
+    ("./run.sh --all", "./run.sh --all 2>&1 | grep -i error | head -5"): True,
+    ("./run.sh --all 2>&1 | tail -20", "./run.sh --all > /dev/null"): True,
+    ("npm run build", "npm run build |& sed -n '1,20p' | sort | uniq -c"): True,
+    ("python3 x.py", "python3 x.py 2>/dev/null | jq '.a' | tr a b | wc -l"): True,
+    ("./run.sh", "./run.sh | grep -r secret"): False,
+    ("./run.sh", "./run.sh | grep x ../other"): False,
+    ("./run.sh", "./run.sh | grep -f /etc/passwd"): False,
+    ("./run.sh", "./run.sh | jq --rawfile a /etc/passwd ."): False,
+    ("./run.sh", "./run.sh | tail -20 > out"): False,
+    ("./run.sh", "./run.sh | sort -o out"): False,
+    ("./run.sh", "./run.sh | cat && cat"): False,
+    ("./run.sh", "echo x | ./run.sh"): False,
+    ("./run.sh", "./run.sh & cat"): False,
+    ("./run.sh", "./run.sh | bash"): False,
+    ("./run.sh", "./other.sh 2>&1 | tail"): False,
+    ("./run.sh", "./run.sh 2> log | tail"): False,
+    ("./run.sh", "./run.sh < input | tail"): False,
+}
+
+
+@pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
+def test_filters_are_covered_with_the_command_that_they_filter(
+    request_for: Callable[[str], ShellPermission], tmp_path: Path
+) -> None:
+    found: dict[tuple[str, str], bool] = {}
+    for line, later in FILTERED:
+        permissions = Permissions(
+            lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: tmp_path)
+        )
+        record = approve(request_for(line), permissions.path_scope)
+        assert record is not None, line
+        run_without_event_loop(permissions.approvals.add_for_location("/", record))
+        found[line, later] = decide(permissions, request_for(later)).status == "allowed"
+    assert found == FILTERED

@@ -75,7 +75,8 @@ def test_a_line_is_allowed_if_every_part_is_allowed(names: list[str], allowed: s
     line = parse_shell(glue.join(names))
     rules = [Rule("shell", name) for name in sorted(allowed)]
     facts = Facts("shell", "bash", segments=line.segments)
-    assert allows(rules, facts, lambda _rule: ()) == (set(names) <= allowed)
+    filtered = names[:1] + [name for name in names[1:] if not (glue == " | " and name == "cat")]
+    assert allows(rules, facts, lambda _rule: ()) == (set(filtered) <= allowed)
 
 
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() == text), rule=st.text(min_size=1))

@@ -94,3 +94,44 @@ async def test_nothing_is_taken_back_while_a_prompt_runs(tmp_path: Path, project
         await server.wire.event("assistant.turn_start", session=session)
         refused = await server.wire.error_of("jumpseat.changes.undo", {"sessionId": session})
         assert refused["message"] == "a prompt is running, which may change files: wait or abort it first"
+
+
+async def test_nothing_is_written_or_deleted_through_a_link_that_appears_later(
+    tmp_path: Path, project: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("written", "deleted"):
+        (outside / name).write_text("known")
+    turns = [
+        calls("create", "c1", path="sub/written", file_text="evil"),
+        DONE,
+        calls("edit", "c2", path="sub/written", old_str="evil", new_str="known"),
+        calls("create", "c3", path="sub/deleted", file_text="known"),
+        calls("create", "c4", path="new/deep/file", file_text="x"),
+        calls("bash", "c5", command="mv sub old; ln -s ../outside sub; rm -r new; ln -s ../outside new"),
+        DONE,
+    ]
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, *turns)
+        await server.wire.prompt(session, "again")
+        outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
+    assert outcome["undone"] == []
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {"written": "known", "deleted": "known"}
+
+
+async def test_a_change_through_a_link_is_taken_back_where_it_was_made(tmp_path: Path, project: Path) -> None:
+    for name in ("one", "two"):
+        (project / name).mkdir()
+        (project / name / "file").write_text("old")
+    (project / "link").symlink_to("one")
+    turns = [
+        calls("edit", "c1", path="link/file", old_str="old", new_str="new"),
+        calls("bash", "c2", command="ln -sfn two link; printf new > two/file"),
+        DONE,
+    ]
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, *turns)
+        outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
+    assert outcome["undone"] == [str(project / "link/file")]
+    assert [(project / name / "file").read_text() for name in ("one", "two")] == ["old", "new"]

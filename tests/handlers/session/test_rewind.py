@@ -224,6 +224,29 @@ async def test_a_command_in_the_background_is_tracked_while_a_prompt_runs(tmp_pa
         assert (await rewind(server, session, point["eventId"]))["restoredFiles"] == [str(project / "late.txt")]
 
 
+@pytest.mark.parametrize("cwd", ["", "sub"], ids=["of a folder", "of the working directory"])
+async def test_a_rewind_does_not_follow_a_link_that_a_command_has_put_in_place(
+    tmp_path: Path, project: Path, cwd: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / "sub").mkdir()
+    for name in ("written", "deleted"):
+        (outside / name).write_text("known")
+    (project / "sub" / "written").write_text("evil")
+    turns = [
+        bash("c1", f"cd {project}/sub; printf known > written; printf known > deleted"),
+        bash("c2", f"cd {project}; mv sub old; ln -s ../outside sub"),
+        DONE,
+    ]
+    async with running_server(tmp_path) as server:
+        session = await opened(server, project / cwd, *turns, sandboxConfig={"enabled": False})
+        await server.wire.prompt(session, "go")
+        points = await points_of(server, session)
+        await rewind(server, session, points[0]["eventId"])
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {"written": "known", "deleted": "known"}
+
+
 async def test_files_that_a_sub_agent_has_changed_belong_to_the_prompt(tmp_path: Path, project: Path) -> None:
     arguments = {"agent_type": "general-purpose", "description": "d", "name": "n", "prompt": "change it"}
     task = {"tool_calls": [{"id": "c1", "name": "task", "arguments": arguments}]}

@@ -7,9 +7,9 @@ fixed token (:class:`TokenLogin`) or with tokens requested from its client as th
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -184,7 +184,11 @@ def login_of_environment(options: Options) -> TokenLogin | None:
 
 async def login_of_gh(environ: Mapping[str, str]) -> TokenLogin | None:
     """Return the identity of the GitHub CLI, or ``None`` if it is not installed or not logged in."""
-    gh = shutil.which("gh", path=environ.get("PATH", ""))
+    # Imported here: most processes have another login.
+    from jumpseat.system.programs import find_program
+
+    # The server is often started in the folder of a project.
+    gh = find_program("gh", environ, [Path.cwd()])
     if gh is None:
         return None
     host = host_of_environment(environ)

@@ -83,11 +83,15 @@ MAX_RULE_CHARS: Final = 4096
 
 
 class Rule(Struct, frozen=True):
-    """A permission rule. Paths may be relative to ``base``, or to the working directory if ``base`` is empty."""
+    """A permission rule. Paths may be relative to ``base``, or to the working directory if ``base`` is empty.
+
+    An ``exact`` rule allows the very text of a command, and no harmless variants of it.
+    """
 
     kind: str
     argument: str | None = None
     base: str = ""
+    exact: bool = False
 
     def __str__(self) -> str:
         return self.kind if self.argument is None else f"{self.kind}({self.argument})"
@@ -228,13 +232,15 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     same = [rule for rule in rules if rule.kind == "shell"]
     if any(rule.argument is None for rule in same):
         return True
+    # Filters do nothing to anything but the output of the other commands.
+    acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
     if (
         facts.typed
-        or not facts.segments
+        or not acting
         or not all(
             (segment.command.identifier, segment.anchor) in approved.identifiers
             or any(_allows_segment(rule, segment, patterns) for rule in same)
-            for segment in facts.segments
+            for segment in acting
         )
     ):
         return False
@@ -285,7 +291,7 @@ def _allows_segment(rule: Rule, segment: ShellSegment, patterns: RulePatterns) -
     argument = argument.removesuffix(":*")
     if text == argument:
         return True
-    if not segment.command.clear:
+    if rule.exact or not segment.command.clear:
         return False
     identifier = segment.command.identifier
     return identifier == argument or identifier.startswith(f"{argument} ")

@@ -226,6 +226,7 @@ class Session:
             self._judge,
             services.observers,
             self.id,
+            lambda: settings.host_policies,
         )
 
     async def _judge(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
@@ -581,8 +582,19 @@ class Session:
         prompt = self.queue.prompt
         return (prompt.agent_mode if prompt is not None else None) or self.settings.mode
 
+    @property
+    def reads_only(self) -> bool:
+        """Return whether calls may change nothing: in plan mode, and for what was asked of sub-agents in it."""
+        return self.agent_mode == "plan"
+
+    def begin_prompt(self, prompt: Prompt) -> None:
+        """Give a prompt that continues the work of an earlier one the mode of that one."""
+        if prompt.notification is not None or prompt.continues:
+            prompt.agent_mode = prompt.agent_mode or ("plan" if self.history.plans else None)
+
     def change_mode(self, mode: events.SessionMode) -> None:
         """Set the mode of the session and of the running prompt. An objective is paused outside of autopilot."""
+        self.history.plans = False
         if self.queue.prompt is not None:
             self.queue.prompt.agent_mode = mode
         previous, self.settings.mode = self.settings.mode, mode
@@ -749,6 +761,7 @@ class _QueueCallbacks:
         self._session = session
 
     def run_prompt(self, prompt: Prompt) -> Awaitable[None]:
+        self._session.begin_prompt(prompt)
         return self._session.services.run_prompt(self._session, prompt)
 
     def run_command(self, command: QueuedCommand) -> Awaitable[bool]:

@@ -72,6 +72,22 @@ def is_known(words: Sequence[Word]) -> bool:
     return _identifier(words) is not None
 
 
+def is_filter(words: Sequence[Word]) -> bool:
+    """Return whether a command does nothing but pass on parts of its input: it opens no file."""
+    name = words[0].text if words and words[0].fixed else ""
+    if name not in _FILTERS:
+        return False
+    if name == "sed":
+        return len(words) == 3 and _only_prints_lines(words[1:])
+    most, opening = _FILTERS[name]
+    operands = parse_options(READING[name]).operands(words[1:])
+    texts = [word.text for word in words[1:]]
+    if operands is None or any(may_be_option(text, opening) for text in texts):
+        return False
+    # The pattern of grep may be the value of an option instead.
+    return len(operands) <= (0 if any(may_be_option(text, ("-e", "--regexp")) for text in texts) else most)
+
+
 def _identifier(words: Sequence[Word]) -> str | None:
     """Return the identifier of a known command with harmless options; ``None`` for any other."""
     # An assignment (PATH=, LD_PRELOAD=) is not a plain name; it may change what the command does.
@@ -258,6 +274,17 @@ def _runs_other_commands(name: str) -> bool:
     return last in RUNS_OTHERS or last in WRAPPERS or INTERPRETERS.match(last) is not None
 
 
+_FILTERS: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
+    # The number of operands that are not files, and the options that open files.
+    **dict.fromkeys(("cat", "column", "cut", "fold", "head", "nl", "rev", "sort", "tac", "uniq", "wc"), (0, ())),
+    "tail": (0, ("-f", "-F", "--follow", "--retry", "--pid")),
+    **dict.fromkeys(
+        ("grep", "egrep", "fgrep"), (1, ("-r", "-R", "--recursive", "--dereference-recursive", "-f", "--file"))
+    ),
+    "jq": (1, ("--slurpfile", "--rawfile", "-f", "--from-file", "-L")),
+    "sed": (1, ()),
+    "tr": (2, ()),
+}
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     # Operands that do more than the others.
     "date": lambda operand: operand.startswith("+"),

@@ -8,13 +8,13 @@ commands found in such a line are returned as well, for deny and ask rules. Noth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from jumpseat.agent.shell.commands import ParsedCommand, identify, reads_code, verbatim_command
+from jumpseat.agent.shell.commands import ParsedCommand, identify, is_filter, reads_code, verbatim_command
 from jumpseat.agent.shell.effects import (
     URL,
     CommandWords,
@@ -54,7 +54,8 @@ class ShellSegment(Struct, frozen=True):
     """A simple command of a line, and its text.
 
     ``program`` is the path of its program, if it has one, ``real_program`` the same with links resolved, and
-    ``folder`` the folder in which the line is judged; the parser knows neither of the last two.
+    ``folder`` the folder in which the line is judged; the parser knows neither of the last two. A command that
+    ``filters`` passes on parts of its input and does nothing else.
     """
 
     text: str
@@ -62,6 +63,7 @@ class ShellSegment(Struct, frozen=True):
     program: str = ""
     real_program: str = ""
     folder: str = ""
+    filters: bool = False
 
     @property
     def anchor(self) -> str:
@@ -120,8 +122,10 @@ def _parse_again(text: str) -> ShellLine:
     found, whole = reader.found, text.strip(_SPACES)
     if reader.certain and found:
         segments = tuple(
-            ShellSegment(command.text, parsed, _program(command))
-            for command, parsed in zip(found, _identify(found, whole, any_order=reader.any_order), strict=True)
+            ShellSegment(command.text, parsed, _program(command), filters=filters)
+            for command, parsed, filters in zip(
+                found, _identify(found, whole, any_order=reader.any_order), _filtering(found, whole), strict=True
+            )
         )
     else:
         segments = (ShellSegment(whole, verbatim_command(whole)),)
@@ -400,23 +404,48 @@ def _identify(found: list[FoundCommand], line: str, *, any_order: bool) -> Itera
     names = {command.words[0].text for command in found if command.words}
     changes_folder = not names.isdisjoint(CHANGES_FOLDER)
     changes_shell = len(found) > 1 and not names.isdisjoint(CHANGES_SHELL - CHANGES_FOLDER)
+    first_of_filters = any_order and _is_filtered(found, line)
     for command in found:
-        parsed = identify(command.text, command.words)
+        text = command.text if command.writes else _JOINED_OUTPUT.sub("", command.text)
+        parsed = identify(text, command.words)
         depends = (
             command.writes
             or changes_shell
             # In another folder, a program finds other files, and a relative path is another program.
             or (changes_folder and (not parsed.clear or parsed.identifier not in ANY_FOLDER))
             # Its input may decide what it does.
-            or (any_order and not parsed.clear)
+            or (any_order and not parsed.clear and not (first_of_filters and command is found[0]))
         )
         yield verbatim_command(line) if depends else parsed
+
+
+def _filtering(found: Sequence[FoundCommand], line: str) -> Iterator[bool]:
+    """Tell for each command of a line whether it is a filter behind a pipe."""
+    end = 0
+    for command in found:
+        start = line.find(command.text, end)
+        glue = line[end:start].strip(_SPACES)
+        yield glue in ("|", "|&") and _filters(command)
+        end = max(end, start + len(command.text))
+
+
+def _is_filtered(found: Sequence[FoundCommand], line: str) -> bool:
+    """Return whether a line is one command whose output goes through filters."""
+    texts = [re.escape(command.text) for command in found]
+    return all(map(_filters, found[1:])) and re.fullmatch(r"[ \t]*\|&?[ \t]*".join(texts), line) is not None
+
+
+def _filters(command: FoundCommand) -> bool:
+    return not (command.writes or command.targets or command.inputs) and is_filter(command.words)
 
 
 def _program(command: FoundCommand) -> str:
     """Return the program of a command if it is named by its path."""
     return command.words[0].text if command.words and "/" in command.words[0].text else ""
 
+
+_JOINED_OUTPUT: Final = re.compile(r"(?:[ \t]+(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z")
+"""Redirections that change where the output of a command is seen, and nothing else."""
 
 # Nodes that only contain commands, and the tokens between these.
 _STRUCTURES: Final = frozenset({

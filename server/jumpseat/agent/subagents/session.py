@@ -60,6 +60,10 @@ class SubAgentSession(Session):
         return self.root.queue.prompt or self._identity.cause
 
     @property
+    def reads_only(self) -> bool:
+        return super().reads_only or self.root.reads_only
+
+    @property
     def _identity(self) -> SubAgentIdentity:
         assert self.identity is not None, "set by the constructor"
         return self.identity

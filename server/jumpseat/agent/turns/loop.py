@@ -225,6 +225,7 @@ def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
     """Merge a steering prompt into the running one: its options apply from now on, and both end together."""
     prompt.headers = {**prompt.headers, **steering.headers}
     prompt.billable = steering.billable
+    prompt.agent_mode = steering.agent_mode or prompt.agent_mode
     if steering.response_format is not None:
         prompt.response_format, prompt.repaired = steering.response_format, False
     if steering.tool_choice is not None:

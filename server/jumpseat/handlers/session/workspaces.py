@@ -224,7 +224,7 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
         )
     if not session.settings.options.enable_host_git_operations:
         raise InvalidRequestError("git is disabled for this session")
-    repository = await Repository.find(session.settings.cwd, ctx.registry.reading_sandbox(session))
+    repository = await Repository.find(session.settings.cwd, ctx.registry.own_programs(session))
     if repository is None:
         result.base_branch = DEFAULT_BRANCH if params.mode == "branch" else None
         return result

@@ -111,6 +111,9 @@ async def opened(source: Source, environ: Mapping[str, str]) -> AsyncGenerator[P
             raise InvalidRequestError(f"{source.folder} is not a folder any more")
         yield source.folder
         return
+    # Imported with the first clone.
+    from jumpseat.system.programs import OwnPrograms
+
     draft = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, None, "jumpseat-plugin-"))
     try:
         words = [
@@ -124,7 +127,9 @@ async def opened(source: Source, environ: Mapping[str, str]) -> AsyncGenerator[P
         ]
         words += ["--no-recurse-submodules", "--template=", *(["--branch", source.ref] if source.ref else [])]
         try:
-            await run_git(draft, *words, "--", source.url, "clone", environ=environ, timeout_s=CLONE_S)
+            await run_git(
+                draft, *words, "--", source.url, "clone", environ=environ, timeout_s=CLONE_S, programs=OwnPrograms()
+            )
         except GitError as error:
             raise InvalidRequestError(f"cannot clone {source.label.removeprefix('Git: ')}: {error}") from None
         yield inside(draft / "clone", source.path)

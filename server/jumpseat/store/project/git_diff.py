@@ -17,7 +17,8 @@ import anyio.to_thread
 from msgspec import Struct
 
 from jumpseat.errors import InvalidRequestError
-from jumpseat.system.git import MAX_OUTPUT_BYTES, Confine, GitError, run_git
+from jumpseat.system.git import MAX_OUTPUT_BYTES, GitError, run_git
+from jumpseat.system.programs import OwnPrograms
 from jumpseat.system.regular_files import exists, read_whole, repository_root
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
@@ -85,17 +86,15 @@ class FileChange(Struct):
 class Repository:
     """The repository around a directory."""
 
-    def __init__(
-        self, cwd: Path, root: Path, overrides: Sequence[str] = (), confine: Confine | None = None
-    ) -> None:
-        """``overrides`` are settings of the repository that are made empty; ``confine`` puts git into a sandbox."""
+    def __init__(self, cwd: Path, root: Path, overrides: Sequence[str], programs: OwnPrograms) -> None:
+        """``overrides`` are settings of the repository that are made empty; ``programs`` finds git."""
         self._cwd = cwd
         self._root = root
         self._overrides = overrides
-        self._confine = confine
+        self._programs = programs
 
     @classmethod
-    async def find(cls, cwd: Path, confine: Confine | None = None) -> Repository | None:
+    async def find(cls, cwd: Path, programs: OwnPrograms) -> Repository | None:
         """Find the repository around ``cwd``; return ``None`` if there is none.
 
         Raises:
@@ -104,14 +103,14 @@ class Repository:
         if not exists(repository_root(cwd) / ".git"):
             return None
         try:
-            root = (await _git(confine, cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
+            root = (await _git(programs, cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
         except GitError as error:
             raise InvalidRequestError(f"{str(cwd)!r} has no git working tree to compare: {error}") from None
         try:
-            listed = await _git(confine, Path(root), "config", "--list", "--name-only", "--show-scope", "-z")
+            listed = await _git(programs, Path(root), "config", "--list", "--name-only", "--show-scope", "-z")
         except GitError:
             # Before git 2.26; then the user's own settings are left out as well.
-            names = (await _git(confine, Path(root), "config", "--list", "--name-only", "-z")).split("\0")
+            names = (await _git(programs, Path(root), "config", "--list", "--name-only", "-z")).split("\0")
         else:
             fields = listed.split("\0")
             names = [
@@ -120,7 +119,7 @@ class Repository:
                 if scope in ("local", "worktree")
             ]
         overrides = [name for name in dict.fromkeys(names) if _RUNS_PROGRAM.fullmatch(name)]
-        return cls(cwd, Path(root), overrides, confine)
+        return cls(cwd, Path(root), overrides, programs)
 
     async def unstaged(self, *, ignore_whitespace: bool) -> list[FileChange]:
         """Compare the working tree with the index; untracked files that are not ignored are included.
@@ -182,7 +181,7 @@ class Repository:
         return [self._change(name, "added", patch) for name, patch in zip(names, patches, strict=True)]
 
     async def _git(self, *args: str) -> str:
-        return await _git(self._confine, self._root, *args, overrides=self._overrides)
+        return await _git(self._programs, self._root, *args, overrides=self._overrides)
 
     def _change(self, path: str, kind: ChangeType, patch: str | None, old_path: str | None = None) -> FileChange:
         if patch is not None and len(patch) > LARGEST_DIFF:
@@ -249,7 +248,7 @@ def _patch_of_new(root: Path, name: str) -> str | None:
     return f"{header}--- /dev/null\n+++ {new}\n@@ -0,0 +1,{len(lines)} @@\n{body}{end}"
 
 
-async def _git(confine: Confine | None, cwd: Path, *args: str, overrides: Sequence[str] = ()) -> str:
+async def _git(programs: OwnPrograms, cwd: Path, *args: str, overrides: Sequence[str] = ()) -> str:
     """Run git and return its output as text. ``overrides`` are names of settings to make empty.
 
     Raises:
@@ -260,5 +259,5 @@ async def _git(confine: Confine | None, cwd: Path, *args: str, overrides: Sequen
     for number, name in enumerate(overrides):
         environ[f"GIT_CONFIG_KEY_{number}"] = name
         environ[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
-    output = await run_git(cwd, *args, environ=environ, timeout_s=TIMEOUT_S, confine=confine)
+    output = await run_git(cwd, *args, environ=environ, timeout_s=TIMEOUT_S, programs=programs)
     return output.decode("utf-8", "replace")

@@ -1,10 +1,10 @@
 """The changes of files during the prompts of one session: ``changes.jsonl`` in its folder.
 
-Each line is a change ``{interaction, event, prompt, path, before, after, hash, kept, new, mode, broken}``, or it
-leaves changes out: ``{undone: interaction}``, ``{forgotten: [event]}``. ``event`` is the id of the user's message
-before the change. Paths and contents are base64; ``before`` is ``null`` for a new file, ``hash`` for a deleted one.
-Of large files only the hash of the new content is kept. A log that grows too large loses the contents of its oldest
-prompts.
+Each line is a change ``{interaction, event, prompt, path, place, before, after, hash, kept, new, mode, broken}``,
+or it leaves changes out: ``{undone: interaction}``, ``{forgotten: [event]}``. ``event`` is the id of the user's
+message before the change. Paths and contents are base64; ``before`` is ``null`` for a new file, ``hash`` for a
+deleted one. ``place`` is left out if it is the path. Of large files only the hash of the new content is kept. A log
+that grows too large loses the contents of its oldest prompts.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ class Cause(NamedTuple):
 class FileChange(Struct):
     """The change of a file. ``before`` is ``None`` for a new file, ``after`` for a deleted one.
 
-    ``kept`` is whether the contents are known. ``after_hash`` is the SHA-256 of the new content, in hexadecimal;
-    ``None`` for a deleted file. ``is_new`` is whether there was no file before. ``mode`` is that of the file
-    before, if it is known. ``broken`` is whether somebody else has changed the file between the changes that this
-    one consists of.
+    ``place`` is where ``path`` resolved to, links included, when the file was changed. ``kept`` is whether the
+    contents are known. ``after_hash`` is the SHA-256 of the new content, in hexadecimal; ``None`` for a deleted
+    file. ``is_new`` is whether there was no file before. ``mode`` is that of the file before, if it is known.
+    ``broken`` is whether somebody else has changed the file between the changes that this one consists of.
     """
 
     path: Path
+    place: Path
     before: bytes | None
     after: bytes | None
     after_hash: str | None
@@ -74,11 +75,12 @@ class FileChange(Struct):
 
     def then(self, later: FileChange) -> FileChange:
         """Return the change that both make together."""
-        kept = self.kept and later.kept
+        kept = self.kept and later.kept and self.place == later.place
         # A change may be seen twice: by the tool that makes it, and by a command that runs meanwhile.
         follows = later.before == self.after or later.after == self.after
         return FileChange(
             self.path,
+            later.place,
             self.before if kept else None,
             later.after if kept else None,
             later.after_hash,
@@ -97,11 +99,13 @@ class Changes(Struct):
     files: dict[Path, FileChange]
 
 
-def new_change(path: Path, before: bytes | None, after: bytes | None, mode: int | None = None) -> FileChange:
+def new_change(
+    path: Path, place: Path, before: bytes | None, after: bytes | None, mode: int | None = None
+) -> FileChange:
     """Return a change with known contents, which are not kept if they are large."""
     kept = max(len(before or b""), len(after or b"")) <= LARGEST_BYTES
     digest = None if after is None else sha256(after).hexdigest()
-    return FileChange(path, before, after, digest, kept, before is None, mode)
+    return FileChange(path, place, before, after, digest, kept, before is None, mode)
 
 
 class FileChangeLog:
@@ -246,6 +250,7 @@ def _line(cause: Cause, change: FileChange) -> bytes:
         "event": cause.event_id,
         "prompt": cause.prompt,
         "path": _encode(os.fsencode(change.path)),
+        "place": _encode(os.fsencode(change.place)) if change.place != change.path else None,
         "before": _encode(change.before) if change.kept else None,
         "after": _encode(change.after) if change.kept else None,
         "hash": change.after_hash,
@@ -268,8 +273,10 @@ def _cause(record: dict[str, Any]) -> Cause:
 
 def _change(record: dict[str, Any]) -> FileChange:
     before, after = record["before"], record["after"]
+    path = record["path"]
     return FileChange(
-        Path(os.fsdecode(b64decode(record["path"]))),
+        Path(os.fsdecode(b64decode(path))),
+        Path(os.fsdecode(b64decode(record.get("place", path)))),
         None if before is None else b64decode(before),
         None if after is None else b64decode(after),
         record["hash"],

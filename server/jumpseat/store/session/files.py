@@ -50,7 +50,7 @@ def write_text(path: Path, content: str) -> None:
         StoreError: the file cannot be written.
     """
     draft = path.parent / f".{uuid.uuid4().hex}.tmp"
-    try:
+    with _refused_text(path):
         create_private_folder(path.parent)
         try:
             with open(draft, "xb", opener=owner_only) as file:
@@ -60,6 +60,13 @@ def write_text(path: Path, content: str) -> None:
             with suppress(OSError):
                 draft.unlink()
             raise
+
+
+@contextmanager
+def _refused_text(path: Path) -> Generator[None]:
+    """Turn errors of the system about a text file into errors of the store."""
+    try:
+        yield
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"cannot write {path.name!r}: its parent is a file, expected a folder") from None
     except (OSError, UnicodeEncodeError) as error:
@@ -143,7 +150,12 @@ class WorkspaceFiles:
             is_new = not path.exists()
         except OSError as error:
             raise StoreError(f"cannot write {path.name!r}: {error.strerror or error}") from error
-        write_text(path, content)
+        # Imported with the first write: most processes make none.
+        from jumpseat.system.nofollow import replace_file
+
+        with _refused_text(path):
+            # A command of the session may exchange a folder for a link meanwhile.
+            replace_file(path, content.encode(), 0o600, folder_mode=0o700)
         return is_new
 
     async def stat(self, name: str) -> FileState:

@@ -79,7 +79,13 @@ def _permission(ctx: ToolContext, args: BashArgs) -> ShellPermission:
 def _placement(ctx: ToolContext, args: BashArgs) -> Placement:
     """Return where the command runs, once it is approved."""
     shells = ctx.shells
-    return place(args.command, confines=shells.confines(), may_leave=shells.may_leave, unsandboxed=args.unsandboxed)
+    return place(
+        args.command,
+        confines=shells.confines(),
+        may_leave=shells.may_leave,
+        unsandboxed=args.unsandboxed,
+        examined=shells.examined,
+    )
 
 
 def _intention(args: BashArgs) -> str:

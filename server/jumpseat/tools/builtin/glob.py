@@ -42,7 +42,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
     if not _is_directory(root):
         return ToolOutcome(f"No files match {args.pattern}.")
     # Listing a single ignored file costs a line, an ignored directory such as node_modules thousands.
-    found = await ignored_paths(Path(root), ctx.environ(), ctx.confine_reading)
+    found = await ignored_paths(Path(root), ctx.environ(), ctx.programs)
     ignored = [name for name in found if name.endswith("/")]
     return await _match(ctx, args, root, pattern, ignored=ignored)
 

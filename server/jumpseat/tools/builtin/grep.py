@@ -6,7 +6,6 @@ Searches with ripgrep where it is installed and accepts the pattern, else in Pyt
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import Final, Literal
@@ -66,7 +65,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         return failure(f"Path {args.path} is neither a file nor a directory.")
     if not stat.S_ISDIR(mode):
         return await _run(ctx, args, _search(args, path.parent, path.name))
-    ignored = await ignored_paths(path, ctx.environ(), ctx.confine_reading)
+    ignored = await ignored_paths(path, ctx.environ(), ctx.programs)
     return await _run(ctx, args, replace(_search(args, path, None), ignored=ignored))
 
 
@@ -117,8 +116,8 @@ async def _run(ctx: ToolContext, args: GrepArgs, search: Search) -> ToolOutcome:
 
 async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
     """Search with ripgrep, or in Python if ripgrep is missing or refuses the pattern."""
-    environ = ctx.environ()
-    program = shutil.which("rg", path=environ.get("PATH")) if search.texts is None else None
+    environ = ctx.programs.environ(ctx.environ())
+    program = ctx.programs.find("rg", environ) if search.texts is None else None
     if program is None:
         return await search_in_python(environ, search, page.add)
     from jumpseat.tools.search.ripgrep import search_with_ripgrep

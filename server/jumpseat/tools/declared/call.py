@@ -226,6 +226,7 @@ class Call:
             confines=shells.confines(),
             may_leave=shells.may_leave,
             unsandboxed=self._definition.unsandboxed,
+            examined=shells.examined,
         )
 
     def _must_ask(self, placement: Placement) -> bool:
@@ -296,6 +297,10 @@ class Call:
         if refusal is not None:
             refusal.text = text
             return refusal
+        if self._handlers.in_messages:
+            return ToolOutcome(
+                f"The tool `{self._view.name}` ran. Its output is in a message.", detail=text or None
+            )
         return ToolOutcome(text or f"The tool `{self._view.name}` ran and gave no output.")
 
     async def _refusal_of(self, step: Filled | Handler) -> tuple[ToolOutcome | None, bool]:

@@ -10,7 +10,7 @@ import anyio
 
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.orchestrator.environment import Environment
-from jumpseat.tools.session_sandbox import reading_sandbox
+from jumpseat.tools.session_sandbox import own_programs
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol import events
@@ -67,7 +67,7 @@ class ChangeRecorder:
         from jumpseat.tools.files import ignored_paths
 
         return await ignored_paths(
-            root, environment.child_environ(session.id), reading_sandbox(session, environment.sandboxes)
+            root, environment.child_environ(session.id), own_programs(session, environment.sandboxes)
         )
 
     def is_running(self) -> bool:

@@ -30,7 +30,7 @@ from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.running_commands import CommandRunner
-from jumpseat.tools.session_sandbox import reading_sandbox
+from jumpseat.tools.session_sandbox import own_programs
 from jumpseat.tools.tool import (
     Approve,
     BuiltinTool,
@@ -242,26 +242,42 @@ class CallExecution:
         facts = await self._facts(declared, call)
         # Deny rules come first: they hold for hooks that allow a call and for tools that need no permission, too.
         verdict = permissions.denial_by_rule(facts)
+        verdict = verdict or self._denial_in_plan_mode(declared, facts, call)
         if verdict is not None:
             return verdict
         if state.stopped is not None:
             return Verdict("denied", state.stopped.text, cancelled=True, by="turn")
+        if declared is not None and permissions.wants_person(declared, facts) is not None:
+            # No hook takes the place of the person.
+            asked = asked or declared
+            asked.managed_approval_required = True
         if asked is None:
             return replace(ALLOWED, by="tool" if declared is None else "hook")
         asked.tool_call_id = call.id
-        if (verdict := await self._ask_hooks(asked, call)) is not None:
-            return verdict
-        if asked is not declared:
-            facts = await self._facts(asked, call)
-        return await state.ask(permissions.decide(asked, call.name, limits, facts))
+        verdict = await self._ask_hooks(asked, call)
+        if verdict is None:
+            own_facts = facts if asked is declared else await self._facts(asked, call)
+            verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts))
+        # The mode may have changed while the question was open.
+        return (
+            self._denial_in_plan_mode(declared, facts, call) if verdict.status == "allowed" else None
+        ) or verdict
+
+    def _denial_in_plan_mode(
+        self, declared: PermissionRequest | None, facts: Facts, call: ToolUseBlock
+    ) -> Verdict | None:
+        if not self._session.reads_only or (tool := self._tools.find(call.name)) is None:
+            return None
+        # Imported here: few sessions are ever in plan mode.
+        from jumpseat.tools.orchestrator.plan_mode import refusal
+
+        text = refusal(self._session, tool, declared, facts)
+        return Verdict("denied", text, by="mode") if text is not None else None
 
     async def _ask_hooks(self, request: PermissionRequest, call: ToolUseBlock) -> Verdict | None:
         """Return what hooks decide in place of a person; they cannot allow what only a person can."""
         answer = await self._session.hooks.permission_request(call.name, call.arguments or {})
-        only_person = isinstance(request, HookPermission) or (
-            isinstance(request, ShellPermission) and request.request_sandbox_bypass
-        )
-        if answer.behavior is None or (answer.behavior == "allow" and only_person):
+        if answer.behavior is None or (answer.behavior == "allow" and _needs_person(request)):
             return None
         questions = self._session.permissions.questions
         if answer.behavior == "allow":
@@ -312,7 +328,7 @@ class CallExecution:
             approve=approve,
             files=Files(self._session.clients.files(), self._changes.record),
             web=self._environment.web,
-            confine_reading=reading_sandbox(self._session, self._environment.sandboxes),
+            programs=own_programs(self._session, self._environment.sandboxes),
             virtual_files=self._session.storage.virtual_files,
         )
 
@@ -326,7 +342,7 @@ class CallExecution:
         prepared = await with_abort(lambda: _prepare(tool, ctx, changed))
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
-        elif (forbidden := await self._denial(prepared, call)) is not None:
+        elif (forbidden := await self._denial(prepared, call, by_hook=verdict.by == "hook")) is not None:
             outcome = await _refused_outcome(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
@@ -340,8 +356,18 @@ class CallExecution:
         )
         return outcome
 
-    async def _denial(self, prepared: Prepared, call: ToolUseBlock) -> Verdict | None:
-        return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
+    async def _denial(self, prepared: Prepared, call: ToolUseBlock, *, by_hook: bool) -> Verdict | None:
+        """Return what forbids a call with changed arguments. A hook makes none that a person has to see."""
+        permissions, request = self._session.permissions, prepared.permission
+        facts = await self._facts(request, call)
+        if (denial := permissions.denial_by_rule(facts)) is not None:
+            return denial
+        if by_hook and request is not None:
+            if (rule := permissions.wants_person(request, facts)) is not None:
+                return Verdict("denied", f"A person has to decide about this call: {rule}", by="rule")
+            if _needs_person(request):
+                return Verdict("denied", "A person has to decide about this call", by="rule")
+        return self._denial_in_plan_mode(request, facts, call)
 
     async def _watched(
         self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
@@ -378,6 +404,15 @@ class CallExecution:
 
     def _show_progress(self, call_id: str, line: str) -> None:
         self._session.emit(events.ToolExecutionProgress(tool_call_id=call_id, progress_message=line))
+
+
+def _needs_person(request: PermissionRequest) -> bool:
+    """Return whether no hook can allow what a request asks for."""
+    return (
+        isinstance(request, HookPermission)
+        or (isinstance(request, ShellPermission) and request.request_sandbox_bypass is True)
+        or request.managed_approval_required is True
+    )
 
 
 def _request_after_hook(

@@ -7,10 +7,12 @@ of the supervising task.
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,7 @@ from anyio.abc import Process
 
 from jumpseat.agent.interfaces import CommandOutput
 from jumpseat.system.process_groups import group_exists, group_members, kill_group, terminate_group
+from jumpseat.system.programs import find_program
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Output kept per command; the oldest is dropped first."""
@@ -315,10 +318,24 @@ class OutputBuffer:
 BASH: Final = ("bash", "--noprofile", "--norc", "-c")
 
 
+def bash_outside(command: str, environ: Mapping[str, str], folders: Iterable[Path]) -> list[str]:
+    """Return the command line for a command outside of the sandbox; bash itself is not that of a project.
+
+    ``folders`` are those that confined commands could write to.
+
+    Raises:
+        OSError: there is no bash.
+    """
+    program = find_program(BASH[0], environ, folders)
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), BASH[0])
+    return [program, *BASH[1:], command]
+
+
 async def spawn(
-    command: str, cwd: Path, environ: dict[str, str], *, stdin: bool
+    line: list[str], cwd: Path, environ: dict[str, str], *, stdin: bool
 ) -> tuple[Process, int, int | None]:
-    """Start a command; return the process, the descriptor of its output and that of its input.
+    """Start a command line; return the process, the descriptor of its output and that of its input.
 
     Raises:
         OSError: the command cannot be started, or the platform has no bash tool.
@@ -326,7 +343,7 @@ async def spawn(
     if sys.platform == "win32":
         raise OSError("the bash tool is not available on Windows")
     with Pipes(stdin=stdin) as pipes:
-        process = await pipes.start([*BASH, command], cwd, non_interactive(environ), stdin=pipes.input_read)
+        process = await pipes.start(line, cwd, non_interactive(environ), stdin=pipes.input_read)
     return process, pipes.output_read, pipes.input_write
 
 

@@ -60,7 +60,9 @@ class ReadySandbox:
     def prepare(self, confined: Confined) -> None:
         """Start a sandbox like that of ``confined``, a command that has ended, unless there is one already."""
         # A bash that waits would change the variable if it is exported.
-        if not self._closed and self._next is None and confined.has_processes and "REPLY" not in confined.environ:
+        if self._closed or self._next is not None or not self._sandbox.may_prepare(confined):
+            return
+        if confined.has_processes and "REPLY" not in confined.environ:
             self._next = _Next(confined)
             self._all.add(self._next)
             self._tasks.start_soon(self._keep, self._next, name="ready sandbox")

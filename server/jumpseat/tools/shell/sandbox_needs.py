@@ -250,11 +250,14 @@ class Placement(Struct, frozen=True):
     approved: bool = True
 
 
-def place(command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None) -> Placement:
+def place(
+    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, examined: bool = True
+) -> Placement:
     """Return where a command runs, once it is approved.
 
     ``confines`` is whether the session confines commands, ``may_leave`` whether those that cannot work in a sandbox
-    run outside. ``unsandboxed`` is a reason to run this command outside.
+    run outside. ``unsandboxed`` is a reason to run this command outside. A command counts as confined only if what
+    it leaves is ``examined``.
     """
     if not confines:
         # Without a sandbox, there is nothing to leave.
@@ -264,7 +267,7 @@ def place(command: str, *, confines: bool | None, may_leave: bool, unsandboxed: 
     needs = command_needs(command)
     if needs.outside is not None and may_leave:
         return Placement(False, leaves=needs.outside)
-    return Placement(True, needs.hosts)
+    return Placement(examined, needs.hosts)
 
 
 def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:

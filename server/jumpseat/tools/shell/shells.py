@@ -20,7 +20,7 @@ from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
-from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, git_settings, spawn
+from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, bash_outside, git_settings, spawn
 from jumpseat.tools.tool import ToolContext, ToolOutcome, failure
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ class Shells:
     def may_leave(self) -> bool:
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         return self.sandbox is not None and self.sandbox.mode == "auto"
+
+    @property
+    def examined(self) -> bool:
+        """Return whether everything that confined commands leave behind is examined."""
+        return self.sandbox is None or self.sandbox.examined
 
     async def start(
         self,
@@ -164,7 +169,9 @@ class Shells:
             return self._register(
                 await start_sandboxed(shell_id, command, cwd, environ, sandbox, self._ready, reach, stdin=stdin)
             )
-        process, output_fd, input_fd = await spawn(command, cwd, environ, stdin=stdin)
+        folders = [cwd] if self.sandbox is None else self.sandbox.opened
+        line = bash_outside(command, environ, folders)
+        process, output_fd, input_fd = await spawn(line, cwd, environ, stdin=stdin)
         return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
 
     async def _in_terminal(

@@ -20,7 +20,7 @@ from jumpseat.agent.interfaces import ProcessListener, Stream
 from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.system.process_groups import kill_group, terminate_group
 from jumpseat.tools.files import describe
-from jumpseat.tools.shell.process import BASH, DRAIN_S, GRACE_S, KILL_WAIT_S, group_runs
+from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, bash_outside, group_runs
 from jumpseat.tools.shell.shells import Shells
 
 STREAMS: Final[tuple[Stream, ...]] = ("stdout", "stderr")
@@ -109,7 +109,7 @@ class StreamedProcess:
         # Cancellation between fork and assignment would lose the process.
         with anyio.CancelScope(shield=True):
             self._process = await anyio.open_process(
-                [*BASH, command],
+                bash_outside(command, environ, [cwd]),
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.tools.workspace_files import CAN_WALK, LinkInPathError, create_file, open_place, replace_file
+from jumpseat.agent.buffer_history import BufferHistory
+from jumpseat.sandbox.configuration_files import move_away, restore
+from jumpseat.sandbox.places import link_settings
+from jumpseat.system.nofollow import CAN_WALK, LinkInPathError, create_file, open_place, replace_file
+from jumpseat.tools.workspace_files import Files
 from tests.tools.session import call, tool_session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not CAN_WALK, reason="this system cannot open so")]
@@ -70,6 +74,51 @@ async def test_a_path_is_opened_where_it_resolved_at_the_approval(project: Path)
         await call(ctx, "edit", path="link/file", old_str="project/sub", new_str="changed")
     assert (project / "sub" / "file").read_text() == "changed\n"
     assert (project.parent / "outside" / "file").read_text() == "outside\n"
+
+
+class Editor:
+    """An editor that opens paths as programs do: with all links followed."""
+
+    def __init__(self) -> None:
+        self.history = BufferHistory()
+
+    async def read(self, path: Path) -> str:
+        return f"unsaved: {path.read_text()}"  # noqa: ASYNC240 - of a test
+
+    async def write(self, path: Path, text: str) -> bool:
+        path.write_text(text)  # noqa: ASYNC240 - of a test
+        return True
+
+
+@pytest.mark.parametrize("name", ["sub/file", "sub/new", "sub/deep/new"])
+async def test_an_editor_is_not_sent_through_a_link_that_appears_later(project: Path, name: str) -> None:
+    swap_folder(project)
+    path, files = project / name, Files(Editor())
+    files.settle(path, path)
+    await files.open(path)
+    assert files.unsaved(path) is None
+    for act in (files.replace(path, b"x", 0o644), files.create(path, b"x")):
+        with pytest.raises((LinkInPathError, FileExistsError)):
+            await act
+    assert os.listdir(project.parent / "outside") == ["file"]
+    assert (project.parent / "outside" / "file").read_text() == "outside\n"
+
+
+def test_former_contents_are_not_restored_behind_a_link(project: Path) -> None:
+    swap_folder(project)
+    with pytest.raises(LinkInPathError):
+        restore(str(project / "sub" / "settings"), b"x")
+    assert move_away(str(project / "sub" / "file"), [project], project.parent / "target") is None
+    assert os.listdir(project.parent / "outside") == ["file"]
+
+
+def test_settings_are_not_linked_behind_a_link_in_a_cache(project: Path) -> None:
+    home = project.parent / "home"
+    (home / ".cargo").mkdir(parents=True)
+    (home / ".cargo" / "config.toml").write_text("")
+    (project / "cargo").symlink_to(project.parent / "outside")
+    link_settings(project, {}, home)
+    assert os.listdir(project.parent / "outside") == ["file"]
 
 
 def create_empty(path: Path) -> None:

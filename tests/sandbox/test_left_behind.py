@@ -1,0 +1,248 @@
+"""What a confined command leaves behind makes no other program run something, however it is written or moved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumpseat.sandbox import configuration_files
+from jumpseat.sandbox.mechanisms import Mechanism
+from jumpseat.sandbox.settings import SandboxSettings
+from tests.sandbox.parts import MECHANISMS, Confining, git
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not MECHANISMS, reason="needs a sandbox")]
+
+
+@pytest.fixture(params=MECHANISMS.values(), ids=list(MECHANISMS))
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    return request.param
+
+
+@pytest.fixture
+def session(tmp_path: Path, mechanism: Mechanism) -> Confining:
+    return Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism)
+
+
+LINE_ENDS = {
+    "a form feed": r"\f",
+    "a vertical tab": r"\v",
+    "a carriage return": r"\r",
+    "a separator": r"\034",
+    "a control character of Latin-1": r"\302\205",
+    "a line separator": r"\342\200\250",
+}
+"""Characters that end a line for other programs than git, in the form of ``printf``."""
+
+INIT = "git init -q sub; "
+EVIL = "printf '[core]\\n\\tfsmonitor = ../run.sh\\n' > sub/evil; "
+FOLDER = "cp -r .git {0}; printf '[core]\\n\\tfsmonitor = ../run.sh\\n' >> {0}/config; mkdir -p sub; "
+
+PROGRAMS_OF_GIT = {
+    **{
+        name: f"{INIT}{EVIL}printf '[include] # x{end}[submodule \"y\"]\\n\\tpath = ../evil\\n' >> sub/.git/config"
+        for name, end in LINE_ENDS.items()
+    },
+    "a value over two lines": rf"{INIT}{EVIL}printf '[user]\n\tname = \\\n\n[include]\n\tpath = ../evil\n'"
+    " >> sub/.git/config",
+    "a setting behind its section": rf"{INIT}{EVIL}printf '[include] path = ../evil\n' >> sub/.git/config",
+    "a git folder inside of another one": f"{FOLDER.format('.git/zz')}echo 'gitdir: ../.git/zz' > sub/.git",
+    "a git folder inside of a submodule's": f"mkdir -p .git/modules; cp -r .git copy; mv copy .git/modules/m;"
+    f"{FOLDER.format('.git/modules/m/zz')}echo 'gitdir: ../.git/modules/m/zz' > sub/.git",
+    "a work tree that is a repository": f"mkdir -p .git/worktrees; {FOLDER.format('.git/worktrees/w')}"
+    "echo 'gitdir: ../.git/worktrees/w' > sub/.git",
+    "a path with a space before it": f"mkdir 'sub' 'sub/ ..'; {FOLDER.format('x')}mkdir -p 'sub/ ../.git';"
+    " cp -r x 'sub/ ../.git/modules'; mkdir -p .git/modules; echo 'gitdir:  ../.git/modules' > sub/.git",
+    "a path through a link": f"mkdir -p .git/modules; cp -r .git copy; mv copy .git/modules/m;"
+    f" {FOLDER.format('node_modules')}ln -s .git/modules/m way; echo 'gitdir: ../way' > sub/.git;"
+    " ln -sfn node_modules way",
+    "a common folder that is none": f"{FOLDER.format('.git/zz')}mkdir -p .git/worktrees/w sub;"
+    " cp .git/HEAD .git/worktrees/w; echo ../../zz > .git/worktrees/w/commondir;"
+    " echo 'gitdir: ../.git/worktrees/w' > sub/.git",
+    "a repository below one in parts": f"mkdir -p lib/objects lib/sub; cp .git/HEAD lib/HEAD; {INIT}"
+    "printf '[core]\\n\\tfsmonitor = ../../run.sh\\n' >> sub/.git/config; rmdir lib/sub; mv sub lib/sub",
+    "a hook that settings name": f"{INIT}printf '[core]\\n\\thooksPath = ../hooks\\n' >> sub/.git/config;"
+    " mkdir hooks; cp run.sh hooks/post-index-change",
+}
+
+
+@pytest.mark.parametrize("attack", PROGRAMS_OF_GIT.values(), ids=PROGRAMS_OF_GIT.keys())
+async def test_git_runs_no_program_that_a_command_has_set(tmp_path: Path, session: Confining, attack: str) -> None:
+    project, ran = session.project, tmp_path / "ran"
+    git(project, "init", "-q")
+    (project / "run.sh").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (project / "run.sh").chmod(0o755)
+    result = await session.run(attack)
+    links = [path.parent for path in project.rglob(".git") if ".git" not in path.parent.parts]
+    for folder in (*links, project / "sub"):
+        if folder.is_dir():
+            await anyio.run_process(["git", "status"], cwd=folder, check=False)
+    assert not ran.exists(), result.output
+
+
+async def test_an_interrupted_rebase_does_not_run_a_command_that_a_command_has_added(session: Confining) -> None:
+    project = session.project
+    git(project, "init", "-q")
+    for number in range(2):
+        git(project, "commit", "-q", "--allow-empty", "-m", str(number))
+    await anyio.run_process(
+        ["git", "rebase", "-i", "HEAD~1", "--keep-empty", "-x", "false"],
+        cwd=project,
+        check=False,
+        env={**os.environ, "GIT_SEQUENCE_EDITOR": "sed -i 1ibreak", "EMAIL": "n@example.com"},
+    )
+    steps = project / ".git" / "rebase-merge" / "git-rebase-todo"
+    assert "exec false" in steps.read_text()
+    result = await session.run("git status; touch x")
+    assert (result.messages, steps.exists()) == ([], True)
+    result = await session.run("printf '\\t x evil\\n' >> .git/rebase-merge/git-rebase-todo")
+    assert len(result.messages) == 1
+    assert not steps.exists()
+
+
+SETTINGS = (".jumpseat/config.toml", ".vscode/tasks.json", ".github/mcp.json", ".mcp.json")
+
+
+def with_settings(folder: Path) -> None:
+    for name in SETTINGS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("evil")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mv fixtures/x/.[a-z]* .; mv fixtures/x/.github/mcp.json .github",
+        "mv app old; mv fixtures/x app",
+        "rm -r app; mv fixtures/x app",
+        "cp -r fixtures/x/. .",
+    ],
+)
+async def test_settings_have_no_effect_in_another_folder(session: Confining, line: str) -> None:
+    with_settings(session.project / "fixtures" / "x")
+    (session.project / "app" / ".github").mkdir(parents=True)
+    await session.run(line)
+    places = (session.project, session.project / "app")
+    assert [name for place in places for name in SETTINGS if (place / name).exists()] == []
+
+
+async def test_settings_that_move_along_with_their_folder_stay(session: Confining) -> None:
+    with_settings(session.project / "packages" / "a")
+    result = await session.run("mv packages/a packages/b; mv packages more")
+    assert result.messages == []
+    assert all((session.project / "more" / "b" / name).exists() for name in SETTINGS)
+
+
+async def test_commands_in_too_many_folders_do_not_count_as_confined(
+    session: Confining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(configuration_files, "MAX_FOLDERS", 100)
+    warnings: list[str] = []
+    monkeypatch.setattr(session.sandbox, "_warn", warnings.append)
+    git(session.project, "init", "-q", "lib")
+    await session.sandbox.probe()
+    assert session.sandbox.examined
+    await session.run("mkdir a; cd a; mkdir $(seq 200)")
+    assert (session.sandbox.examined, len(warnings)) == (False, 1)
+    # Folders that were there before are examined nevertheless.
+    result = await session.run("echo '[core] fsmonitor = x' >> lib/.git/config.worktree; rm -r a")
+    assert len(result.messages) == 1
+    await session.run("true")
+    assert (session.sandbox.examined, len(warnings)) == (False, 1)
+
+
+async def test_settings_of_a_project_do_not_show_a_hidden_file(tmp_path: Path, mechanism: Mechanism) -> None:
+    user = tmp_path / "user"
+    (user / ".ssh").mkdir(parents=True)
+    (user / ".ssh" / "id").write_text("secret\n")
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism, user_home=user)
+    git(session.project, "init", "-q")
+    git(session.project, "config", "include.path", str(user / ".ssh" / "id"))
+    assert "secret" not in (await session.run(f"cat {user}/.ssh/id")).output
+
+
+async def test_only_repositories_from_before_the_first_command_are_opened(
+    tmp_path: Path, session: Confining
+) -> None:
+    other, project = tmp_path / "other", session.project
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "first")
+    project.rmdir()
+    git(other, "worktree", "add", "-q", str(project))
+    link = (project / ".git").read_text()
+    (project / ".git").unlink()
+    await session.run("true")
+    # The repository still names the work tree, and a process that runs meanwhile writes the link.
+    (project / ".git").write_text(link)
+    result = await session.run(f"touch {other}/.git/new")
+    assert not (other / ".git" / "new").exists(), result.output
+
+
+async def test_a_link_in_the_place_of_a_folder_opens_nothing(tmp_path: Path, mechanism: Mechanism) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    settings = SandboxSettings(mode="auto", write=("shared",))
+    session = Confining(tmp_path / "project", tmp_path / "home", settings, mechanism)
+    (session.project / "shared").mkdir()
+    await session.run("touch shared/file; mv shared old; ln -s ../victim shared")
+    if not (session.project / "shared").is_symlink():
+        # With bubblewrap, only a command in another folder could move it.
+        (session.project / "shared").rename(session.project / "old")
+        (session.project / "shared").symlink_to(victim)
+    assert (session.project / "old" / "file").exists()
+    await session.run("touch shared/file")
+    assert list(victim.iterdir()) == []
+
+
+async def test_a_command_beside_another_one_follows_no_link_that_was_exchanged(
+    outside: Path, mechanism: Mechanism
+) -> None:
+    session = Confining(outside / "project", outside / "home", mechanism=mechanism)
+    victim, project, hidden = outside / "victim", session.project, outside / "user" / ".ssh"
+    for folder in (victim, project / "x"):
+        folder.mkdir()
+        git(folder, "init", "-q")
+    (project / "x" / ".vscode").mkdir()
+    (project / "x" / ".mcp.json").write_text("{}")
+    hidden.mkdir()
+    (hidden / "id").write_text("secret\n")
+    git(project, "init", "-q")
+    sandbox, words = session.sandbox, ["bash", "-c", "cat x/.vscode/* x/.mcp.json; touch x/.git/new .git/config"]
+    other = await sandbox.confine(["sleep", "1"], project, session.environ)
+    confined = await sandbox.confine(words, project, session.environ)
+    # Now the other command exchanges a folder.
+    (project / "x").rename(project / "y")
+    (project / "x").mkdir()
+    (project / "x" / ".git").symlink_to("../../victim/.git")
+    (project / "x" / ".vscode").symlink_to("../../user/.ssh")
+    (project / "x" / ".mcp.json").symlink_to("../../user/.ssh/id")
+    ran = await anyio.run_process(confined.command, cwd=project, env=confined.environ, check=False)
+    assert b"secret" not in ran.stdout
+    assert not (victim / ".git" / "new").exists()
+    await sandbox.settle(confined)
+    await sandbox.settle(other)
+
+
+async def test_settings_are_compared_by_their_contents_beside_another_command(session: Confining) -> None:
+    with_settings(session.project / "x")
+    git(session.project, "init", "-q")
+    before = (session.project / ".git" / "config").read_text()
+    other = await session.sandbox.confine(["sleep", "1"], session.project, session.environ)
+    await session.run("echo other >> x/.vscode/tasks.json; echo x >> .git/config; echo new > x/new")
+    assert (session.project / "x" / ".vscode" / "tasks.json").read_text() == "evil"
+    assert (session.project / ".git" / "config").read_text() == before
+    assert (session.project / "x" / "new").exists()
+    await session.sandbox.settle(other)
+
+
+async def test_a_link_in_a_folder_of_programs_shows_no_hidden_file(outside: Path, mechanism: Mechanism) -> None:
+    session = Confining(outside / "project", outside / "home", mechanism=mechanism)
+    hidden = outside / "user" / ".ssh" / "keys"
+    hidden.mkdir(parents=True)
+    (hidden / "id").write_text("secret\n")
+    (session.project / "tools").symlink_to(hidden)
+    session.environ["PATH"] += f":{session.project}/tools"
+    assert "secret" not in (await session.run("cat tools/id ~/.ssh/keys/id")).output
