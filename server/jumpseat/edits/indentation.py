@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -68,9 +67,13 @@ def _shift(known: dict[str, str], others: Sequence[str]) -> Rule | None:
 def indentation_step(text: str) -> int:
     """Return the number of spaces per level in a text, 0 if it has none."""
     sizes = [len(match[0]) for match in _SPACES.finditer(text, 0, 100_000)]
-    # One more blank is the alignment of a comment.
-    steps = Counter(abs(after - before) for before, after in pairwise(sizes) if abs(after - before) > 1)
-    return min(steps, key=lambda step: (-steps[step], step), default=0)
+    sizes = [size for size in sizes if size]
+    # Few lines are aligned with something else.
+    return next((step for step in (4, 2, 3) if sizes and _share(sizes, step) > ALIGNED), 0)
+
+
+def _share(sizes: Sequence[int], step: int) -> float:
+    return sum(size % step == 0 for size in sizes) / len(sizes)
 
 
 def _step(indentations: Sequence[str]) -> int:
@@ -122,6 +125,10 @@ def _scale(known: dict[str, str], factor: Fraction | None = None) -> Rule | None
         return file_blank * int(count)
 
     return scaled
+
+
+ALIGNED: Final = 0.7
+"""Share of the lines of a text whose indentation consists of whole levels."""
 
 
 class Block(Struct, frozen=True):
@@ -214,7 +221,7 @@ def _is_fault(before: tuple[int, str], line: tuple[int, str], step: int) -> bool
     return next_size > size and text[-1:] not in _CONTINUED
 
 
-_SPACES: Final = re.compile(r"^ *(?=[^ \t\r\n])", re.MULTILINE)
+_SPACES: Final = re.compile(r"^ *(?=[^ *\t\r\n])", re.MULTILINE)
 _OPENERS: Final = tuple(":{([")
 _CLOSERS: Final = tuple("})]")
 _CONTINUED: Final = tuple(",\\=+-*/|&")
