@@ -93,6 +93,8 @@ def _change(passage: list[str], rng: random.Random) -> str:
     line = lines[at]
     indentation = line[: len(line) - len(line.lstrip())]
     unit = "\t" if any(other.startswith("\t") for other in lines) else "    "
+    if any((len(other) - len(other.lstrip(" "))) % 4 == 2 for other in lines):
+        unit = "  "
     added = rng.choice(
         ["log(value)", "if (ready) return", "count += 1", "# checked", "total = compute(a, 'b', \"c\")"]
     )
@@ -155,7 +157,9 @@ def in_file(deform: Callable[[str], str]) -> Kind:
         if (
             len(old_lines) == len(new_lines)
             and [line.count(" ") for line in old_lines] != [line.count(" ") for line in new_lines]
-        ) or any("ready" in line or "count +=" in line or "total =" in line for line in new_lines):
+        ) or any(
+            "ready" in line or "count +=" in line or "total =" in line or "# checked" in line for line in new_lines
+        ):
             return None
         text, after = change.before + old + change.rest, change.before + new + change.rest
         return Case(text, change.old, change.new, after)

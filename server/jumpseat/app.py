@@ -82,7 +82,6 @@ from jumpseat.store.user.settings import settings_in
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.system.child_environment import OWN, ChildEnvironment
 from jumpseat.system.descendants import Descendants
-from jumpseat.system.installation import how_to_add
 from jumpseat.system.log_fields import fields
 from jumpseat.system.private_files import restrict_contents, restrict_home
 from jumpseat.system.process_memory import protect_memory, use_one_arena
@@ -687,6 +686,8 @@ async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStac
         from jumpseat.cluster.cluster import join_cluster
         from jumpseat.cluster.nats.settings import cluster_settings
     except ImportError:
+        from jumpseat.system.installation import how_to_add
+
         raise ConfigError(f"store.url needs the package nats-py: {how_to_add('cluster')}") from None
     settings = cluster_settings(config, options.environ)
     return await stack.enter_async_context(join_cluster(settings, home, tasks))

@@ -11,7 +11,6 @@ import anyio
 from jumpseat.cli.commands import FAILED, CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.config import load_config
 from jumpseat.errors import ConfigError
-from jumpseat.system.installation import how_to_add
 
 if TYPE_CHECKING:
     from jumpseat.cluster.nats.settings import ClusterSettings
@@ -46,6 +45,8 @@ def load_cluster_settings(ctx: CommandContext) -> ClusterSettings:
     try:
         from jumpseat.cluster.nats import jetstream
     except ImportError:
+        from jumpseat.system.installation import how_to_add
+
         raise ConfigError(f"store.url needs the package nats-py: {how_to_add('cluster')}") from None
     del jetstream
     from jumpseat.cluster.nats.settings import cluster_settings

@@ -17,7 +17,6 @@ from jumpseat.network.site import Site
 from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import Framing
 from jumpseat.store.user.page_access import PageAccess
-from jumpseat.system.installation import how_to_add
 from jumpseat_protocol.version import __version__
 
 try:
@@ -25,6 +24,8 @@ try:
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "websockets":
         raise
+    from jumpseat.system.installation import how_to_add
+
     raise JumpseatError(
         f"WebSocket clients and the page need the package 'websockets': {how_to_add('web')}"
     ) from None

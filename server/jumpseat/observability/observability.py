@@ -27,7 +27,6 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import JumpseatError, ProviderError, ProviderTransportError, StoreError
 from jumpseat.observability.settings import NOT_INSTALLED, Gauge, TelemetrySettings, telemetry_settings
 from jumpseat.options import Options
-from jumpseat.system.installation import how_to_add
 from jumpseat.system.log_fields import fields
 
 if TYPE_CHECKING:
@@ -255,6 +254,8 @@ def _open_telemetry(settings: TelemetrySettings, secrets: Secrets, gauges: Seque
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
+        from jumpseat.system.installation import how_to_add
+
         problem = NOT_INSTALLED.format(variable=settings.variable, instruction=how_to_add("otel"))
         log.warning("no telemetry: %s", problem)
         return None
