@@ -18,8 +18,8 @@ from tests.agent.permissions.test_permissions_over_the_wire import (
     outcomes,
     run,
 )
-from tests.sandbox.parts import MECHANISMS, members, ready_namespaces
-from tests.support.server import JsonObject, running_server
+from tests.sandbox.parts import MECHANISMS, git, members, ready_namespaces
+from tests.support.server import JsonObject, calls, running_server
 from tests.tools.session import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
@@ -183,3 +183,28 @@ async def test_background_processes_end_with_the_session_and_with_a_killed_serve
         else:
             await server.wire.call(how, {"sessionId": session})
         await until(lambda: not any(map(members, [namespace, *ready])))
+
+
+async def test_no_command_leaves_the_sandbox_while_others_run_there(tmp_path: Path, project: Path) -> None:
+    background = bash("echo started; sleep 100")
+    background["tool_calls"][0]["arguments"]["mode"] = "async"
+    turns = [background, bash("git push"), calls("stop_bash", "c3", shellId="0"), bash("git push"), DONE]
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        # Only the first and the last of the commands are asked about.
+        events = await run(server.wire, session, ONCE, ONCE)
+    _, refused, _, pushed = data_of(events, "tool.execution_complete")
+    assert "The command was not started: it runs outside of the sandbox" in str(refused)
+    assert (pushed["success"], pushed["sandboxed"]) == (True, False)
+
+
+async def test_git_starts_no_program_of_a_repository_to_look_at_it_outside(tmp_path: Path, project: Path) -> None:
+    ran = tmp_path / "ran"
+    git(project, "init", "-q")
+    git(project, "config", "core.fsmonitor", f"touch {ran}; false")
+    turns = [bash("git status; git log --oneline -1; git add ."), DONE]
+    rules = '[permissions]\nallow = ["shell(git status)", "shell(git log)", "shell(git add)"]\n'
+    async with running_server(tmp_path, config=rules) as server:
+        session = await open_session(server, project, *turns, sandboxConfig={"enabled": False})
+        await run(server.wire, session)
+    assert not ran.exists()

@@ -379,8 +379,8 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
     a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
     unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
-    because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed with the
-    file as it is. ``ready`` finds out what the permission depends on. A tool that ``runs_commands`` starts shell
+    because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed as things
+    are. ``ready`` finds out what the permission depends on. A tool that ``runs_commands`` starts shell
     commands or lets them continue, so that any file of the workspace may have changed after a call.
     """
 

@@ -8,7 +8,7 @@ import anyio
 from pydantic import Field, field_validator
 
 from jumpseat.agent.interfaces import STARTED
-from jumpseat.sandbox.session import SandboxUnavailableError
+from jumpseat.sandbox.session import STILL_CONFINED, SandboxUnavailableError, StillConfinedError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, place, shell_permission
 from jumpseat.tools.shell.shells import follow, report
@@ -45,7 +45,7 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
             outside=placement.leaves is not None,
             hosts=None if ctx.confined_only else placement.hosts,
         )
-    except SandboxUnavailableError as error:
+    except (SandboxUnavailableError, StillConfinedError) as error:
         return failure(f"{error}.")
     except OSError as error:
         return failure(f"The command could not be started: {describe(error)} ({error.filename}).")
@@ -92,6 +92,11 @@ def _intention(args: BashArgs) -> str:
     return args.description or args.command
 
 
+def _refusal(ctx: ToolContext, args: BashArgs) -> ToolOutcome | None:
+    leaves = ctx.shells.has_confined and _placement(ctx, args).leaves is not None
+    return failure(f"{STILL_CONFINED}.") if leaves else None
+
+
 TOOL: Final = BuiltinTool(
     name="bash",
     description="Run a command with bash in the working directory; each call is a fresh shell without stdin.",
@@ -99,6 +104,7 @@ TOOL: Final = BuiltinTool(
     run=run_bash,
     intention=_intention,
     permission=_permission,
+    refusal=_refusal,
     ready=lambda ctx: ctx.shells.probe(),
     position=10,
     runs_commands=True,

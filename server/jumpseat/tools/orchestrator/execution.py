@@ -203,7 +203,7 @@ class CallExecution:
         prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
             return prepared
-        if prepared.refusal is not None and await with_abort(lambda: self._may_read(prepared.permission, call)):
+        if prepared.refusal is not None and await with_abort(lambda: self._may_tell(prepared.permission, call)):
             return prepared.refusal
         request = _request_after_hook(prepared.permission, call, hook)
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
@@ -251,13 +251,16 @@ class CallExecution:
             return Facts("", call.name)
         return await self._session.permissions.facts_of(request, call.name)
 
-    async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
-        """Return whether the file that a call would change may be read unasked, and no rule forbids the call."""
+    async def _may_tell(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
+        """Return whether the model may know without a question why a call cannot succeed.
+
+        No rule forbids the call, and the file that it would change may be read unasked.
+        """
         permissions = self._session.permissions
-        if not isinstance(request, WritePermission):
-            return False
         if permissions.denial_by_rule(await self._facts(request, call)) is not None:
             return False
+        if not isinstance(request, WritePermission):
+            return True
         return await permissions.allows_unasked(
             ReadPermission(intention=request.intention, path=request.file_name), call.name
         )
