@@ -30,6 +30,7 @@ TRANSCRIPT = ROOT / "clients" / "python" / "jumpseat_transcript"
 ROOMS: dict[str, set[str]] = {
     "options": set(),
     "errors": set(),
+    "edits": set(),
     "agent.shell": set(),
     "store": set(),
     "agent": {"errors"},
@@ -81,7 +82,7 @@ ROOMS: dict[str, set[str]] = {
     "observability": {"agent", "errors", "options", "store.session", "store.user", "system"},
     "store.project": {"agent", "agent.permissions", "agent.session", "errors", "parsing", "store.user", "system"},
     "tools.builtin": {
-        *("agent", "agent.conversation", "agent.session", "agent.subagents", "errors", "sandbox", "tools"),
+        *("agent", "agent.conversation", "agent.session", "agent.subagents", "edits", "errors", "sandbox", "tools"),
         *("tools.search", "tools.shell"),
     },
     "tools.declared": {

@@ -28,67 +28,91 @@ class HooksInvokeResult(WireModel):
     output: dict[str, Any] | None = None
 
 
-class SessionStartOutput(WireModel):
+class HookOutput(WireModel):
+    """The members that the answer of any hook may have.
+
+    ``continue: false`` ends the run, for the ``stop_reason``. The user is shown the ``system_message``. Outputs of
+    hooks are not shown anyway, so ``suppress_output`` changes nothing.
+    """
+
+    continue_: StrictBool | None = Field(default=None, alias="continue")
+    stop_reason: str | None = None
+    system_message: str | None = None
+    suppress_output: StrictBool | None = None
+
+
+class SessionStartOutput(HookOutput):
     additional_context: str | None = None
 
 
-class UserPromptSubmittedOutput(WireModel):
+class UserPromptSubmittedOutput(HookOutput):
+    """With ``block``, the prompt is not sent, for the ``reason``."""
+
+    decision: Literal["allow", "block"] | None = None
+    reason: str | None = None
     modified_prompt: str | None = None
     additional_context: str | None = None
 
 
-class UserPromptTransformedOutput(WireModel):
+class UserPromptTransformedOutput(HookOutput):
     modified_transformed_prompt: str | None = None
 
 
-class PreToolUseOutput(WireModel):
+class PreToolUseOutput(HookOutput):
     permission_decision: Literal["allow", "deny", "ask"] | None = None
     permission_decision_reason: str | None = None
     modified_args: dict[str, Any] | None = None
     additional_context: str | None = None
 
 
-class PostToolUseOutput(WireModel):
+class PermissionRequestOutput(HookOutput):
+    """The answer to a question for permission; a denial with ``interrupt`` ends the run."""
+
+    behavior: Literal["allow", "deny"] | None = None
+    message: str | None = None
+    interrupt: StrictBool | None = None
+    updated_input: dict[str, Any] | None = None
+
+
+class PostToolUseOutput(HookOutput):
     modified_result: ToolResultObject | None = None
     additional_context: str | None = None
 
 
-class PostToolUseFailureOutput(WireModel):
+class PostToolUseFailureOutput(HookOutput):
     additional_context: str | None = None
 
 
-class PreMcpToolCallOutput(WireModel):
+class PreMcpToolCallOutput(HookOutput):
     """``meta_to_use`` replaces the ``_meta`` of the call; ``null`` removes it."""
 
     meta_to_use: dict[str, Any] | None = None
 
 
-class AgentStopOutput(WireModel):
-    decision: Literal["block"] | None = None
+class AgentStopOutput(HookOutput):
+    decision: Literal["allow", "block"] | None = None
     reason: str | None = None
 
 
-class SubagentStartOutput(WireModel):
+class SubagentStartOutput(HookOutput):
     """``additional_context`` is put before the first prompt of the sub-agent."""
 
     additional_context: str | None = None
 
 
-class SubagentStopOutput(WireModel):
+class SubagentStopOutput(AgentStopOutput):
     """With ``block``, the sub-agent goes on for the ``reason``; else ``modified_response`` replaces its answer."""
 
-    decision: Literal["allow", "block"] | None = None
-    reason: str | None = None
     modified_response: str | None = None
 
 
-class ErrorOccurredOutput(WireModel):
+class ErrorOccurredOutput(HookOutput):
     error_handling: Literal["retry", "skip", "abort"] | None = None
     retry_count: int | None = Field(default=None, ge=0)
     user_notification: str | None = None
 
 
-class SessionEndOutput(WireModel):
+class SessionEndOutput(HookOutput):
     session_summary: str | None = None
 
 

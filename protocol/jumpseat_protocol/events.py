@@ -234,6 +234,42 @@ class SessionPermissionsChanged(Payload, kw_only=True):
     assisted_approval_model: str | None = None
 
 
+class SessionManagedSettingsResolved(Payload, kw_only=True):
+    """The policy that hosts have set for the session. ``settings`` is what is enforced of all of them.
+
+    With ``permissions_allow_intersected``, several hosts list what is allowed, and each of them has to.
+    """
+
+    type: ClassVar[str] = "session.managed_settings_resolved"
+    persisted: ClassVar[bool] = False
+    source: Literal["client", "none"]
+    managed_keys: list[str]
+    settings: dict[str, Any] | None = None
+    bypass_permissions_disabled: bool
+    client_managed: bool
+    permissions_allow_intersected: bool
+    device_managed: bool = always(False)
+    server_managed: bool = always(False)
+    fail_closed: bool = always(False)
+
+
+PermissionEscalation: TypeAlias = Literal[
+    "allow_all", "approve_all", "assisted_approval", "unrestricted_paths", "unrestricted_urls"
+]
+
+
+class SessionManagedSettingsEnforced(Payload, kw_only=True):
+    """A client was refused an ``escalation`` that the ``setting`` of a host's policy forbids."""
+
+    type: ClassVar[str] = "session.managed_settings_enforced"
+    persisted: ClassVar[bool] = False
+    setting: str
+    escalation: PermissionEscalation
+    message: str
+    action: Literal["bypass_permissions_blocked"] = always("bypass_permissions_blocked")
+    fail_closed: bool = always(False)
+
+
 class SessionPlanChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.plan_changed"
     operation: Literal["create", "update", "delete"]
@@ -1135,6 +1171,14 @@ class CommandInfo(WireStruct, kw_only=True):
     description: str | None = None
 
 
+class SessionToolsUpdated(Payload, kw_only=True):
+    """The tools of the attached clients have changed. ``model`` is the one that they are offered to."""
+
+    type: ClassVar[str] = "session.tools_updated"
+    persisted: ClassVar[bool] = False
+    model: str
+
+
 class CommandsChanged(Payload, kw_only=True):
     """The commands of all attached clients, after one was attached or detached."""
 
@@ -1270,6 +1314,8 @@ EventPayload: TypeAlias = (
     | SessionAutopilotObjectiveChanged
     | SessionTitleChanged
     | SessionPermissionsChanged
+    | SessionManagedSettingsResolved
+    | SessionManagedSettingsEnforced
     | SessionPlanChanged
     | SessionTodosChanged
     | SkillInvoked
@@ -1340,6 +1386,7 @@ EventPayload: TypeAlias = (
     | CommandQueued
     | CommandExecute
     | CommandCompleted
+    | SessionToolsUpdated
     | CommandsChanged
     | McpServersLoaded
     | McpServerStatusChanged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AliasChoices, ConfigDict, Field, StrictBool, model_validator
 
@@ -24,10 +24,11 @@ class McpServerConfig(WireModel):
 
     ``tools`` are the names of the tools to offer; all by default, and with ``["*"]``. ``timeout`` is that of one
     call, in milliseconds. With ``headers_refresh_ttl_ms``, a client provides headers that are valid for so long.
-    Unknown fields are kept.
+    A ``disabled`` server is not started until a client enables it. Unknown fields are kept.
     """
 
     model_config = ConfigDict(extra="allow")
+    only_keeps: ClassVar[bool] = True
 
     type: Literal["local", "stdio", "http", "sse"] | None = None
     command: str | None = Field(default=None, min_length=1)
@@ -39,6 +40,7 @@ class McpServerConfig(WireModel):
     tools: list[str] | None = None
     exclude_tools: list[str] | None = None
     timeout: Number | None = Field(default=None, gt=0)
+    disabled: StrictBool | None = None
     oauth_client_id: str | None = None
     oauth_public_client: StrictBool | None = None
     oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None

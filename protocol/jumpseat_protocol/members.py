@@ -113,13 +113,14 @@ class Node(NamedTuple):
 class Members(NamedTuple):
     """The members of an object: all accepted names, those to suggest, and those that have members of their own.
 
-    ``is_open`` means that any name is accepted.
+    ``is_open`` means that any name is accepted. ``stored_only`` are the accepted names without any effect.
     """
 
     accepted: frozenset[str]
     shown: tuple[str, ...]
     inner: InnerMembers
     is_open: bool
+    stored_only: frozenset[str]
 
 
 class InnerMembers:
@@ -171,7 +172,7 @@ def _unknown(node: Node, value: Any, path: Path, shape: tuple[str, ...]) -> Iter
         if node.models:
             members = members_of(node.models)
             if not members.is_open:
-                for key in table.keys() - members.accepted:
+                for key in table.keys() - (members.accepted - members.stored_only):
                     yield UnknownMember((*path, key), members.shown, (*shape, key), table[key])
             for key, item in table.items():
                 if isinstance(item, dict | list | tuple) and (inner := members.inner.get(key)) is not None:
@@ -186,23 +187,39 @@ def _unknown(node: Node, value: Any, path: Path, shape: tuple[str, ...]) -> Iter
 
 @cache
 def members_of(models: tuple[type[Any], ...]) -> Members:
-    """Return the members of an object that is one of ``models``, computed once."""
+    """Return the members of an object that is one of ``models``, computed once.
+
+    A model may declare ``members_inside``, functions that return the types of fields whose annotations say less, by
+    wire name; ``stored_only``, the wire names of fields without any effect; and ``only_keeps``, if all members that
+    it accepts besides its fields have none.
+    """
     accepted: set[str] = set()
     shown: list[str] = []
     types: dict[str, list[Callable[[], Any]]] = {}
     is_open = False
+    stored_only: set[str] = set()
     for model in models:
         plain = _unbuilt_fields(model)
-        is_open |= plain is None and _config(model).get("extra") == "allow"
+        keeps_any = plain is None and _config(model).get("extra") == "allow"
+        is_open |= keeps_any and not getattr(model, "only_keeps", False)
         for names, type_of in _fields(model) if plain is None else _names_and_types(plain):
             accepted.update(names)
             shown.append(names[0])
             for name in names:
                 types.setdefault(name, []).append(type_of)
+        inner: Mapping[str, Callable[[], Any]] = getattr(model, "members_inside", {})
+        types.update({name: [type_of] for name, type_of in inner.items()})
+        stored_only |= getattr(model, "stored_only", frozenset[str]())
         also: frozenset[str] = getattr(model, "also_accepted", frozenset())
         accepted |= also
         shown += sorted(also)
-    return Members(frozenset(accepted), tuple(dict.fromkeys(shown)), InnerMembers(types), is_open)
+    return Members(
+        frozenset(accepted),
+        tuple(dict.fromkeys(shown)),
+        InnerMembers(types),
+        is_open,
+        frozenset(stored_only),
+    )
 
 
 def _unbuilt_fields(model: type[Any]) -> DeclaredFields | None:

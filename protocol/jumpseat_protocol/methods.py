@@ -38,7 +38,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "commands": ("session.commands",),
     "ui": ("session.ui",),
     "canvases": ("session.canvas",),
-    "permission_methods": ("session.permissions",),
+    "permission_methods": ("session.managedSettings", "session.permissions"),
     "approvals": ("jumpseat.permissions",),
     "changes": ("jumpseat.changes",),
     "instructions": ("instructions", "session.instructions"),

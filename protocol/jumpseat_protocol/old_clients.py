@@ -15,6 +15,7 @@ UNREADABLE: Final = {
     "session.canvas.opened": frozenset({"status"}),
     "session.context_changed": frozenset({"repository"}),
     "session.idle": frozenset({"mode"}),
+    "session.managed_settings_enforced": frozenset({"action"}),
     "session.permissions_changed": frozenset({"mode", "previousMode"}),
 }
 """The fields, by event type, that the Python SDKs from 0.1 to 0.2 cannot decode.

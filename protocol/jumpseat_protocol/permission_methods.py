@@ -1,4 +1,4 @@
-"""``session.permissions.*``: decisions, modes, rules, folders, hosts, locations and trust."""
+"""``session.permissions.*`` (decisions, modes, rules, folders, hosts, locations, trust) and policies of hosts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.events import SessionManagedSettingsResolved
 from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, SessionApproval, WireRule
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
@@ -165,6 +166,7 @@ class AllowAllSetResult(AllowAllResult):
 
 
 METHODS: Final[Mapping[str, Method]] = {
+    "session.managedSettings.get": Method(SessionParams, SessionManagedSettingsResolved),
     "session.permissions.handlePendingPermissionRequest": Method(
         HandlePendingPermissionRequestParams, SuccessResult
     ),

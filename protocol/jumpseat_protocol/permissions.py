@@ -32,8 +32,13 @@ class PossibleUrl(WireStruct, kw_only=True):
     url: str
 
 
-class _Permission(WireStruct, tag_field="kind"):
-    """The base of permission requests."""
+class _Permission(WireStruct, kw_only=True, tag_field="kind"):
+    """The base of permission requests.
+
+    With ``managed_approval_required``, a host's policy wants a person to decide about each such call.
+    """
+
+    managed_approval_required: bool | None = None
 
 
 class ShellPermission(_Permission, kw_only=True, tag="shell"):
@@ -64,7 +69,8 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
 class WritePermission(_Permission, kw_only=True, tag="write"):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
-    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``.
+    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``. ``warning`` names what the
+    change may hide, and what it makes other programs do.
     """
 
     kind: ClassVar[Literal["write"]] = "write"
@@ -74,6 +80,7 @@ class WritePermission(_Permission, kw_only=True, tag="write"):
     can_offer_session_approval: bool = always(True)
     new_file_contents: str | None = None
     resolved_path: str | None = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -96,6 +103,7 @@ class McpPermission(_Permission, kw_only=True, tag="mcp"):
     tool_title: str
     read_only: bool
     args: Any = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -106,6 +114,7 @@ class UrlPermission(_Permission, kw_only=True, tag="url"):
     intention: str
     url: str
     redirected_from: str | None = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -131,6 +140,7 @@ class CustomToolPermission(_Permission, kw_only=True, tag="custom-tool"):
     tool_name: str
     tool_description: str
     args: Any = None
+    warning: str | None = None
     tool_call_id: str | None = None
 
 
@@ -169,7 +179,10 @@ def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = No
     """Return ``request`` in the form that clients show to a person."""
     prompt: dict[str, Any] = to_wire(request)
     if isinstance(request, ShellPermission):
-        shown = ("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId")
+        shown = (
+            *("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId"),
+            "managedApprovalRequired",
+        )
         prompt = {name: prompt[name] for name in shown if name in prompt}
         prompt |= {"kind": "commands", "commandIdentifiers": [command.identifier for command in request.commands]}
     return prompt | ({"assistedApproval": to_wire(assisted)} if assisted is not None else {})

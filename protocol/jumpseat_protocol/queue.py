@@ -65,6 +65,7 @@ class InsertMessage(WireModel):
     agent_mode: AgentMode | None = None
     source: Source | None = None
     required_tool: str | None = None
+    billable: StrictBool = True
     request_headers: Headers = Field(default_factory=dict, repr=False)
 
 
@@ -139,6 +140,7 @@ class MessageItem(WireModel):
     attachments: list[dict[str, Any]] | None = None
     source: Source | None = None
     required_tool: str | None = None
+    billable: StrictBool = True
 
 
 class SendMessagesParams(WireModel):

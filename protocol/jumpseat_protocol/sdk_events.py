@@ -32,11 +32,7 @@ UNSENT_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.auto_tier_switch_failed",
         "session.model_deselected",
     ),
-    "managed settings are refused": (
-        "session.managed_plugin_progress",
-        "session.managed_settings_enforced",
-        "session.managed_settings_resolved",
-    ),
+    "a host's policy is about permissions, not plugins": ("session.managed_plugin_progress",),
     "the deltas of messages and tools, which are sent, contain it": (
         "assistant.streaming_delta",
         "tool.shell_output",
@@ -74,10 +70,7 @@ UNSENT_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.mcp_server_removed",
         "session.mcp_server_tools_loaded",
     ),
-    "a client that wants to know the tools or agents calls `tools.list` or `session.agent.list`": (
-        "session.custom_agents_updated",
-        "session.tools_updated",
-    ),
+    "a client that wants to know the agents calls `session.agent.list`": ("session.custom_agents_updated",),
     "`hook.end`, `skill.invoked` and the results of tools contain it": (
         "assistant.server_tool_progress",
         "hook.progress",

@@ -22,6 +22,8 @@ from jumpseat_protocol.sessions import (
     GitHubMcpToolConfig,
     InfiniteSessionConfig,
     LargeOutputConfig,
+    ManagedPermissions,
+    ManagedSettings,
     MemoryOptions,
     ModelCapabilities,
     NamedProviderConfig,
@@ -83,6 +85,11 @@ SENT: Final[Mapping[str, _Sent]] = {
         (InfiniteSessionConfig,), "backgroundCompactionThreshold bufferExhaustionThreshold enabled"
     ),
     "largeOutput": _Sent((LargeOutputConfig,), "enabled maxSizeBytes outputDir"),
+    "managedSettings": _Sent((ManagedSettings,), "permissions"),
+    "managedSettings.permissions": _Sent(
+        (ManagedPermissions,),
+        "allow ask deny disableAssistedPermissionsMode disableBypassPermissionsMode limitTo",
+    ),
     "mcpServers.*": _Sent(
         (McpServerConfig,),
         "args command cwd env headers oauthClientId oauthGrantType oauthPublicClient timeout tools type url",

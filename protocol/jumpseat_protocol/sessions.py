@@ -49,6 +49,8 @@ class ClientTool(WireModel):
     """A tool that runs in the client. ``parameters`` is a JSON Schema; without it, the tool has no arguments.
 
     With ``auto``, the default of ``defer``, the tool may be left out of requests until the model searches for it.
+    A member ``readOnlyHint`` of ``metadata`` declares that calls change nothing, so that plan mode does not refuse
+    them; the server ignores other members.
     """
 
     name: str = Field(min_length=1)
@@ -58,6 +60,7 @@ class ClientTool(WireModel):
     skip_permission: StrictBool = False
     is_terminal: StrictBool = False
     defer: Literal["auto", "never"] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class ClientCommand(WireModel):
@@ -252,6 +255,13 @@ AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "buil
 """
 
 
+def _mcp_servers() -> Any:
+    """Return the type of MCP servers, which are validated one by one when they are started."""
+    from jumpseat_protocol.mcp import McpServerConfig
+
+    return dict[str, McpServerConfig]
+
+
 class CustomAgentConfig(WireModel):
     """An agent that the client defines.
 
@@ -260,6 +270,8 @@ class CustomAgentConfig(WireModel):
     not available, the agent has the model of the session, or none if ``model_policy`` is ``required``. Each of
     ``mcp_servers`` is an MCP server configuration (``mcp.py``). ``skills`` are part of the prompt from the start.
     """
+
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
 
     name: str = Field(min_length=1)
     display_name: str | None = None
@@ -359,6 +371,31 @@ class GitHubMcpToolConfig(WireModel):
     disable_form_deferral: StrictBool | None = None
 
 
+class ManagedPermissions(WireModel):
+    """The permission rules of a host's policy, such as ``Shell(git push *)``, ``Read(~/.ssh/**)``,
+    ``Edit(/src/**)`` and ``Domain(*.example.com)``.
+
+    Any value of ``disable_bypass_permissions_mode`` forbids approving calls wholesale.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    deny: list[str] = Field(default_factory=list)
+    ask: list[str] = Field(default_factory=list)
+    allow: list[str] | None = None
+    limit_to: list[str] | None = None
+    disable_bypass_permissions_mode: str | None = None
+    disable_assisted_permissions_mode: StrictBool = False
+
+
+class ManagedSettings(WireModel):
+    """The policy that a host sets for a session. Unknown members are refused: they would restrict the session."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    permissions: ManagedPermissions | None = None
+
+
 class StoredOptions(WireModel):
     """The options that a session keeps for good: a client that resumes it in a later process need not repeat them.
 
@@ -371,6 +408,8 @@ class StoredOptions(WireModel):
     ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its secrets, and
     so are MCP servers.
     """
+
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
 
     client_name: OneLine | None = None
     reasoning_summary: str | None = None
@@ -446,8 +485,8 @@ class SessionOptions(KeptOptions):
 
     An option that is absent has its default in a new session, and changes nothing in one that exists. The fields of
     this class belong to the client that opens the session: its tools, what it answers, and its credentials.
-    ``enable_managed_settings`` and ``managed_settings`` ask for policies that are not enforced here: the session is
-    refused.
+    ``managed_settings`` is the policy of a host, which only ``session.create`` and ``session.resume`` take.
+    ``enable_managed_settings`` asks for a policy that cannot be fetched here: the session is refused.
     ``request_completions`` is for clients without completions of their own. ``traceparent`` and ``tracestate`` are
     the trace in which the session is opened (W3C Trace Context).
     """
@@ -469,7 +508,7 @@ class SessionOptions(KeptOptions):
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
     enable_managed_settings: StrictBool = False
-    managed_settings: dict[str, Any] | None = None
+    managed_settings: Later[ManagedSettings] | None = None
     traceparent: str | None = None
     tracestate: str | None = None
 
@@ -528,10 +567,11 @@ class SessionSendParams(WireModel):
     merged with those of the session and take precedence. ``traceparent`` and ``tracestate`` are the trace that the
     prompt belongs to (W3C Trace Context).
 
-    ``mode`` takes an agent mode, too. ``display_prompt`` is shown to users in place of the prompt; ``source`` names
-    where a prompt comes from that no user wrote. ``prepend`` puts the prompt in front of the queued ones. With
-    ``wait``, the answer comes when the run has ended. Without the ``required_tool``, the run fails before the model
-    is called.
+    ``mode`` takes an agent mode, too, which ``user.message`` does not repeat. ``display_prompt`` is shown to users
+    in place of the prompt; ``source`` names where a prompt comes from that no user wrote. ``prepend`` puts the
+    prompt in front of the queued ones. With ``wait``, the answer comes when the run has ended. Without the
+    ``required_tool``, the run fails before the model is called. A prompt that is not ``billable`` counts as the
+    agent's own request; only the Copilot API makes a difference.
     """
 
     session_id: str
@@ -544,6 +584,7 @@ class SessionSendParams(WireModel):
     prepend: StrictBool = False
     wait: StrictBool = False
     required_tool: str | None = None
+    billable: StrictBool = True
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None

@@ -252,11 +252,15 @@ class SendTaskMessageResult(WireModel):
 
 
 class FleetStartParams(WireModel):
-    """``attachments`` are as in ``session.send``. With ``wait``, the answer comes when the run has ended."""
+    """``attachments`` and ``billable`` are as in ``session.send``.
+
+    With ``wait``, the answer comes when the run has ended.
+    """
 
     session_id: str
     prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
+    billable: StrictBool = True
     wait: StrictBool = False
 
 

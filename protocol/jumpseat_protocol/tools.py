@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
@@ -77,6 +77,8 @@ class SubagentSettingsEntry(WireModel):
 
     ``context_tier`` has no effect: the length of the context is that of the model.
     """
+
+    stored_only: ClassVar[frozenset[str]] = frozenset({"contextTier"})
 
     model: str | None = Field(default=None, min_length=1)
     effort_level: str | None = Field(default=None, min_length=1)

@@ -164,7 +164,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "managedSettings.schema",
         "managedSettings.validate",
         "permissions.evaluateManagedPolicy",
-        "session.managedSettings.get",
         "session.plugins.retryManaged",
     ),
     "concerns flags and state files of the vendor's program": (

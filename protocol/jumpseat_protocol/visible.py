@@ -34,6 +34,11 @@ _IMITATION: Final = re.compile(
     "[\u01c3\u02d0\u037e\u0589\u05c3\u2010-\u2012\u2024\u2044\u2212\u2215\u2216\u2223\u2236\u29f5\u29f8\u29f9\ua789"
     "\ufe68\uff01-\uff5e\U0001d400-\U0001d7ff]"
 )
+# What reorders text, has no width, or changes a terminal, in any language. Joiners may be part of a script.
+_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b\x0d-\x1f\x7f-\x84\x86-\x9f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\uffa0\U000e0000-\U000e007f]"
+)
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPTS: Final = ("ARMENIAN ", "CHEROKEE ", "COPTIC ", "CYRILLIC ", "GREEK ", "LISU ")
 """Scripts with letters that look like those of ASCII, by the beginnings of their Unicode names."""
@@ -53,6 +58,18 @@ def deceptive_characters(text: str) -> list[str]:
     found = {*_INVISIBLE.findall(text), *_IMITATION.findall(text)}
     for word in _WORD.findall(text):
         found.update(_letters_of_other_scripts(word))
+    return [f"U+{ord(character):04X}" for character in sorted(found)]
+
+
+def deceptive_in_text(text: str) -> list[str]:
+    """Return the characters of ordinary text that make it look like another one, each once, as ``U+202E``.
+
+    Fewer than in a command: punctuation and spaces of other languages deceive nobody there.
+    """
+    found = set(_CONTROLS.findall(text.replace("\r\n", "\n")))
+    if not text.isascii():
+        for word in _WORD.findall(text):
+            found.update(_letters_of_other_scripts(word))
     return [f"U+{ord(character):04X}" for character in sorted(found)]
 
 

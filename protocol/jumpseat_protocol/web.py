@@ -7,15 +7,24 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
 
-class WebLoginResult(WireModel):
-    """A token with which a page connects again, valid for ``expires_in_s`` seconds after its last use."""
+class WebLoginParams(WireModel):
+    """The origin of the page, such as ``http://127.0.0.1:4322``."""
 
-    token: str = Field(repr=False)
+    origin: str = Field(min_length=1, max_length=500)
+
+
+class WebLoginResult(WireModel):
+    """A login of a page, valid for ``expires_in_s`` seconds after its last use.
+
+    The page proves that it has the ``key``, as ``docs/web.md`` describes, and sends it nowhere.
+    """
+
+    id: str
+    key: str = Field(repr=False)
     expires_in_s: int
 
 
@@ -107,7 +116,7 @@ class OpenQuestionsResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.web.login": Method(EmptyParams, WebLoginResult),
+    "jumpseat.web.login": Method(WebLoginParams, WebLoginResult),
     "jumpseat.web.describe": Method(WebDescribeParams, WebDescribeResult),
     "jumpseat.web.modelCalls": Method(SessionParams, ModelCallsResult),
     "jumpseat.web.search": Method(WebSearchParams, WebSearchResult),

@@ -90,7 +90,7 @@ from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
-from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
+from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import SourceMaker
@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
+    from jumpseat.store.user.page_access import PageAccess
 
 log = logging.getLogger(__name__)
 
@@ -250,6 +251,11 @@ class App:
             client_tool_s=config.clients.tool_timeout_s,
             sandboxes=sandboxes,
             calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
+            repeats=RepeatLimits(
+                config.limits.repeats_before_hint,
+                config.limits.repeats_before_question,
+                frozenset(config.limits.repeatable_tools),
+            ),
             descendants=self._descendants,
             record_changes=self._record_changes,
             reserved=BUILTIN_NAMES,
@@ -317,6 +323,11 @@ class App:
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
         return self._connect_acp() if self._acp else self.connect().wire
+
+    @property
+    def pages(self) -> PageAccess | None:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        return self.gate.pages
 
     def connect(self, peer: str | None = None, framing: Framing = HEADERS) -> Connection:
         """Open a new connection; the caller connects its wire to a transport. ``peer`` is a TCP address."""
@@ -648,7 +659,7 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
         else:
             from jumpseat.network.serving import serve_tcp
 
-            await serve_tcp(options.tcp, app, home_folder(options.environ))
+            await serve_tcp(options.tcp, app)
         await app.close()
         tasks.cancel_scope.cancel()
     return wire.failure if wire is not None else None

@@ -57,6 +57,9 @@
 
     [limits]
     calls_per_answer = 128              # tool calls of one answer that run; the others fail
+    repeats_before_hint = 3             # equal calls with equal results: the model gets a hint; 0: never
+    repeats_before_question = 5         # the user is asked, or the call fails; 0: never
+    repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
 
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
@@ -325,6 +328,9 @@ class LimitsConfig(_Section):
     """Limits of what a model may ask for."""
 
     calls_per_answer: int | None = Field(default=None, ge=1)
+    repeats_before_hint: int = Field(default=3, ge=0)
+    repeats_before_question: int = Field(default=5, ge=0)
+    repeatable_tools: list[str] = Field(default_factory=list)
 
 
 class EnvironmentConfig(_Section):

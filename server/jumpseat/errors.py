@@ -18,6 +18,8 @@
     ├── ClientCallError              a request to the client failed or the client has disconnected
     ├── ResponseFormatError          the model's answer does not match the requested schema
     ├── TurnFailedError              the awaited prompt ended with a session.error
+    ├── HookStopError                a hook ended the run
+    │   └── PromptBlockedError       a hook blocked the prompt
     └── ProviderError                a model call failed
         ├── ProviderAuthError        401, 403: the key is wrong or missing
         ├── ProviderRateLimitError   429
@@ -162,6 +164,22 @@ class TurnFailedError(JumpseatError):
     def __init__(self, message: str, completion_event_id: str | None = None) -> None:
         super().__init__(message)
         self.completion_event_id = completion_event_id
+
+
+class HookStopError(JumpseatError):
+    """A hook ended the run, for a ``reason`` that is meant for the user."""
+
+    error_type = "hook"
+    fact = "a hook ended the run"
+
+    def __init__(self, reason: str | None) -> None:
+        super().__init__(f"{self.fact}: {reason or 'it gave no reason'}")
+
+
+class PromptBlockedError(HookStopError):
+    """A hook blocked the prompt, which the model does not get."""
+
+    fact = "a hook blocked the prompt"
 
 
 class ProviderError(JumpseatError):

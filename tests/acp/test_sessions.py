@@ -384,10 +384,14 @@ async def test_skills_are_slash_commands_that_run_as_prompts(tmp_path: Path, sch
     path = tmp_path / "home" / "skills" / "tea" / "SKILL.md"
     path.parent.mkdir(parents=True)
     path.write_text("---\ndescription: Make tea.\nargument-hint: '[kind]'\n---\n\nWarm the pot.\n")
+    prompt = tmp_path / ".github" / "prompts" / "brew.prompt.md"
+    prompt.parent.mkdir(parents=True)
+    prompt.write_text("---\ndescription: Brew it.\n---\nBrew ${input:what}.\n")
     async with running_editor(tmp_path, schemas, {"text": "You said {{last_user}}"}) as (_, editor):
         session = await editor.new(tmp_path)
         commands = (await editor.update("available_commands_update"))["availableCommands"]
         assert {"name": "tea", "description": "Make tea.", "input": {"hint": "[kind]"}} in commands
+        assert "Brew it." in [command["description"] for command in commands if command["name"] == "brew"]
         assert (await editor.say(session, "/tea green"))["stopReason"] == "end_turn"
         assert editor.answer_text(session) == "You said /tea green"
 

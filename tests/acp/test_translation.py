@@ -57,6 +57,26 @@ def test_a_message_without_deltas_is_sent_at_once() -> None:
     assert Feed().text(events.AssistantMessage(message_id="m", content="all of it")) == "all of it"
 
 
+def test_calls_with_the_same_id_are_different_calls_of_the_editor() -> None:
+    feed = Feed()
+
+    def ids(payload: events.EventPayload) -> list[str]:
+        return [step.body["toolCallId"] for step in feed.steps(payload)]
+
+    def start() -> list[str]:
+        return ids(events.ToolExecutionStart(tool_call_id="c", tool_name="sql", arguments={}))
+
+    def end() -> list[str]:
+        return ids(events.ToolExecutionComplete(tool_call_id="c", success=True))
+
+    assert [start(), end()] == [["c"]] * 2
+    assert [start(), start(), end(), end(), start()] == [["c#2"], ["c#3"], ["c#2"], ["c#3"], ["c#4"]]
+    permission = ReadPermission(intention="Read", path="/work/a", tool_call_id="c")
+    asked = events.PermissionRequested(request_id="r", permission_request=permission)
+    update, question = feed.steps(asked)
+    assert update.body["toolCallId"] == question.call["toolCallId"] == "c#4"
+
+
 def test_a_streamed_message_is_not_repeated() -> None:
     feed = Feed()
     assert feed.text(events.MessageDelta(message_id="m", delta_content="all")) == "all"

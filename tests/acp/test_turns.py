@@ -31,6 +31,17 @@ async def test_a_prompt_gets_its_response_when_its_turn_has_ended(tmp_path: Path
         assert editor.messages[-1].get("id") is not None, "the response is the last message"
 
 
+async def test_nothing_is_changed_in_plan_mode(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(
+        tmp_path, schemas, calls("bash", command="touch a", description="x"), {"text": "Done."}, args=["--yolo"]
+    ) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.call("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        await editor.say(session, "go")
+        assert not (tmp_path / "a").exists()
+        await editor.update("tool_call_update", status="failed")
+
+
 @pytest.mark.parametrize(
     ("reason", "expected"), [("max_tokens", "max_tokens"), ("refusal", "refusal"), ("content_filter", "refusal")]
 )
@@ -315,9 +326,12 @@ async def test_an_editor_that_disconnects_during_a_turn_leaves_no_process(tmp_pa
     turn = calls("bash", command="echo started; sleep 60")
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
-        await editor.begin(await editor.new(tmp_path), "go")
+        prompt = await editor.begin(await editor.new(tmp_path), "go")
         await editor.until(lambda message: "started\\n" in str(message) and "console" in str(message))
+        opened = await editor.ask("session/new", {"cwd": str(tmp_path), "mcpServers": []})
         await server.close_stdin()
+        assert "sessionId" in (await editor.response(opened))["result"]
+        assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
         # The exit of running_editor checks that it took half a second at most and left no process.
         assert await server.exit_code() == 0
 

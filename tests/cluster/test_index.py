@@ -61,7 +61,8 @@ async def test_lists_are_in_the_order_of_changes_also_for_some_creators_or_a_fol
         for chosen in (["alice"], [None, "bob"], []):
             found = numbers(list(index.entries(created_by=chosen)))
             assert found == [number for number in listed if NAMES[number % 3] in chosen]
-        assert numbers(list(index.entries(cwd="/projects/1"))) == [number for number in listed if number % 2]
+        assert index.cwds() == ["/projects/0", "/projects/1"]
+        assert numbers(list(index.entries(cwds=["/projects/1"]))) == [number for number in listed if number % 2]
         assert [one.session_id for one in index.all()] == [f"s{number:04d}" for number in range(MANY)]
         assert [one.size for one in index.all(before_ns=4)] == [MANY - 3, MANY - 2, MANY - 1]
         assert [found for found, _ in index.beginning_with("s000")] == [f"s{number:04d}" for number in range(10)]

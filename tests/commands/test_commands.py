@@ -352,8 +352,8 @@ async def test_an_abort_ends_a_queued_command_and_drops_later_ones(tmp_path: Pat
 async def with_skills(wire: Wire, folder: Path, script: JsonObject = HELLO, **params: Any) -> str:
     for name, front in {
         "tea": "description: Make tea.\nargument-hint: '[kind]'",
-        "usage": "description: Hidden by the server's own command.",
-        "deploy": "description: Hidden by that of a client.",
+        "usage": "description: Use it up.",
+        "deploy": "description: Bring it out.",
         "models-only": "description: d\nuser-invocable: false",
         "off": "description: d",
     }.items():
@@ -372,7 +372,13 @@ async def test_user_invocable_skills_are_commands(tmp_path: Path) -> None:
         without = (await server.wire.call("session.commands.list", {**about, "includeSkills": False}))["commands"]
         answer = await server.wire.call("session.commands.invoke", {**about, "name": "/Tea", "input": "green"})
         hidden = await server.wire.error_of("session.commands.invoke", {**about, "name": "models-only"})
-    assert [command for command in every if command not in without] == [
+    added = [command for command in every if command not in without]
+    # Names that other commands have.
+    assert [(command["name"], command["description"]) for command in added[:2]] == [
+        ("project:deploy", "Bring it out. (/deploy is another command)"),
+        ("project:usage", "Use it up. (/usage is another command)"),
+    ]
+    assert added[2:] == [
         {
             "name": "tea",
             "description": "Make tea.",

@@ -35,6 +35,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
     (
         "use every tool",
         [
+            calls("exit_plan_mode", "call-plan", summary="In short"),
             {
                 "reasoning": "Let me think about this.",
                 "text": "I start.",
@@ -49,7 +50,6 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             calls("create", "call-refused", path="secret.txt", file_text="x"),
             {"tool_calls": [{"id": "call-broken", "name": "view", "arguments": '{"path": '}]},
             calls("look_up", "call-error", key="error"),
-            calls("exit_plan_mode", "call-plan", summary="In short"),
             calls("ask_user", "call-ask", question="Which one?", choices=["this", "that"]),
             calls("sql", "call-sql", query="INSERT INTO todos (id, title) VALUES ('a', 'First')"),
             calls("skill", "call-skill", skill="tea"),
@@ -400,7 +400,9 @@ async def _change_settings(server: RunningServer, wire: Wire, session: str, work
     # A second client joins; then the first one cannot show forms for a while.
     async with server.connect() as other:
         silent = here | {"provider": OPTIONS["provider"], "disableResume": True}
-        await other.call("session.resume", silent)
+        policy = {"managedSettings": {"permissions": {"disableAssistedPermissionsMode": True}}}
+        await other.call("session.resume", silent | policy)
+        await wire.error_of("session.permissions.setMode", here | {"mode": "assisted"})
         await wire.call("session.resume", silent)
         await wire.event("capabilities.changed", session=session)
         await wire.call("session.resume", silent | OPTIONS)

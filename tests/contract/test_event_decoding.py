@@ -121,6 +121,8 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.info": ["infoType", "message"],
     "session.mcp_server_status_changed": ["serverName", "status"],
     "session.mcp_servers_loaded": ["servers.name", "servers.status", "servers.source", "servers.error"],
+    "session.managed_settings_enforced": [],
+    "session.managed_settings_resolved": [],
     "session.mode_changed": ["newMode", "previousMode"],
     "session.model_change": ["newModel", "previousModel"],
     # Every generation of SDKs has other names.
@@ -136,6 +138,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.todos_changed": [],
     "session.compaction_start": [],
     "session.compaction_complete": ["success", "summaryContent", "preCompactionTokens"],
+    "session.tools_updated": ["model"],
     "session.usage_info": ["currentTokens", "messagesLength", "tokenLimit"],
     "session.warning": ["warningType", "message"],
     "session.workspace_file_changed": ["operation", "path"],

@@ -343,6 +343,35 @@ def run_server(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.parametrize("transport", ["stdio", "tcp"])
+async def test_requests_before_the_end_of_the_input_get_their_responses(tmp_path: Path, transport: str) -> None:
+    async with serving(tmp_path, transport) as (server, wire):
+        session = await wire.create(scripted({"text": "x" * 4_000_000}))
+        await wire.prompt(session)
+        hello = [{"role": "user", "content": "hello"}]
+        asked = [
+            *(request(f"new {n}", "session.create", {"sessionId": f"s{n}"}) for n in range(3)),
+            request("large", "session.getMessages", {"sessionId": session}),
+            request(
+                "hangs",
+                "jumpseat.complete",
+                {"provider": scripted({"hang": True}), "model": "m", "messages": hello},
+            ),
+        ]
+        since = len(wire.messages)
+        wire.stop_reading()
+        await wire.send(b"".join(map(frame, asked)))
+        await (server.close_stdin() if transport == "stdio" else wire.end())
+        wire.resume_reading()
+        with anyio.fail_after(WAIT_S):
+            await wire.ended.wait()
+        answered = [message["id"] for message in wire.messages[since:] if "id" in message]
+        (hanging,) = [message for message in wire.messages if message.get("id") == "hangs"]
+        assert hanging["error"]["message"] == "request cancelled"
+        assert sorted(answered) == sorted(message["id"] for message in asked)
+        assert transport == "tcp" or await server.exit_code() == 0
+
+
 async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"deltas": ["one "], "hang": True}), streaming=True)

@@ -149,12 +149,32 @@ async def test_the_endpoint_of_a_session_is_returned_only_if_the_operator_allows
     }
 
 
+@pytest.mark.parametrize(("status", "opens"), [(404, True), (401, False)])
+async def test_a_client_that_makes_the_requests_need_not_describe_users(
+    tmp_path: Path, *, status: int, opens: bool
+) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("llmInference.setProvider", {})
+        created = await wire.ask("session.create", {"gitHubToken": "gh-own", "model": "m"})
+        start, _ = await model_request(wire)
+        assert start["url"] == "https://api.github.com/copilot_internal/user"
+        await respond(wire, start, status, {"data": "no such page", "end": True})
+        answer = await wire.response(created)
+        assert ("result" in answer) == opens
+        if opens:
+            position = len(wire.messages)
+            await wire.call("session.send", {"sessionId": answer["result"]["sessionId"], "prompt": "hi"})
+            listing, _ = await model_request(wire, position)
+            assert listing["url"] == "https://api.githubcopilot.com/models"
+            assert listing["headers"]["authorization"] == ["Bearer gh-own"]
+
+
 # --- WebSockets ---------------------------------------------------------------------------------------------------
 
 COPILOT = {
     "COPILOT_API_URL": "https://copilot.invalid",
     "GH_TOKEN": "gh-token",
-    "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES": "true",
 }
 LISTED = {"data": [{"id": "m", "supported_endpoints": ["/responses", "ws:/responses"]}]}
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "over a socket"}]}
@@ -181,7 +201,9 @@ async def prompt_copilot(wire: Wire, **options: Any) -> tuple[str, dict[str, Any
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_responses_use_a_websocket_of_the_client_if_enabled(tmp_path: Path, *, streaming: bool) -> None:
+async def test_responses_use_a_websocket_of_the_client_if_the_model_takes_one(
+    tmp_path: Path, *, streaming: bool
+) -> None:
     events: list[dict[str, Any]] = [
         {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "over a "},
         {"type": "response.completed", "response": {"status": "completed", "output": [SAID]}},
@@ -212,12 +234,11 @@ async def test_responses_use_a_websocket_of_the_client_if_enabled(tmp_path: Path
 @pytest.mark.parametrize(
     ("env", "options"),
     [
-        ({"COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES": ""}, {}),
         ({"COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES": "true"}, {"capi": {"enableWebSocketResponses": True}}),
         ({}, {"capi": {"enableWebSocketResponses": False}}),
     ],
 )
-async def test_responses_use_http_unless_environment_and_session_enable_a_websocket(
+async def test_responses_use_http_if_the_environment_or_the_session_disables_websockets(
     tmp_path: Path, env: dict[str, str], options: dict[str, Any]
 ) -> None:
     async with running_server(tmp_path, env=COPILOT | env) as server:

@@ -64,9 +64,10 @@ def test_a_plugin_knows_its_own_folder(tmp_path: Path) -> None:
     assert resolve_config(entry, entry.config, {}).command == f"{tmp_path}/run"
 
 
-def test_servers_are_disabled_by_name(tmp_path: Path) -> None:
+def test_servers_are_disabled_by_name_or_by_their_configuration(tmp_path: Path) -> None:
     servers = found(
         tmp_path,
+        own={"own": check_server("own", {**command("x"), "disabled": True})},
         user={"a": command("x"), "b": {**command("x"), "disabled": True}},
         user_file={"c": command("x"), "d": command("x")},
         disabled=frozenset({"c"}),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 import json
 import os
 import signal
@@ -22,10 +24,10 @@ from jumpseat.network.site import NOT_BUILT, Site
 from jumpseat.network.web_socket import WebSocketNewcomer
 from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES
 from jumpseat.rpc.transport import Framing, Wire
-from jumpseat.store.user.page_access import LOGIN_S, PASS_S, PageAccess
+from jumpseat.store.user.page_access import CHALLENGE_S, LOGIN_S, PASS_S, PageAccess
 from tests.support.cases import all_cases
 from tests.support.limits import WAIT_S
-from tests.support.server import JsonObject, RunningServer, calls, running_server, scripted
+from tests.support.server import JsonObject, RunningServer, calls, request, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +35,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def web_server(folder: Path, **options: Any) -> AsyncGenerator[tuple[RunningServer, int]]:
     """Run a server with a TCP port and a WebSocket port, and yield the second."""
-    args = ("--ws-port", "0", *options.pop("args", ()))
+    args = ("--ws-port", str(options.pop("web_port", 0)), *options.pop("args", ()))
     async with running_server(folder, tcp=True, args=args, **options) as server:
         line = await server.next_line()
         yield server, int(line.removeprefix("jumpseat serves WebSocket clients on port "))
@@ -53,6 +55,17 @@ async def call(
             message: JsonObject = json.loads(await client.recv())
             if message.get("id") == number and "method" not in message:
                 return message
+
+
+async def test_requests_before_the_end_of_the_input_get_their_responses(tmp_path: Path) -> None:
+    async with web_server(tmp_path) as (_, port), socket(port) as client:
+        await call(client, "connect")
+        for number in (2, 3):
+            await client.send(json.dumps(request(number, "session.create", {})))
+        client.transport.write_eof()
+        with anyio.fail_after(WAIT_S):
+            answered = {json.loads(message).get("id") async for message in client}
+        assert {2, 3} <= answered
 
 
 async def get(port: int, path: str, host: str | None = None) -> tuple[int, dict[str, str], str]:
@@ -154,7 +167,8 @@ async def test_a_pass_opens_the_page_once_and_its_login_also_after_a_restart(tmp
         async with socket(port) as client, socket(port) as other:
             assert "result" in await call(client, "connect", {"token": text})
             assert "error" in await call(other, "connect", {"token": text})
-            login = (await call(client, "jumpseat.web.login"))["result"]["token"]
+            origin = f"http://127.0.0.1:{port}"
+            login = (await call(client, "jumpseat.web.login", {"origin": origin}))["result"]
         elsewhere = access.add_pass(os.getpid())
         async with socket(port) as client:
             assert "error" in await call(client, "connect", {"token": elsewhere})
@@ -162,23 +176,60 @@ async def test_a_pass_opens_the_page_once_and_its_login_also_after_a_restart(tmp
             (server.process.pid, f"http://127.0.0.1:{port}")
         ]
     assert access.servers() == []
-    async with web_server(tmp_path, token="sesame") as (_, port), socket(port) as client:
-        assert "result" in await call(client, "connect", {"token": login})
+    async with web_server(tmp_path, token="sesame", web_port=port) as (_, port), socket(port) as client:
+        token = await prove(port, login, origin)
+        assert "error" in await call(client, "connect", {"token": token + "x"})
+        token = await prove(port, login, origin)
+        assert "result" in await call(client, "connect", {"token": token})
+        async with socket(port) as other:
+            assert "error" in await call(other, "connect", {"token": token})
+    async with web_server(tmp_path, token="sesame") as (_, other_port):
+        # A program at the old port passes on what the page sends.
+        path = f"/login?id={login['id']}&nonce=n"
+        for host in (f"127.0.0.1:{port}", f"127.0.0.1:{other_port}"):
+            assert (await get(other_port, path, host=host))[0] == 404
+
+
+async def prove(port: int, login: JsonObject, origin: str) -> str:
+    """Return the token of a page, after the server has proved that it knows the login."""
+
+    status, _, body = await get(port, f"/login?id={login['id']}&nonce=n1", host=f"127.0.0.1:{port}")
+    assert status == 200
+    answer = json.loads(body)
+    assert answer["proof"] == page_proof(login["key"], origin, "n1", answer["nonce"], who="server")
+    return f"login-{login['id']}.{answer['nonce']}.{page_proof(login['key'], origin, 'n1', answer['nonce'])}"
+
+
+def page_proof(key: str, origin: str, page_nonce: str, server_nonce: str, *, who: str = "page") -> str:
+    text = "\n".join((who, origin, page_nonce, server_nonce))
+    digest = hmac.digest(key.encode(), text.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 async def test_passes_and_logins_expire(tmp_path: Path) -> None:
     now = time.time()
     access = PageAccess(tmp_path, lambda: now)
-    late, login = access.add_pass(os.getpid()), access.add_login()
+    late, login = access.add_pass(os.getpid()), access.add_login("http://a")
     now += PASS_S + 1
     assert not access.accepts(late)
-    assert access.accepts(login)
+    challenge = access.challenge(login.id, "n", "http://a")
+    assert challenge is not None
+    proof = page_proof(login.key, "http://a", "n", challenge.nonce)
+    assert not access.accepts(f"login-{login.id}.{challenge.nonce}.")
+    challenge = access.challenge(login.id, "n", "http://a")
+    assert challenge is not None
+    proof = page_proof(login.key, "http://a", "n", challenge.nonce)
+    assert access.accepts(f"login-{login.id}.{challenge.nonce}.{proof}")
+    assert access.challenge(login.id, "n", "http://b") is None
     now += LOGIN_S - 1
-    assert access.accepts(login)
-    now += LOGIN_S + 1
-    assert not access.accepts(login)
-    assert not access.accepts("page-../../../../etc/passwd")
-    access.add_login()
+    late_challenge = access.challenge(login.id, "n", "http://a")
+    assert late_challenge is not None
+    now += CHALLENGE_S + 1
+    proof = page_proof(login.key, "http://a", "n", late_challenge.nonce)
+    assert not access.accepts(f"login-{login.id}.{late_challenge.nonce}.{proof}")
+    assert access.challenge(login.id, "n", "http://a") is None
+    assert access.challenge("../../../../etc/passwd", "n", "http://a") is None
+    access.add_login("http://a")
     assert len(list((tmp_path / "web").iterdir())) == 1
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "web").iterdir()} == {0o600}
 

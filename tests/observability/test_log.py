@@ -147,17 +147,30 @@ async def test_a_connection_failure_is_logged_with_the_address_and_a_hint_on_the
     assert CANARY not in server.stderr
 
 
-async def test_debug_shows_the_messages_without_credentials(tmp_path: Path) -> None:
-    async with running_server(tmp_path, args=("--log-level", "debug")) as server:
-        await server.wire.create(
-            {**scripted({"text": "hi"}), "apiKey": "unusual-and-private", "headers": {"X-Any": "quite-hidden"}},
-            gitHubToken="gho_of_somebody",
-        )
+@pytest.mark.parametrize("form", ["text", "json"])
+async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form: str) -> None:
+    provider = {
+        **scripted({"text": "hi"}),
+        "apiKey": "unusual-and-private",
+        "headers": {"X-Any": "quite-hidden"},
+        "baseUrl": "https://someone:pass@word-of-mine@127.0.0.1:1/v1?api_key=in-the-query&page=7",
+    }
+    filtered = ['a "quoted" one', "-----BEGIN-----\nfirst\r\nsecond\n-----END-----", "back\\slash"]
+    async with running_server(tmp_path, args=("--log-level", "debug", "--log-format", form)) as server:
+        session = await server.wire.create(provider, gitHubToken="gho_of_somebody")
+        await server.wire.call("secrets.addFilterValues", {"values": filtered})
+        for value in filtered:
+            # Part of the last one is behind the place where the message is cut.
+            for before in ("", "x" * 3900):
+                await server.wire.prompt(session, f"{before}{value}")
+                await server.wire.error_of("session.send", {"sessionId": value, "prompt": "x"})
 
     assert "received" in server.stderr
     assert "session.create" in server.stderr
-    for secret in ("unusual-and-private", "quite-hidden", "gho_of_somebody"):
-        assert secret not in server.stderr
+    assert "page=7" in server.stderr
+    secrets = ("unusual-and-private", "quite-hidden", "gho_of_somebody", "someone", "word-of-mine", "in-the-query")
+    for secret in (*secrets, "quoted", "first", "second", "BEGIN", "slash"):
+        assert secret not in server.stderr, secret
 
 
 async def test_a_wrong_token_is_logged_with_the_address_of_the_client(tmp_path: Path) -> None:

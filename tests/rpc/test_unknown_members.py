@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from jumpseat.rpc.routes import EXTENSIONS, load_route, misspelled_extension
+from jumpseat.rpc.routes import EXTENSIONS, load_route, meant_for_provider, misspelled_extension
 from jumpseat_protocol.envelope import UNSUPPORTED
 from jumpseat_protocol.members import UnknownMember, members_of, unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.sdk_options import SENT
 from jumpseat_protocol.sessions import SessionCreateParams, SessionSendParams
 from tests.support.cases import all_cases
-from tests.support.server import RunningServer, running_server, scripted
+from tests.support.server import JsonObject, RunningServer, running_server, scripted
 
 
 @pytest.mark.anyio
@@ -88,6 +88,29 @@ async def test_a_session_names_its_options_without_effect_in_one_warning_and_non
 
 
 @pytest.mark.anyio
+async def test_members_that_are_only_stored_are_named_too(tmp_path: Path) -> None:
+    servers = {"one": {"command": "true", "autoApprove": ["x"], "oidc": True, "sourcePath": "x"}}
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(
+            scripted({"text": "a"}),
+            mcpServers=servers,
+            customAgents=[{"name": "a", "prompt": "p", "mcpServers": servers}],
+        )
+        agents = {"explore": {"contextTier": "long_context"}, "task": {"contextTier": "inherit"}}
+        settings = {"sessionId": session, "subagents": {"agents": agents}}
+        await server.wire.call("session.tools.updateSubagentSettings", settings)
+        stored = await server.wire.call("session.tools.getSubagentSettings", {"sessionId": session})
+        assert stored["subagents"]["agents"] == agents
+        opened, updated = warnings_of(server)
+        assert re.findall(r"'([\w.\[\]]+)'", opened) == [
+            "customAgents[0].mcpServers.one.autoApprove",
+            "mcpServers.one.autoApprove",
+            "mcpServers.one.oidc",
+        ]
+        assert re.findall(r"'([\w.\[\]]+)'", updated) == ["subagents.agents.explore.contextTier"]
+
+
+@pytest.mark.anyio
 async def test_options_that_ask_for_what_the_server_does_are_no_warning(tmp_path: Path) -> None:
     neutral = {"isExperimentalMode": True, "toolFilterPrecedence": "excluded", "envValueMode": "direct"}
     absent: dict[str, Any] = {
@@ -100,10 +123,7 @@ async def test_options_that_ask_for_what_the_server_does_are_no_warning(tmp_path
         session = await server.wire.create(scripted({"text": "a"}), **neutral, **absent, contextTier=None)
         patch: dict[str, Any] = {"coauthorEnabled": False, "manageScheduleEnabled": False, "installedPlugins": []}
         await server.wire.call("session.options.update", {"sessionId": session, **patch})
-        await server.wire.prompt(session, "hi", billable=True)
         assert warnings_of(server) == []
-        await server.wire.prompt(session, "hi", billable=False)
-        assert len(warnings_of(server)) == 1
 
 
 @pytest.mark.anyio
@@ -146,6 +166,73 @@ async def test_a_misspelled_member_of_ours_in_a_method_of_the_sdks_is_a_warning(
         ]
         await server.wire.prompt(session, "hi", tool_choise={"mode": "none"})
         assert "'toolChoice'" in warnings_of(server)[1]
+
+
+@pytest.mark.anyio
+async def test_a_misspelled_member_of_a_provider_is_an_error_by_every_way(tmp_path: Path) -> None:
+    good = {"type": "openai", "apiKey": "k"}
+    named = {**good, "name": "own", "baseUrl": "http://127.0.0.1:1"}
+    cases: dict[str, tuple[JsonObject, str]] = {
+        **{
+            name: (
+                {"provider": {**good, name: "http://127.0.0.1:1"}},
+                f"provider.{name}: unknown, did you mean 'baseUrl'?",
+            )
+            for name in (
+                "baseURL",
+                "base_Url",
+                "baseUri",
+                "api_base",
+                "apiBase",
+                "base",
+                "endpoint",
+                "host",
+                "serverUrl",
+            )
+        },
+        **{
+            name: ({"provider": {"type": "openai", name: "k"}}, f"provider.{name}: unknown, did you mean 'apiKey'?")
+            for name in ("apikey", "key", "secret", "auth_token")
+        },
+        "type": ({"provider": {"tpye": "anthropic"}}, "provider.tpye: unknown, did you mean 'type'?"),
+        "headers": ({"provider": {**good, "header": {"a": "b"}}}, "did you mean 'headers'?"),
+        "in Azure": ({"provider": {**good, "azure": {"apiVersoin": "1"}}}, "provider.azure.apiVersoin: unknown"),
+        "named": ({"providers": [{**named, "baseURL": "http://x"}]}, "providers[0].baseURL: unknown, did you mean"),
+        "model": (
+            {"providers": [named], "models": [{"id": "m", "provider": "own", "wireModle": "x"}]},
+            "models[0].wireModle: unknown, did you mean 'wireModel'?",
+        ),
+        "whole": ({"provder": good}, "provder: unknown, did you mean 'provider'?"),
+        "outside": ({"baseUrl": "http://x"}, "baseUrl: unknown, did you mean 'provider.baseUrl'?"),
+    }
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "ok"}))
+        ways = {
+            "session.create": {},
+            "session.resume": {"sessionId": session},
+            "session.options.update": {"sessionId": session},
+        }
+        with all_cases() as case:
+            for method, more in ways.items():
+                for name, (params, message) in cases.items():
+                    with case((method, name)):
+                        error = await wire.error_of(method, {**more, **params})
+                        assert message in error["message"]
+            with case("provider that is added"):
+                added = {"sessionId": session, "providers": [{**named, "api_base": "http://x"}]}
+                error = await wire.error_of("session.provider.add", added)
+                assert "providers[0].api_base: unknown, did you mean 'baseUrl'?" in error["message"]
+            with case("not near"):
+                await wire.create({**scripted({"text": "ok"}), "colour": "blue"})
+
+
+def test_no_member_that_sdks_send_is_taken_for_one_of_a_provider() -> None:
+    for path, (models, names) in SENT.items():
+        known = members_of(models).shown
+        for name in set(names.split()) - set(known):
+            shape = (*filter(None, path.split(".")), name)
+            assert meant_for_provider("session.create", UnknownMember(shape, known, shape)) is None, name
 
 
 def test_no_member_that_sdks_send_is_taken_for_a_misspelled_one_of_ours() -> None:

@@ -119,6 +119,11 @@ class Wire:
         self._last_id += 1
         return self._last_id
 
+    async def end(self) -> None:
+        """Send nothing more, and go on reading."""
+        assert isinstance(self._stream, anyio.abc.SocketStream)
+        await self._stream.send_eof()
+
     async def hang_up(self) -> None:
         """Close the connection abruptly."""
         await anyio.aclose_forcefully(self._stream)

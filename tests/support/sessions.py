@@ -38,7 +38,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.declared.declarations import Declarations
-from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.orchestrator.environment import Environment, RepeatLimits
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat_protocol import events
@@ -303,6 +303,7 @@ def make_session(
     instructions: str = "",
     session_id: str = "session-1",
     declared: Mapping[str, Mapping[str, Any]] | None = None,
+    repeats: RepeatLimits | None = None,
 ) -> MadeSession:
     """Make a live session with one attached client; its tasks run in ``tasks``.
 
@@ -324,7 +325,12 @@ def make_session(
         models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),
         make_tools=lambda session: ToolOrchestrator(
             session,
-            Environment(tuple(builtin), (lambda: {"PATH": os.environ["PATH"]}) if declared else dict, sources),
+            Environment(
+                tuple(builtin),
+                (lambda: {"PATH": os.environ["PATH"]}) if declared else dict,
+                sources,
+                repeats=repeats or RepeatLimits(),
+            ),
         ),
         read_instructions=lambda _settings: instructions,
         run_prompt=run_prompt,

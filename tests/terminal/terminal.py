@@ -105,7 +105,8 @@ class Terminal:
         self.press("Enter")
 
     def answer(self, key: str) -> None:
-        """Answer the open question with the option of ``key``."""
+        """Answer the open question with the option of ``key``, as soon as it takes one."""
+        self.until(without="one moment: this is another question")
         self.press(key, "Enter")
 
     def keep(self, key: str) -> None:

@@ -116,7 +116,7 @@ def test_changes_are_shown_before_they_are_made(place: Place, columns: int, rows
         terminal.keep("s")
         terminal.until(r"Run this command\?")
         terminal.answer("y")
-        terminal.until(r"● bash seq 10", r"Run this command\?")
+        terminal.until(r"● bash seq 10", r"Run this command\?", without="one moment")
         terminal.press("Enter")
         check_capture(f"tools-{columns}", terminal, r"All done\.", r"of context", without=r"ctrl-c cancels")
         assert (place.project / "a.txt").read_text() == "one\nzwei\n"

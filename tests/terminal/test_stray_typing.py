@@ -208,3 +208,18 @@ def test_text_typed_into_the_question_about_another_model_changes_none(tmp_path:
             terminal.press("Enter")
             type_into(terminal, question)
         assert "auto" not in copilot.called_models()
+
+
+def test_a_second_enter_does_not_answer_the_question_in_place_of_the_first(tmp_path: Path) -> None:
+    calls = [{"name": "bash", "arguments": {"command": f"touch {name}"}} for name in ("one", "two")]
+    place = Place(tmp_path, {"prompts": [{"turns": [{"tool_calls": calls}, {"text": "Both."}]}]})
+    with chat(place) as terminal:
+        terminal.submit("go")
+        terminal.until(r"Run this command\?", "touch one")
+        terminal.answer("y")
+        terminal.until("one moment: this is another question")
+        terminal.press("Enter")
+        terminal.until("touch two", r"Run this command\?", without="one moment")
+        assert not (place.project / "two").exists()
+        terminal.answer("y")
+        terminal.until("Both")

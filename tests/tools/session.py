@@ -14,7 +14,7 @@ from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat.tools.shell.shells import Shells
-from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome
+from jumpseat.tools.tool import BuiltinTool, Prepared, ToolContext, ToolOutcome
 from jumpseat.tools.web import Web
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.permissions import PermissionRequest
@@ -47,12 +47,24 @@ async def _ask_nobody(_question: str, _choices: list[str] | None, _allow_freefor
 
 
 async def call(ctx: ToolContext, name: str, **arguments: Any) -> ToolOutcome:
-    """Check the arguments of a call, build its permission and run it, as the orchestrator does."""
+    """Check the arguments of a call, prepare and run it, as the orchestrator does; nobody is asked."""
     tool = tool_named(name)
     args = tool.args.model_validate(arguments)
-    tool.permission(ctx, args)
     assert tool.intention(args)
+    if tool.prepares is not None:
+        prepared = await tool.prepares(ctx, args)
+        return prepared if isinstance(prepared, ToolOutcome) else prepared.refusal or await prepared.run()
+    tool.permission(ctx, args)
     return await tool.run(ctx, args)
+
+
+async def prepared_call(ctx: ToolContext, name: str, **arguments: Any) -> Prepared:
+    """Prepare a call that the arguments allow."""
+    tool = tool_named(name)
+    assert tool.prepares is not None
+    prepared = await tool.prepares(ctx, tool.args.model_validate(arguments))
+    assert isinstance(prepared, Prepared)
+    return prepared
 
 
 def permission(ctx: ToolContext, name: str, **arguments: Any) -> PermissionRequest | None:

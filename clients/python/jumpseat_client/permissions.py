@@ -56,5 +56,9 @@ def no_result() -> PermissionDecision:
 
 
 async def approve_all(request: PermissionRequest) -> PermissionDecision:
-    """Approve every request. For tests and sandboxes."""
-    return approve_once()
+    """Approve every request that a program may approve. For tests and sandboxes.
+
+    Requests that a host's policy wants a person to decide about are left to other clients.
+    """
+    needs_person = not isinstance(request, UnknownPermission) and request.managed_approval_required
+    return no_result() if needs_person else approve_once()

@@ -16,7 +16,8 @@ from prompt_toolkit.keys import Keys
 from jumpseat_terminal.dialogue import Line, Menu, Option, Picker, Question
 
 PAUSE_S: Final = 0.6
-"""Seconds without a key before keys answer a question that appeared while the user was typing."""
+"""Seconds without a key before keys answer a question that appeared while the user was typing, or in place of
+another one: a key may have been meant for that."""
 
 
 class Asking:
@@ -36,17 +37,19 @@ class Asking:
         self._changed = changed
         self._one_at_a_time = anyio.Lock()
         self._typed_at = 0.0
+        self._closed_at = 0.0
         # Whether the last key was text, and not the answer to a question.
         self._typing = False
 
     # --- questions ----------------------------------------------------------------------------------------------
 
-    async def choose(self, title: str, options: Sequence[Option]) -> Any:
+    async def choose(self, title: str, options: Sequence[Option], *, grants: bool = False) -> Any:
         """Let the user choose an option, and return its value; ``None`` if they dismiss the question.
 
-        Cancelling the caller withdraws the question.
+        With ``grants``, no key answers the question that may have been meant for the one before. Cancelling the
+        caller withdraws the question.
         """
-        return await self._ask(Menu(title, options=options))
+        return await self._ask(Menu(title, options=options), grants=grants)
 
     async def pick(self, title: str, options: Sequence[Option], search: str = "") -> Any:
         """Let the user pick an option from a list that can be searched, and return its value, or ``None``."""
@@ -78,19 +81,29 @@ class Asking:
         text = f"{before}\n{text}" if before else text
         self._draft.document = Document(text, len(text))
 
-    async def _ask(self, question: Question, text: str = "") -> Any:
+    async def _ask(self, question: Question, text: str = "", *, grants: bool = False) -> Any:
         async with self._one_at_a_time:
-            paused = time.monotonic() - self._typed_at > PAUSE_S
+            now = time.monotonic()
+            paused = now - self._typed_at > PAUSE_S
             question.armed = not (self._draft.text and self._typing) or paused
+            question.settling = grants and now - self._closed_at < PAUSE_S
             self.question = question
             self.reply.document = Document(text, len(text))
             self._changed()
             try:
+                if question.settling:
+                    await self._settle(question)
                 await question.done.wait()
             finally:
-                self.question = None
+                self.question, self._closed_at = None, time.monotonic()
                 self._changed()
             return question.answer
+
+    async def _settle(self, question: Question) -> None:
+        with anyio.move_on_after(PAUSE_S):
+            await question.done.wait()
+        question.settling = False
+        self._changed()
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
@@ -190,6 +203,8 @@ class Asking:
     def _is_armed(self, question: Question) -> bool:
         """Return whether a key may answer the question: not while the user is still typing something else."""
         now = time.monotonic()
+        if question.settling:
+            return False
         question.armed = question.armed or now - self._typed_at > PAUSE_S
         self._typed_at = now
         return question.armed

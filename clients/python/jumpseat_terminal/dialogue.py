@@ -37,11 +37,13 @@ class Option:
 class Question:
     """A question to the user. ``answer`` is ``None`` if the user dismisses the question.
 
-    A question is not ``armed`` while the user is still typing the text that the question interrupted.
+    A question is not ``armed`` while the user is still typing the text that the question interrupted. It is
+    ``settling`` as long as a key may have been meant for the question in its place before.
     """
 
     title: str
     armed: bool = True
+    settling: bool = False
     done: anyio.Event = field(default_factory=anyio.Event)
     answer: Any = None
 
@@ -107,6 +109,8 @@ class Menu(Question):
         return rows
 
     def _hint(self, draft: str, selected: int | None) -> str:
+        if self.settling:
+            return "one moment: this is another question"
         if selected is not None:
             return "enter takes it · esc" if draft else "↑↓ or a letter, then enter · esc"
         if any(option.takes_text for option in self.options):

@@ -69,6 +69,11 @@ def _print_log(output: bytes) -> None:
     to_stderr(output.decode("utf-8", "replace"))
 
 
+def same_folder(one: str, other: str) -> bool:
+    """Return whether two paths lead to the same folder."""
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 async def find_session(client: Client, settings: Settings, *, one_off_too: bool = False) -> str | None:
     """Return the id of the session to resume; ``None`` for a new one.
 
@@ -83,7 +88,7 @@ async def find_session(client: Client, settings: Settings, *, one_off_too: bool 
             session
             for session in await client.list_sessions()
             if session.context
-            and session.context.cwd == folder
+            and same_folder(session.context.cwd, folder)
             and (session.resumable or (one_off_too and session.one_off))
         ]
         if not here:

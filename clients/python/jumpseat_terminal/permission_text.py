@@ -49,11 +49,19 @@ def describe(request: PermissionRequest, painter: Painter, folder: Path, tool: s
     match request:
         case ShellPermission():
             about = request.intention if request.intention != request.full_command_text else ""
-            warning = painter.warning(request.warning) if request.warning else ""
-            return painter.pending_call(name, about) + painter.command(request.full_command_text) + warning
+            return (
+                painter.pending_call(name, about)
+                + painter.command(request.full_command_text)
+                + _warning(request.warning, painter)
+            )
         case WritePermission():
             heading = painter.pending_call(name, _shorten_path(request.file_name, folder))
-            return heading + _target(request.resolved_path, painter) + painter.diff(request.diff)
+            return (
+                heading
+                + _target(request.resolved_path, painter)
+                + painter.diff(request.diff)
+                + _warning(request.warning, painter)
+            )
         case ReadPermission():
             heading = painter.pending_call(name, _shorten_path(request.path, folder))
             return heading + _target(request.resolved_path, painter)
@@ -68,13 +76,17 @@ def describe(request: PermissionRequest, painter: Painter, folder: Path, tool: s
             return painter.pending_call(request.tool_name, "") + painter.arguments(request.tool_args) + why
         case McpPermission():
             about = f"of the MCP server {request.server_name}"
-            return painter.pending_call(request.tool_name, about) + painter.arguments(request.args)
+            heading = painter.pending_call(request.tool_name, about)
+            return heading + painter.arguments(request.args) + _warning(request.warning, painter)
         case CustomToolPermission():
-            return painter.pending_call(request.tool_name, request.tool_description) + painter.arguments(
-                request.args
-            )
+            heading = painter.pending_call(request.tool_name, request.tool_description)
+            return heading + painter.arguments(request.args) + _warning(request.warning, painter)
         case UnknownPermission():
             return painter.pending_call(name, "") + painter.arguments(request.data)
+
+
+def _warning(text: str | None, painter: Painter) -> str:
+    return painter.warning(text) if text else ""
 
 
 def approval_scope(request: PermissionRequest, folder: Path) -> str:

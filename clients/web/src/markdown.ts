@@ -18,6 +18,7 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { Marked, type Tokens } from "marked";
+import { isCostly } from "./state/costly.ts";
 
 const LANGUAGES = { bash, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
@@ -69,9 +70,17 @@ const marked = new Marked({
 
 export type SafeHtml = { __html: string };
 
-/** Return Markdown as HTML that can be shown. */
+/** Return Markdown as HTML that can be shown; as plain text if it would take too long, or fails. */
 export function renderMarkdown(text: string): SafeHtml {
-  return clean(marked.parse(text, { async: false }));
+  if (!isCostly(text)) {
+    try {
+      return clean(marked.parse(text, { async: false }));
+    } catch (error) {
+      // The parser is recursive: nesting that isCostly does not see exceeds the stack.
+      console.warn("Markdown is shown as text", error);
+    }
+  }
+  return clean(`<pre tabindex="0"><code>${escape(text)}</code></pre>`);
 }
 
 /** Return code with colours as HTML that can be shown. */

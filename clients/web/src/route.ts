@@ -14,7 +14,14 @@ export type Route =
 export const route = signal<Route>({ view: "home" });
 
 export function parse(hash: string): Route {
-  const [view, first, second, third] = hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  let parts: string[];
+  try {
+    parts = hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  } catch {
+    // A damaged address, as when half of it was copied.
+    return { view: "home" };
+  }
+  const [view, first, second, third] = parts;
   if (view === "session" && first) {
     return { view, id: first, tab: (TABS as readonly string[]).includes(second ?? "") ? (second as Tab) : "transcript", at: third ?? null };
   }

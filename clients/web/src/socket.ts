@@ -1,57 +1,92 @@
 // The connection of the page in a browser: a WebSocket to its own origin, opened again after it has ended.
 
 import { Connection } from "./host.ts";
+import { importLogin, keepLogin, keptLogin, prove, type Login } from "./login.ts";
 import { Rpc, RpcError } from "./rpc.ts";
 
-const TOKEN = "jumpseat.token";
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 5000;
+/** The time after which the page no longer tries to connect by itself. */
+const PATIENCE_MS = 10 * 60_000;
 
-/** Return the pass in the address, and remove it from the address and the history. */
+/** Return the pass in the address, and remove it from the address. */
 export function takePass(place: Location, past: History): string | null {
-  const found = /^#(pass|token)=(.+)$/.exec(place.hash);
+  const found = /^#pass=(pass-[\w-]+)$/.exec(place.hash);
   if (!found) return null;
   past.replaceState(null, "", place.pathname);
-  return decodeURIComponent(found[2]!);
+  return found[1]!;
 }
 
 export class SocketConnection extends Connection {
   onOpen: () => void = () => undefined;
   private delayMs = FIRST_DELAY_MS;
+  private login: Login | null = null;
+  private lostAt = Date.now();
 
+  /** `pass` is a secret that is sent once: a pass, or a token that a person has typed. */
   constructor(readonly rpc: Rpc, private pass: string | null) {
     super();
   }
 
   start(): void {
-    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/rpc`);
-    socket.onopen = () => {
-      this.rpc.attach({ send: (message) => socket.send(message), close: () => socket.close() });
-      void this.shakeHands(socket);
-    };
-    socket.onmessage = (message) => this.rpc.receive(String(message.data));
-    socket.onclose = () => {
-      this.rpc.detach();
-      if (this.link.value === "locked") return;
-      this.link.value = "lost";
-      setTimeout(() => this.start(), this.delayMs);
-      this.delayMs = Math.min(this.delayMs * 2, LONGEST_DELAY_MS);
-    };
+    void this.connect().catch(() => this.lose());
   }
 
   /** Connect with a token that a person has typed. */
   override unlock(token: string): void {
     this.pass = token.trim();
+    this.begin();
+  }
+
+  private begin(): void {
     this.link.value = "connecting";
+    this.delayMs = FIRST_DELAY_MS;
+    this.lostAt = Date.now();
     this.start();
   }
 
-  private async shakeHands(socket: WebSocket): Promise<void> {
-    const token = this.pass ?? sessionStorage.getItem(TOKEN);
+  private async connect(): Promise<void> {
+    const token = this.pass ?? await this.provenLogin();
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/rpc`);
+    socket.onopen = () => {
+      this.rpc.attach({ send: (message) => socket.send(message), close: () => socket.close() });
+      void this.shakeHands(socket, token);
+    };
+    socket.onmessage = (message) => this.rpc.receive(String(message.data));
+    socket.onclose = () => {
+      this.rpc.detach();
+      this.lose();
+    };
+  }
+
+  /** Return the token of the login that the page has, if the server has proved that it knows it. */
+  private async provenLogin(): Promise<string | null> {
+    this.login ??= await keptLogin();
+    if (this.login === null) return null;
+    const token = await prove(this.login, location.origin, (path) => fetch(path, { cache: "no-store" }));
+    if (token === null) this.login = null;
+    return token;
+  }
+
+  private lose(): void {
+    if (this.link.value === "locked" || this.link.value === "failed") return;
+    if (this.link.value === "open") this.lostAt = Date.now();
+    if (Date.now() - this.lostAt > PATIENCE_MS) {
+      this.problem.value = "The server has been gone for ten minutes.";
+      this.remedies.value = [{ label: "Connect again", run: () => this.begin() }];
+      this.link.value = "failed";
+      return;
+    }
+    this.link.value = "lost";
+    setTimeout(() => this.start(), this.delayMs);
+    this.delayMs = Math.min(this.delayMs * 2, LONGEST_DELAY_MS);
+  }
+
+  private async shakeHands(socket: WebSocket, token: string | null): Promise<void> {
     try {
       const result = await this.rpc.call("connect", token ? { token } : {});
       this.version.value = String((result as any).version ?? "");
-      if (token && (this.pass || !sessionStorage.getItem(TOKEN))) await this.keepLogin(token);
+      if (token && token === this.pass) await this.logIn();
       this.pass = null;
       this.delayMs = FIRST_DELAY_MS;
       this.problem.value = "";
@@ -59,23 +94,25 @@ export class SocketConnection extends Connection {
       this.onOpen();
     } catch (error) {
       if (error instanceof RpcError && error.code !== 0) {
-        this.problem.value = token ? "This token or address is not valid (any more)." : "";
+        const wasTyped = this.pass !== null;
         this.pass = null;
-        sessionStorage.removeItem(TOKEN);
+        // A used address in the bar of a tab that is logged in opens it again.
+        if (wasTyped && (await keptLogin()) !== null) return socket.close();
+        this.problem.value = token ? "This token or address is not valid (any more)." : "";
+        this.login = null;
         this.link.value = "locked";
       }
       socket.close();
     }
   }
 
-  /** Keep a login for this tab, which also connects to a server that is started again. */
-  private async keepLogin(token: string): Promise<void> {
+  /** Keep a login for the pages of this origin, which also connects to a server that is started again. */
+  private async logIn(): Promise<void> {
     try {
-      const login = await this.rpc.call("jumpseat.web.login", {});
-      sessionStorage.setItem(TOKEN, login.token);
+      this.login = await importLogin(await this.rpc.call("jumpseat.web.login", { origin: location.origin }));
+      await keepLogin(this.login);
     } catch {
-      // A token without the right `all` gets no login, but can be used again itself.
-      if (!token.startsWith("pass-")) sessionStorage.setItem(TOKEN, token);
+      // A token without the right `all` gets no login: the page asks for it again.
     }
   }
 }

@@ -6,6 +6,7 @@ import { sideBySide } from "../src/state/diff.ts";
 import { messageStep } from "../src/state/exports.ts";
 import { approvalScope, decidedBy } from "../src/state/permissions.ts";
 import { kindSums, merge, ticks, zoom, type Bar } from "../src/state/timeline.ts";
+import { isCostly } from "../src/state/costly.ts";
 import { takePass } from "../src/socket.ts";
 
 test("a diff has its old lines on the left, its new ones on the right, and marks changed words", () => {
@@ -100,4 +101,12 @@ test("a decision names the person and the client, as far as they are known", () 
   assert.equal(by({ client: "my-app", token: "ada" }), "ada in the client my-app, once");
   assert.equal(by({ token: "ada" }), "ada, once");
   assert.equal(by({ client: "vscode" }, "denied-by-rules"), "a rule");
+});
+
+test("texts that would hold up the page are not parsed as Markdown, and ordinary ones are", () => {
+  const costly = ["> - ".repeat(2000), ">".repeat(5000), "_a__".repeat(20_000), "a".repeat(300_000), "[".repeat(3) + "a[".repeat(5000),
+    Array.from({ length: 600 }, (_, at) => " ".repeat(2 * at) + "- x").join("\n"), "|a|b|\n|-|-|\n" + "|a|b|\n".repeat(20_000)];
+  for (const text of costly) assert.ok(isCostly(text), text.slice(0, 20));
+  const code = "```python\n" + "x = [a[i] * b[i] | c for i in d]\n".repeat(3000) + "```\n";
+  for (const text of ["# Title\n\nSome *text*.\n\n" + code, "- a\n  - b\n    - c\n", "word ".repeat(20_000)]) assert.ok(!isCostly(text), text.slice(0, 20));
 });

@@ -126,3 +126,26 @@ test("pictures of tools are shown, and other data and dangerous types are not", 
   const state = reduce(emptySession("s"), [PROMPT, ...callEvents("c", "view", 1, 2, { success: true, result })]);
   assert.deepEqual(call(state, "c").pictures, ["data:image/png;base64,AAAA"]);
 });
+
+test("a call with the id of an earlier one hides nothing", () => {
+  const answer = (text: string, seconds: number): WireEvent => event("assistant.message", { messageId: `a${seconds}`, content: "", toolRequests: [{ toolCallId: "call_0", name: "bash", arguments: { command: text } }] }, seconds);
+  const ask = (command: string, id: string, seconds: number): WireEvent => event("permission.requested", { requestId: id, permissionRequest: { kind: "shell", fullCommandText: command, toolCallId: "call_0" } }, seconds);
+  const first = [answer("steal", 1), ask("steal", "r1", 2), event("permission.completed", { requestId: "r1", toolCallId: "call_0", result: { kind: "approved" } }, 3),
+    ...callEvents("call_0", "bash", 3, 4, { success: true, result: { content: "stolen" } })];
+  const state = reduce(emptySession("s"), [PROMPT, ...first, answer("harmless", 5), ask("harmless", "r2", 6)]);
+  const rows = state.rows.filter((row) => row.kind === "call") as CallRow[];
+  assert.deepEqual(rows.map((row) => [(row.args as any).command, row.status, row.output, row.decisions.length]), [["make", "done", "stolen", 1], ["harmless", "waiting", "", 0]]);
+  assert.equal(new Set(rows.map((row) => row.key)).size, 2);
+  assert.equal(state.questions[0]?.kind === "permission" && state.questions[0].rowKey, rows[1]!.key);
+});
+
+test("the calls of a sub-agent with the ids of its parent change none of the parent's", () => {
+  const done = { success: true, result: { content: "fine" } };
+  const state = reduce(emptySession("s"), [
+    PROMPT, ...callEvents("call_0", "edit", 1, 2, done), ...callEvents("call_1", "task", 3, 9, done).slice(0, 1),
+    event("subagent.started", { toolCallId: "call_1", agentName: "helper", agentDisplayName: "helper" }, 3, { agentId: "h" }),
+    ...callEvents("call_0", "edit", 4, 5, { success: false, error: { message: "Tool 'edit' does not exist" } }, { agentId: "h" }),
+  ]);
+  assert.deepEqual([call(state, "call_0").status, call(state, "call_0").output], ["done", "fine"]);
+  assert.deepEqual(state.agents["h"]!.rows.map((row) => row.kind === "call" && row.status), ["failed"]);
+});

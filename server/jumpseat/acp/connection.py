@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from anyio.abc import TaskGroup
@@ -64,6 +65,10 @@ def error_of(exc: Exception) -> ErrorObject:
 ACP: Final = Dialect("$/cancel_request", "requestId", error_of, NOTIFICATIONS.keys())
 
 
+async def _wait_for(stopped: Awaitable[None]) -> None:
+    await stopped
+
+
 class AcpConnection(ConnectedClient):
     """An editor on the other end of a transport. It answers only the questions that ACP has."""
 
@@ -76,7 +81,7 @@ class AcpConnection(ConnectedClient):
         super().__init__(EVERYTHING, PROTOCOL_VERSION, tasks)
         self.handshake_done = True
         self._on_close = on_close
-        self.wire = Wire(self._body, self._framing_error, self._handle_close, LINES)
+        self.wire = Wire(self._body, self._framing_error, self._handle_close, LINES, on_end=self.handle_end)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP, label=lambda: self.label)
         self._ctx: AcpContext | None = None
 
@@ -94,6 +99,12 @@ class AcpConnection(ConnectedClient):
 
     def announce(self, params: dict[str, Any], created_by: str | None) -> None:
         """Do nothing: editors request the list of sessions."""
+
+    def stop_prompts(self) -> None:
+        """Cancel the prompts of all sessions, which get their responses."""
+        for view in list(self._ctx.views.values()) if self._ctx is not None else ():
+            with suppress(errors.SessionInUseError, errors.SessionNotFoundError):
+                self.tasks.start_soon(_wait_for, view.cancel())
 
     # --- the client of sessions ---------------------------------------------------------------------------------
 

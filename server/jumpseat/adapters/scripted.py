@@ -94,6 +94,7 @@ from jumpseat.agent.model import (
 )
 from jumpseat.errors import ConfigError, ProviderError, ProviderRequestError, ProviderTransportError
 from jumpseat.parsing.validation import validation_problems
+from jumpseat.parsing.yaml_text import read_yaml
 
 PROMPT_MARK: Final = "<current_datetime>"
 """The prefix of every prompt, which other messages with the role user do not have."""
@@ -213,13 +214,10 @@ def load_script(path: Path | str) -> Script:
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8"
         raise ConfigError(f"cannot read the script {str(path)!r}: {reason}") from None
-    # JSON is YAML too. Imported here because scripts given as objects need no YAML.
-    import yaml
-
     try:
-        value = yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{str(path)!r} is not YAML: {one_line(str(error), 200)}") from None
+        value = read_yaml(content)
+    except ValueError as error:
+        raise ConfigError(f"{str(path)!r} is not YAML: {error}") from None
     try:
         return Script.model_validate(value)
     except ValidationError as error:

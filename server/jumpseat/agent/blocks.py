@@ -69,7 +69,8 @@ class ToolUseBlock(Struct, gc=False):
 
     ``arguments_json`` is the exact text written by the model; it is echoed to the model byte for byte.
     ``arguments`` is the same text parsed, or ``None`` where it is not a JSON object. A malformed call has a
-    ``problem``: it is not run, and the problem is its result, so that the model can correct the call.
+    ``problem``: it is not run, and the problem is its result, so that the model can correct the call. ``dialect``
+    is the tool's name in the terms of another agent, if the call was translated from them.
     """
 
     id: str
@@ -79,6 +80,7 @@ class ToolUseBlock(Struct, gc=False):
     provider: str | None = None
     provider_data: Any = None
     problem: str | None = None
+    dialect: str | None = None
 
 
 class ToolResultBlock(Struct, gc=False):

@@ -173,6 +173,7 @@ class ProvidedTool(Struct, frozen=True):
     skip_permission: bool = False
     is_terminal: bool = False
     defer: Literal["auto", "never"] | None = None
+    read_only: bool = False
 
     @classmethod
     def of(cls, tool: ClientTool) -> ProvidedTool:
@@ -183,6 +184,7 @@ class ProvidedTool(Struct, frozen=True):
             tool.skip_permission,
             tool.is_terminal,
             tool.defer,
+            tool.metadata is not None and tool.metadata.get("readOnlyHint") is True,
         )
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import ProviderError
+from jumpseat.errors import HookStopError, ProviderError
 from jumpseat_protocol.events import Event, ShellToolInfo, ToolsStatus
 from jumpseat_protocol.structs import Discreet
 
@@ -347,10 +347,14 @@ class UserCommands(Protocol):
 
 
 class ToolsResult(Struct, frozen=True):
-    """The common result of the tool calls of one answer. ``ends_turn`` means that the model is not called again."""
+    """The common result of the tool calls of one answer. ``ends_turn`` means that the model is not called again.
+
+    ``stopped`` is the error that ends the run if a hook has stopped it.
+    """
 
     status: ToolsStatus
     ends_turn: bool
+    stopped: HookStopError | None = None
 
 
 class BuiltinToolInfo(NamedTuple):

@@ -22,9 +22,9 @@ Decider: TypeAlias = Literal[
 ]
 """Source of the decision about a tool call.
 
-``tool``: the tool needs no permission. ``mode``: the permission mode allows everything. ``sandbox``: the call stays
-confined. ``operator``: the server allows calls that nobody can be asked about. ``nobody``: nobody could be asked.
-``turn``: the turn, or another call of the answer, was cancelled.
+``tool``: the tool needs no permission. ``mode``: the permission mode allows everything, or plan mode refuses the
+call. ``sandbox``: the call stays confined. ``operator``: the server allows calls that nobody can be asked about.
+``nobody``: nobody could be asked. ``turn``: the turn, or another call of the answer, was cancelled.
 """
 
 CallPurpose: TypeAlias = Literal["turn", "summary", "judge", "sampling", "completion", "side_question"]

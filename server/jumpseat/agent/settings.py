@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat_protocol.events import SessionMode
-from jumpseat_protocol.sessions import CustomAgentConfig, KeptOptions
+from jumpseat_protocol.sessions import CustomAgentConfig, KeptOptions, ManagedPermissions, ManagedSettings
 from jumpseat_protocol.structs import Discreet
 from jumpseat_protocol.tools import SubagentSettings
+from jumpseat_protocol.wire import WireModel
 
 
 class Login(Protocol):
@@ -50,6 +51,23 @@ class Login(Protocol):
         ...
 
 
+class HostPolicy(WireModel):
+    """The policy of a host, as it was sent and as it is stored: see ``permissions/host_policy.py``.
+
+    In its rules, ``/`` is the folder ``root``, and ``./`` the folder ``cwd``. ``client`` names the connection that
+    has set the policy, and may replace it.
+    """
+
+    settings: ManagedSettings
+    root: str
+    cwd: str
+    client: str
+
+    @property
+    def permissions(self) -> ManagedPermissions:
+        return self.settings.permissions or ManagedPermissions()
+
+
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -61,6 +79,7 @@ class SessionSettings(Discreet, Struct):
     ``login``: contains secrets, and is therefore in no file.
     ``allowed_models``: the only models that the session may use; ``None`` for all.
     ``found_agents``: custom agents read from files.
+    ``host_policies``: the policies that hosts have set, which no other client can change.
     ``sub_agent_settings``: models, efforts and limits of sub-agents that the user has set for the open session.
     ``lost_mcp_servers``: MCP servers of a resumed session that cannot be restored, by name, each with the parts of
     its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
@@ -73,6 +92,7 @@ class SessionSettings(Discreet, Struct):
     login: Login | None = None
     allowed_models: list[str] | None = None
     found_agents: Sequence[CustomAgentConfig] = ()
+    host_policies: list[HostPolicy] = field(default_factory=list[HostPolicy])
     sub_agent_settings: SubagentSettings | None = None
     lost_mcp_servers: Mapping[str, str] = field(default_factory=lambda: _NONE)
     lost_agent_servers: Mapping[str, dict[str, str]] = field(default_factory=lambda: _NONE)

@@ -55,7 +55,8 @@ class Skill(Struct, frozen=True):
     """A skill. ``path`` is its file; paths in the instructions are relative to ``folder``.
 
     ``project`` is the folder of the project, or ``plugin`` the plugin, that contains the skill. A skill that is not
-    ``for_models`` can only be called by the user.
+    ``for_models`` can only be called by the user. ``is_command`` marks a file whose text has places for the words
+    of the call; ``ignored`` are the fields of its front matter that have no effect here.
     """
 
     name: str
@@ -68,10 +69,18 @@ class Skill(Struct, frozen=True):
     allowed_tools: tuple[str, ...] | None = None
     project: Path | None = None
     plugin: Plugin | None = None
+    is_command: bool = False
+    ignored: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
         return self.path.parent
+
+    @property
+    def full_name(self) -> str:
+        """Return the name that is not taken by a command of another kind, such as ``project:help``."""
+        place = "user" if self.source.startswith("personal-") else "project"
+        return self.name if self.plugin is not None and ":" in self.name else f"{place}:{self.name}"
 
     def listed(self, *, enabled: bool) -> LoadedSkill:
         """Return the skill in wire form."""

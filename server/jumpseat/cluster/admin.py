@@ -38,7 +38,8 @@ async def cluster_status(settings: ClusterSettings) -> dict[str, Any]:
     """
     async with jetstream.connect(settings, "jumpseat cluster status") as stream:
         names: Names = stream.names
-        replicas = [value for value in (await stream.values(names.replicas)).values() if not value.get("left")]
+        beats = (await stream.values(names.replicas)).values()
+        replicas = [beat for beat in beats if not beat.get("left") and isinstance(beat.get("id"), str)]
         for replica in replicas:
             replica["beatAgeS"] = round(max(0.0, time.time() - replica.pop("timeS", time.time())), 1)
             versions = decode_versions(replica.get("relay"))
@@ -49,7 +50,7 @@ async def cluster_status(settings: ClusterSettings) -> dict[str, Any]:
         sessions, owners = await stream.values(names.index), await stream.values(names.owners)
         return {
             "name": names.cluster,
-            "replicas": sorted(replicas, key=lambda replica: (replica.get("host"), replica["id"])),
+            "replicas": sorted(replicas, key=lambda replica: (str(replica.get("host")), replica["id"])),
             "sessions": len(sessions),
             "open": len(owners),
             "stores": [await stream.describe(name) for name in names.streams],

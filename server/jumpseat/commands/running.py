@@ -2,7 +2,7 @@
 
 If names clash, a client's command comes first, then the built-in one, unless it yields to a skill. Neither is
 recognized in prompts: clients that offer them call the methods for commands. The slash command of a skill is
-recognized in any prompt.
+recognized in any prompt. A skill whose name is taken is listed by its full name, such as ``project:help``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import anyio
 from jumpseat.agent.session.queue_items import QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, user_invocable_skills
+from jumpseat.agent.skills import Skill
 from jumpseat.commands import approvals, conversation, surroundings, work
 from jumpseat.commands.command import Builtin, Call
 from jumpseat.commands.results import AgentPrompt, CommandResult, Done, Text, shown_text
@@ -41,7 +42,8 @@ async def invoke(server: Parts, session: Session, name: str, args: str) -> Comma
     if builtin is None or builtin.yields:
         skill = invoked_skill(session, f"/{name}")
         if skill is not None:
-            return AgentPrompt(f"/{skill.name} {args}".rstrip())
+            called = skill.name if skill.name.casefold() == name.casefold() else skill.full_name
+            return AgentPrompt(f"/{called} {args}".rstrip())
     if builtin is None:
         raise InvalidRequestError(f"unknown command {f'/{name}'!r}")
     if builtin.required and not args:
@@ -128,16 +130,19 @@ def available_commands(
         taken.update(name for builtin in own for name in builtin.names)
         found += [
             SlashCommandInfo(
-                name=skill.name,
-                description=skill.description,
+                name=skill.full_name if name in taken else skill.name,
+                description=_described(skill) if name in taken else skill.description,
                 kind="skill",
                 allow_during_agent_execution=True,
                 input=CommandInput(hint=skill.argument_hint) if skill.argument_hint else None,
             )
             for name, skill in of_users.items()
-            if name not in taken
         ]
     return sorted(found, key=lambda command: command.name)
+
+
+def _described(skill: Skill) -> str:
+    return f"{skill.description} (/{skill.name} is another command)".lstrip()
 
 
 def _info(builtin: Builtin, taken: set[str]) -> SlashCommandInfo:

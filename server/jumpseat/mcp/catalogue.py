@@ -135,7 +135,10 @@ def find_servers(
     if github is not None:
         add(iter([replace(github, enabled=github.enabled and github.name not in disabled)]))
     return {
-        name: replace(entry, enabled=False) if name in disabled_here else entry for name, entry in found.items()
+        name: replace(entry, enabled=False)
+        if name in disabled_here or (entry.config is not None and entry.config.disabled)
+        else entry
+        for name, entry in found.items()
     }
 
 

@@ -11,6 +11,7 @@ from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSchema, ToolSpec
 from jumpseat.agent.observation import headers_of
 from jumpseat.agent.permissions.permissions import ApprovalLimits
+from jumpseat.agent.session.hooks import stop_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import McpPermission
@@ -51,6 +52,10 @@ class McpTool:
         return "reading" if self.is_read_only else "queued"
 
     @property
+    def changes_nothing(self) -> bool:
+        return self.is_read_only
+
+    @property
     def is_read_only(self) -> bool:
         """Return whether the server declares that the tool changes nothing."""
         annotations = self.tool.annotations
@@ -77,7 +82,7 @@ class McpTool:
             server_name=self.connection.name,
             tool_name=self.tool.name,
             tool_title=self.title,
-            # Annotations come from the server: they are shown to whoever decides, and never trusted here.
+            # Annotations come from the server: they allow nothing, and are shown to whoever decides.
             read_only=self.is_read_only,
             args=arguments,
         )
@@ -96,6 +101,8 @@ class McpTool:
         hook_result = await self.session.hooks.pre_mcp_tool_call(
             self.connection.name, self.tool.name, arguments, ctx.call_id
         )
+        if (stopped := stop_of(hook_result)) is not None:
+            return ToolOutcome(text="Denied by preMcpToolCall hook.", status="denied", stopped=stopped)
         trace = headers_of(self.session.services.observers.trace_context())
         meta = {**trace, **(hook_result.meta_to_use or {})} or None
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Sized
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -18,6 +17,9 @@ from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import HEADERS, Framing
 from jumpseat.system.log_fields import fields
 
+if TYPE_CHECKING:
+    from jumpseat.store.user.page_access import PageAccess
+
 log = logging.getLogger(__name__)
 
 
@@ -25,6 +27,11 @@ class TcpServer(Protocol):
     """The server behind the connections. ``made_token`` is a new connection token to print at the start."""
 
     made_token: str | None
+
+    @property
+    def pages(self) -> PageAccess | None:
+        """The access of pages, if the server has a WebSocket port."""
+        ...
 
     @property
     def connections(self) -> Sized: ...
@@ -42,7 +49,7 @@ class TcpServer(Protocol):
         ...
 
 
-async def serve_tcp(options: TcpOptions, server: TcpServer, home: Path) -> None:
+async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
     """Accept connections until the process ends. Prints the ports and, if the server made one, the token.
 
     Raises:
@@ -60,11 +67,11 @@ async def serve_tcp(options: TcpOptions, server: TcpServer, home: Path) -> None:
             same_user=options.same_user and PEER_USER_IS_KNOWN,
         )
 
-    if options.web_port is not None:
+    if options.web_port is not None and server.pages is not None:
         # Imported before the sockets are opened, because the package may be missing.
         from jumpseat.network.web_serving import WebServer
 
-        web = WebServer(options, home)
+        web = WebServer(options, server.pages)
     else:
         web = None
     sockets = await _open(options.host, options.port) if options.serves_tcp else []

@@ -5,10 +5,11 @@ The files are public, so that no request for them needs a token. They are built 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Final, TypeAlias
+from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
@@ -50,12 +51,17 @@ class Answer(Struct, frozen=True):
     body: bytes
 
 
+Prove: TypeAlias = Callable[[str, str, str], Mapping[str, str] | None]
+"""Answers the id of a login, the nonce of a page, and the origin of the page."""
+
+
 class Site:
     """The page of one server.
 
     ``host`` is the address that the server listens on, ``None`` for loopback. ``origins`` are further origins of
     the page, such as ``https://agents.example.org`` behind a proxy. ``about`` is the content of ``/about.json``,
-    which tells ``jumpseat web`` that the server on a port is the expected one.
+    which tells ``jumpseat web`` that the server on a port is the expected one. ``prove`` answers ``/login``, for
+    pages of ``port`` and of ``origins``.
     """
 
     def __init__(
@@ -65,6 +71,8 @@ class Site:
         origins: Collection[str] = (),
         tls: bool = False,
         about: bytes = b"{}",
+        port: int = 0,
+        prove: Prove | None = None,
         static: Path = STATIC,
     ) -> None:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
@@ -73,6 +81,8 @@ class Site:
         self._names = _LOOPBACK | own | named
         self._scheme = "https" if tls else "http"
         self._about = about
+        self._port = port
+        self._prove = prove
         self._static = static
 
     def accepts_host(self, host: str | None) -> bool:
@@ -97,7 +107,9 @@ class Site:
 
     def get(self, path: str, host: str) -> Answer:
         """Return the file at a path, or an answer that says why there is none."""
-        path = path.partition("?")[0]
+        path, _, query = path.partition("?")
+        if path == "/login" and self._prove is not None:
+            return self._login(query, host)
         if path == "/about.json":
             return Answer(200, {**_HEADERS, "Content-Type": "application/json"}, self._about)
         name = "index.html" if path == "/" else path.removeprefix("/")
@@ -115,6 +127,31 @@ class Site:
         if name.endswith(".html"):
             headers["Content-Security-Policy"] = self._policy(host)
         return Answer(200, headers, body)
+
+    def _login(self, query: str, host: str) -> Answer:
+        """Answer the question of a page whether this is a server that knows its login."""
+        try:
+            given = parse_qs(query, max_num_fields=5)
+        except ValueError:
+            return _text(400, "Too many parameters.\n")
+        origin = self._origin(host)
+        found = None
+        if self._prove is not None and origin is not None:
+            found = self._prove(given.get("id", [""])[0], given.get("nonce", [""])[0], origin)
+        if found is None:
+            return _text(404, "Unknown login.\n")
+        return Answer(200, {**_HEADERS, "Content-Type": "application/json"}, json.dumps(found).encode())
+
+    def _origin(self, host: str) -> str | None:
+        """Return the origin of the page at a host; ``None`` for one that belongs to another server.
+
+        A program at another port may pass on the question of a page, to get at its login.
+        """
+        named = next((one for one in self._origins if urlsplit(one).netloc == host.lower()), None)
+        port = host.rpartition(":")[2] if not host.endswith("]") else ""
+        default = {"http": "80", "https": "443"}[self._scheme]
+        is_own = (port if port.isdecimal() else default) == str(self._port)
+        return named or (f"{self._scheme}://{host.lower()}" if is_own else None)
 
     def _policy(self, host: str) -> str:
         """Return the content security policy of the page: no content of a session can run or load anything.

@@ -7,7 +7,6 @@ import os
 import webbrowser
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import anyio.to_thread
@@ -39,9 +38,9 @@ class Connect(Protocol):
 class WebServer:
     """The page and the WebSocket clients of one server."""
 
-    def __init__(self, options: TcpOptions, home: Path) -> None:
+    def __init__(self, options: TcpOptions, access: PageAccess) -> None:
         self._options = options
-        self._access = PageAccess(home)
+        self._access = access
         self._url = ""
 
     def newcomers(self, port: int, connect: Connect) -> Callable[[str], Newcomer]:
@@ -51,8 +50,19 @@ class WebServer:
         host = options.host or "127.0.0.1"
         self._url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         about = json.dumps({"name": "jumpseat", "version": __version__, "pid": os.getpid()}).encode()
-        site = Site(host=options.host, origins=options.web_origins, tls=options.tls is not None, about=about)
+        site = Site(
+            host=options.host,
+            origins=options.web_origins,
+            tls=options.tls is not None,
+            about=about,
+            port=port,
+            prove=self._prove,
+        )
         return lambda peer: WebSocketNewcomer(site, partial(connect, peer), peer)
+
+    def _prove(self, login_id: str, nonce: str, origin: str) -> dict[str, str] | None:
+        challenge = self._access.challenge(login_id, nonce, origin)
+        return {"nonce": challenge.nonce, "proof": challenge.proof} if challenge is not None else None
 
     async def begin(self) -> None:
         """Make the page known to ``jumpseat web``, and print or open its address if the options say so."""

@@ -120,6 +120,8 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._write()
 
     def eof_received(self) -> bool:
+        if self._client is not None:
+            return bool(self._client.wire.eof_received())
         self._end(None)
         return False
 

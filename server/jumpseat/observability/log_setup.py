@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -98,7 +99,10 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class _MaskedFormatter(logging.Formatter):
-    """A formatter that removes secrets from the output of another one, tracebacks included."""
+    """A formatter that removes secrets from the output of another one, tracebacks included.
+
+    Secrets are searched in the parts of an entry, too: the output has their quotes and line ends in other forms.
+    """
 
     def __init__(self, inner: logging.Formatter, secrets: Secrets) -> None:
         super().__init__()
@@ -106,6 +110,10 @@ class _MaskedFormatter(logging.Formatter):
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
+        if self._secrets:
+            record = copy(record)
+            record.msg, record.args = self._secrets(record.getMessage()), None
+            record.__dict__["fields"] = self._secrets.mask({**fields_of(record)})
         return self._secrets(self._inner.format(record))
 
 

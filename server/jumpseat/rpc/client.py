@@ -57,6 +57,11 @@ DELTAS: Final = frozenset(
 # A turn waits once this long for a client that does not read; later turns do not wait.
 DRAIN_TIMEOUT_S: Final = 10.0
 
+PROMPT_S: Final = 0.2
+"""Time for the requests of a client that sends nothing more, until its prompts are cancelled."""
+ANSWER_S: Final = 2.0
+"""Time for the responses to the other requests, and time for the client to read them all."""
+
 if TYPE_CHECKING:
     from jumpseat_protocol.session_fs import SetFsProviderParams
 
@@ -117,6 +122,34 @@ class ConnectedClient:
     def abort(self) -> None:
         """End the connection at once, also if it has no transport yet."""
         self.wire.abort()
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def handle_end(self) -> None:
+        """Answer the requests that were read, and end the connection: the client sends nothing more."""
+        self.peer.fail_own()
+        if self.peer.has_requests or self.wire.unsent:
+            self.tasks.start_soon(self._finish)
+        else:
+            # At once, so that another client can take its place.
+            self.wire.close()
+
+    async def _finish(self) -> None:
+        try:
+            with anyio.move_on_after(PROMPT_S):
+                await self.peer.wait_until_answered()
+            self.stop_prompts()
+            with anyio.move_on_after(ANSWER_S):
+                await self.peer.wait_until_answered()
+            self.peer.cancel_all()
+            with anyio.move_on_after(ANSWER_S):
+                await self.peer.wait_until_answered()
+                await self.wire.wait_until_sent()
+        finally:
+            self.wire.close()
+
+    def stop_prompts(self) -> None:
+        """Stop the prompts whose requests are open: nobody would see much of a run."""
 
     # --- questions ----------------------------------------------------------------------------------------------
 

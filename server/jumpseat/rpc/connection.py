@@ -151,7 +151,9 @@ class Connection(ConnectedClient):
         """Decide whether to send an event of a session now, by session; for sessions that change owners."""
         self.admitted = peer is None
         self._settled = anyio.Event()
-        self.wire = Wire(self._body, self._framing_error, self._handle_close, framing, on_read=self._release)
+        self.wire = Wire(
+            self._body, self._framing_error, self._handle_close, framing, self._release, self.handle_end
+        )
         if peer is not None:
             self.wire.limit(FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask, label=lambda: self.label)

@@ -80,7 +80,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     ``find`` returns the handler of a method, or ``None``. A handler takes the raw params. A plain function runs at
     once, in the order of arrival; the awaitable of a coroutine function runs as a task of ``tasks``. Each request
-    gets exactly one response. ``mask`` removes secrets from error messages, ``label`` names the peer in the log.
+    gets exactly one response. ``mask`` removes secrets from error messages and from what is logged; ``label`` names
+    the peer in the log.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         self._ids = itertools.count(1)
         self._closed = False
         self._running = 0
+        self._answered = anyio.Event()
 
     @property
     def closed(self) -> bool:
@@ -114,7 +116,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
     def receive(self, body: bytes) -> None:
         """Handle one message. An invalid message gets an error response; nothing is raised."""
         if self._logs_messages:
-            log_message(self._label, "received", body)
+            log_message(self._label, "received", body, self._mask)
         try:
             data = read_json(body)
         except orjson.JSONDecodeError:
@@ -157,21 +159,41 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         """Send a notification with the parts of its params, which are JSON already."""
         message = (b'{"jsonrpc":"2.0","method":"', method.encode(), b'","params":', *params, b"}")
         if self._logs_messages:
-            log_message(self._label, "sent", b"".join(message))
+            log_message(self._label, "sent", b"".join(message), self._mask)
         self._send(*message)
 
     def invoke(self, method: str, params: Any) -> None:
         """Run a method that no message asks for. Its result is dropped; its errors are logged."""
         super()._handle_notification(method, params)
 
-    def close(self) -> None:
-        """Cancel the peer's requests and fail our own, because the connection has ended."""
+    @property
+    def has_requests(self) -> bool:
+        """Return whether a request of the peer has no response yet."""
+        return any(not isinstance(msg_id, OutgoingId) for msg_id in self._request_futures)
+
+    async def wait_until_answered(self) -> None:
+        """Wait until all requests of the peer have their responses."""
+        while self.has_requests:
+            self._answered = anyio.Event()
+            await self._answered.wait()
+
+    def fail_own(self) -> None:
+        """Fail our requests, because the peer sends nothing more."""
         self._closed = True
+        for msg_id, future in list(self._request_futures.items()):
+            if isinstance(msg_id, OutgoingId) and not future.done():
+                future.set_exception(ClientCallError("the client has disconnected"))
+
+    def cancel_all(self) -> None:
+        """Cancel the peer's requests."""
         for msg_id, future in list(self._request_futures.items()):
             if not isinstance(msg_id, OutgoingId):
                 future.cancel()
-            elif not future.done():
-                future.set_exception(ClientCallError("the client has disconnected"))
+
+    def close(self) -> None:
+        """Cancel the peer's requests and fail our own, because the connection has ended."""
+        self.cancel_all()
+        self.fail_own()
 
     def _check(self, data: Any) -> dict[str, Any] | None:
         """Return a message with exactly the members that pygls expects, or refuse it and return ``None``.
@@ -293,8 +315,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _refuse_one_more(self, msg_id: RequestId) -> None:
         message = f"more than {MAX_OPEN_REQUESTS} requests are open, expected fewer"
-        self._send_response(msg_id, error=json_rpc.ResponseError(code=INVALID_REQUEST, message=message))
         self._request_futures.pop(msg_id, None)
+        self._send_response(msg_id, error=json_rpc.ResponseError(code=INVALID_REQUEST, message=message))
 
     async def _run(self, work: Awaitable[Any], request: _RunningRequest) -> None:
         try:
@@ -349,6 +371,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             self._send_parts(b'{"jsonrpc":"2.0","id":', orjson.dumps(msg_id), b',"result":', *result.parts, b"}")
         else:
             super()._send_response(msg_id, result, error)
+        self._answered.set()
 
     def _send_data(self, data: Any) -> None:
         """Encode by orjson."""
@@ -356,7 +379,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _send_parts(self, *message: bytes | memoryview) -> None:
         if self._logs_messages:
-            log_message(self._label, "sent", b"".join(message))
+            log_message(self._label, "sent", b"".join(message), self._mask)
         self._send(*message)
 
 

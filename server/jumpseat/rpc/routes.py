@@ -25,9 +25,9 @@ from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, Un
 from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionWarning
-from jumpseat_protocol.members import UnknownMember, dotted, nearest, unknown_members
+from jumpseat_protocol.members import UnknownMember, dotted, misspelt, nearest, unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS, FOLDERS, PROTOCOL_VERSION, namespace_of
-from jumpseat_protocol.unserved import WithoutEffect, changes_nothing, without_effect
+from jumpseat_protocol.unserved import WithoutEffect, changes_nothing, listed, without_effect
 from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REFUSALS, UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
 
@@ -67,10 +67,14 @@ class IgnoredMembers:
         Return those that the client may miss, and why they have no effect, as text by key.
 
         Raises:
+            InvalidParamsError: a member seems to name a provider, or its address or key.
             UnsupportedError: a member restricts the request.
         """
         missed: dict[str, str] = {}
         for member in unknown:
+            if (meant := meant_for_provider(method, member)) is not None:
+                # A prompt and a key must not go to another host than the one that was meant.
+                raise InvalidParamsError(method, [f"{dotted(member.path)}: unknown, did you mean {meant!r}?"])
             found = self._find(method, member)
             if found.state == "neutral" or changes_nothing(found.key, member.value):
                 continue
@@ -101,6 +105,31 @@ def misspelled_extension(member: UnknownMember) -> str | None:
         return None
     found = nearest(name, member.known, ALMOST)
     return found if found in EXTENSIONS else None
+
+
+def meant_for_provider(method: str, member: UnknownMember) -> str | None:
+    """Return the member that an unknown one was probably meant to be, if that decides where prompts and keys go.
+
+    Names of other programs for the address and the key count as well. Members that SDKs send are never taken for
+    others.
+    """
+    if listed(".".join((method, *member.shape))) is not None:
+        return None
+    name = str(member.path[-1])
+    near = misspelt(name, member.known) or nearest(name, member.known, ALMOST)
+    if "baseUrl" in member.known:
+        other = "baseUrl" if _ADDRESS.search(name) else "apiKey" if _CREDENTIAL.search(name) else None
+        return near or other
+    if "wireModel" in member.known or not {"provider", "providers"}.isdisjoint(member.shape[:-1]):
+        return near
+    if "provider" not in member.known:
+        return None
+    inside = nearest(name, ("baseUrl", "apiKey", "apiKeyCommand", "bearerToken"), ALMOST)
+    return f"provider.{inside}" if inside is not None else near if near in ("provider", "providers") else None
+
+
+_ADDRESS: Final = re.compile("ur[li]|base|endpoint|host|server|address", re.IGNORECASE)
+_CREDENTIAL: Final = re.compile("key|token|secret|password|bearer|auth", re.IGNORECASE)
 
 
 async def warn_later(ctx: Context, method: str, missed: Mapping[str, str], params: Any, result: Any) -> Any:

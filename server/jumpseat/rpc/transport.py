@@ -62,7 +62,8 @@ class Wire(asyncio.Protocol):
     """The transport of one peer.
 
     ``on_body`` takes each message; ``on_close`` is called once, at the end. ``on_read`` is called when the peer has
-    read most of the bytes, after more than ``BUSY_BYTES`` were unread.
+    read most of the bytes, after more than ``BUSY_BYTES`` were unread. ``on_end`` is called when the peer sends no
+    more, and may still read; it closes the connection soon. Without it, that is the end of the connection.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class Wire(asyncio.Protocol):
         on_close: Callable[[], None],
         framing: Framing = HEADERS,
         on_read: Callable[[], None] = lambda: None,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         self._on_read = on_read
+        self._on_end = on_end
         self._on_body = on_body
         self._on_framing_error = on_framing_error
         self._on_close = on_close
@@ -93,10 +96,9 @@ class Wire(asyncio.Protocol):
     # --- asyncio calls these ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # On stdio this is called for both directions; the read side cannot write.
-        if isinstance(transport, asyncio.WriteTransport) and self._out is None:
-            transport.set_write_buffer_limits(high=BUSY_BYTES, low=BUSY_BYTES // 4)
-            self._out = transport
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.set_write_buffer_limits(high=BUSY_BYTES, low=BUSY_BYTES // 4)
+        self._out = transport
 
     def data_received(self, data: bytes) -> None:
         if self._closed:
@@ -110,8 +112,14 @@ class Wire(asyncio.Protocol):
                 return
 
     def eof_received(self) -> bool:
-        self._handle_loss()
-        return False
+        """Return whether the connection stays open for sending."""
+        # asyncio closes both directions of TLS.
+        has_tls = self._out is not None and self._out.get_extra_info("ssl_object") is not None
+        if self._on_end is None or has_tls:
+            self._handle_loss()
+        elif not self._closed:
+            self._on_end()
+        return not self._closed
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._handle_loss()
@@ -155,6 +163,12 @@ class Wire(asyncio.Protocol):
         return not self._closed
 
     @property
+    def unsent(self) -> bool:
+        """Return whether messages are queued."""
+        self._flush()
+        return self._out is not None and self._out.get_write_buffer_size() > 0
+
+    @property
     def busy(self) -> bool:
         """Return whether more than ``BUSY_BYTES`` are waiting for the peer to read."""
         return not self._drained.is_set()
@@ -169,6 +183,13 @@ class Wire(asyncio.Protocol):
         """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""
         if self._parts:
             self._flush()
+        await self._drained.wait()
+
+    async def wait_until_sent(self) -> None:
+        """Wait until no queued bytes are left, or the connection is closed. Nothing more may be sent."""
+        if self.unsent and self._out is not None:
+            # From now on, drained means that the buffer is empty.
+            self._out.set_write_buffer_limits(high=0)
         await self._drained.wait()
 
     def limit(self, message_bytes: int, unread_bytes: int = BROKEN_BYTES) -> None:
@@ -270,9 +291,22 @@ async def open_stdio(wire: Wire, stdio: Stdio) -> None:
     else:
         wire.connection_made(_FileWriter(stdio.stdout, wire.fail))
     if _is_polled(stdio.stdin):
-        await loop.connect_read_pipe(lambda: wire, stdio.stdin)
+        await loop.connect_read_pipe(lambda: _Input(wire), stdio.stdin)
     else:
         await _read_file(wire, stdio.stdin)
+
+
+class _Input(asyncio.Protocol):
+    """The read side of ``wire``: its end is not the end of the connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def data_received(self, data: bytes) -> None:
+        self._wire.data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wire.eof_received()
 
 
 def _is_polled(file: io.FileIO) -> bool:
@@ -329,15 +363,18 @@ LONGEST_CHARS: Final = 4000
 _CREDENTIAL: Final = re.compile(r"token|key|secret|passw|authorization|credential|cookie|signature", re.IGNORECASE)
 # All members of these hold values that may be credentials, whatever their names are.
 _CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environment"})
+# The name and the password in a URL, and the parameters of its query.
+_USER: Final = re.compile(r"://[^/?#\s]*@")
+_PARAMETER: Final = re.compile(r"([?&][^=&?#\s]+=)[^&?#\s]+")
 
 
-def log_message(label: Callable[[], str], direction: str, body: bytes) -> None:
-    """Log one message; ``direction`` is ``received`` or ``sent``."""
+def log_message(label: Callable[[], str], direction: str, body: bytes, mask: Callable[[str], str]) -> None:
+    """Log one message; ``direction`` is ``received`` or ``sent``. ``mask`` removes known secrets from a string."""
     if _messages.isEnabledFor(logging.DEBUG):
-        _messages.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body)))
+        _messages.debug(direction, extra=fields(client=label(), bytes=len(body), body=_masked(body, mask)))
 
 
-def _masked(body: bytes) -> str:
+def _masked(body: bytes, mask: Callable[[str], str]) -> str:
     try:
         value = read_json(body)
     except orjson.JSONDecodeError:
@@ -345,17 +382,24 @@ def _masked(body: bytes) -> str:
     members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     # The params of these methods are secrets, under names that tell nothing.
     is_secret = str(members.get("method")).startswith("secrets.")
-    text = orjson.dumps({**members, "params": MASK} if is_secret else _mask(value), default=str).decode()
+    shown = {**members, "params": MASK} if is_secret else _mask(value, mask)
+    text = orjson.dumps(shown, default=str).decode()
     return text if len(text) <= LONGEST_CHARS else text[:LONGEST_CHARS] + "..."
 
 
-def _mask(value: Any, name: str = "", *, all_members: bool = False) -> Any:
+def _mask(value: Any, mask: Callable[[str], str], name: str = "", *, all_members: bool = False) -> Any:
     if isinstance(value, dict):
         inside = all_members or name in _CREDENTIALS
         members = cast("dict[str, Any]", value)
-        return {key: _mask(item, key, all_members=inside) for key, item in members.items()}
+        return {mask(key): _mask(item, mask, key, all_members=inside) for key, item in members.items()}
     if isinstance(value, list):
-        return [_mask(item, name, all_members=all_members) for item in cast("list[Any]", value)]
-    if isinstance(value, str) and value and (all_members or _CREDENTIAL.search(name)):
+        return [_mask(item, mask, name, all_members=all_members) for item in cast("list[Any]", value)]
+    if not isinstance(value, str) or not value:
+        return value
+    if all_members or _CREDENTIAL.search(name):
         return MASK
-    return value
+    return _PARAMETER.sub(_mask_parameter, _USER.sub(f"://{MASK}@", mask(value)))
+
+
+def _mask_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}{MASK}" if _CREDENTIAL.search(found[1]) else found[0]

@@ -33,6 +33,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.ClientCallError: envelope.INTERNAL_ERROR,
     errors.ResponseFormatError: envelope.PROVIDER_FAILED,
     errors.TurnFailedError: envelope.PROVIDER_FAILED,
+    errors.HookStopError: envelope.INVALID_OPERATION,
     errors.ProviderError: envelope.PROVIDER_FAILED,
 }
 

@@ -6,7 +6,6 @@ its first line. ``docs/script.md`` documents every step.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
@@ -14,7 +13,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from jumpseat.adapters.scripted import Script as ModelScript
+from jumpseat.parsing.json_text import read_json
 from jumpseat.parsing.validation import validation_problems
+from jumpseat.parsing.yaml_text import read_yaml
 from jumpseat.script.patterns import ScriptError, check_pattern
 
 Framing: TypeAlias = Literal["content-length", "lines"]
@@ -207,20 +208,19 @@ def load_script(path: Path) -> Script:
         raise ScriptError(f"cannot read {str(path)!r}: {reason}") from None
     if path.suffix == ".jsonl":
         return parse_script(_parse_lines(content, path), str(path))
-    import yaml
-
     try:
-        value = yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise ScriptError(f"invalid YAML in {str(path)!r}: {' '.join(str(error).split())[:200]}") from None
+        value = read_yaml(content)
+    except ValueError as error:
+        raise ScriptError(f"invalid YAML in {str(path)!r}: {error}") from None
     return parse_script({"steps": value} if isinstance(value, list) else value, str(path))
 
 
 def _parse_lines(content: str, path: Path) -> dict[str, Any]:
     values: list[Any] = []
-    for number, line in enumerate(content.splitlines(), 1):
+    # Not splitlines, which splits at characters that JSON strings may contain.
+    for number, line in enumerate(content.split("\n"), 1):
         try:
-            values += [json.loads(line)] if line.strip() else []
+            values += [read_json(line.encode())] if line.strip() else []
         except ValueError as error:
             raise ScriptError(f"invalid JSON in {str(path)!r}, line {number}: {error}") from None
     head: dict[str, Any] = {}

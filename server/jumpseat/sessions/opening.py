@@ -17,7 +17,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.settings import Login, SessionSettings
+from jumpseat.agent.settings import HostPolicy, Login, SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
 from jumpseat.sessions.changes import allow_additional_folders, check_new_name, set_session_name
 from jumpseat.sessions.context import Context
@@ -36,6 +36,7 @@ from jumpseat.sessions.session_fs import (
     stored_session,
     take_over,
 )
+from jumpseat.store.project.project_rules import location
 from jumpseat.store.session.options import read_options
 from jumpseat.system.git import working_directory_context
 from jumpseat.system.log_fields import fields
@@ -50,6 +51,7 @@ from jumpseat_protocol.sessions import (
     SessionOptions,
     SessionResumeParams,
 )
+from jumpseat_protocol.unserved import REFUSED
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -125,11 +127,11 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
 
     Raises:
         InvalidRequestError: the id is taken, or an option is invalid.
-        UnsupportedError: the options have a managed policy.
+        UnsupportedError: the client sets a policy that cannot be enforced.
         ProviderAuthError: the login that the client brings is not accepted.
         StoreError: the folder of the session cannot be made.
     """
-    _refuse_policies("session.create", params)
+    refuse_unenforceable("session.create", params)
     if params.name is not None:
         check_new_name(params.name)
     check_options(params)
@@ -137,6 +139,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     defaults = SessionSettings(cwd=initial_cwd(ctx) or Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(defaults)
     settings = apply_options(defaults, params)
+    settings.host_policies = _host_policies(ctx, params, settings.cwd)
     if settings.options.agent is not None:
         # A project may have hundreds of agents, on a slow disk.
         await anyio.to_thread.run_sync(check_agent, ctx, settings, params, abandon_on_cancel=True)
@@ -152,6 +155,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     if storage is not None:
         announce_failures(session, storage)
     session.opened_in = trace_of(params.traceparent, params.tracestate)
+    session.permissions.follow_host_policy()
     session.announce_agent(None)
     allow_additional_folders(session)
     ctx.registry.store_options(session)
@@ -176,8 +180,9 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         InvalidRequestError: an option is invalid.
         ProviderAuthError: the login that the client brings is not accepted.
         StoreError: the log of the session cannot be read or repaired.
+        UnsupportedError: the client sets a policy that cannot be enforced.
     """
-    _refuse_policies("session.resume", params)
+    refuse_unenforceable("session.resume", params)
     attachment = _attachment(ctx, params)
     check_options(params)
     alone = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
@@ -186,6 +191,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     await ctx.models.copilot.authenticate(alone)
     storage = await stored_session(ctx, params.session_id)
     cwd = alone.cwd if params.working_directory else await _current_directory(ctx, params, storage)
+    policies = _host_policies(ctx, params, cwd)
     await ctx.process.declarations.read(cwd)
     if storage is None:
         await ctx.registry.take(params.session_id, abort=params.take_over)
@@ -198,6 +204,11 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         agent = session.settings.options.agent
         try:
             _join(ctx, session, attachment, params)
+            if policies:
+                # Those of other clients that are at work with the session remain in force.
+                others = session.settings.host_policies if live is not None else []
+                kept = [policy for policy in others if policy.client != ctx.connection.label]
+                session.settings.host_policies = kept + policies
             if live is None:
                 _end_interrupted(ctx, session, params)
         except BaseException:
@@ -215,6 +226,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
+    session.permissions.follow_host_policy()
     if params.additional_directories:
         allow_additional_folders(session)
     if live is None:
@@ -233,18 +245,39 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     return session
 
 
-def _refuse_policies(method: str, options: SessionOptions) -> None:
+def refuse_unenforceable(method: str, options: SessionOptions, *, is_opening: bool = True) -> None:
     """Refuse a policy that would not be enforced: a host that sends one must not believe that it is.
 
     Raises:
-        UnsupportedError: ``options`` have a managed policy.
+        UnsupportedError: ``options`` have such a policy, or any if they are not those of a session that is opened.
     """
-    for member, policy in (
-        ("managedSettings", options.managed_settings),
+    given = options.managed_settings
+    permissions = given.permissions if given is not None else None
+    if given is not None and not is_opening:
+        raise UnsupportedError(f"{method} with managedSettings", "a policy is set when a session is opened")
+    for member, refused in (
         ("enableManagedSettings", options.enable_managed_settings),
+        ("managedSettings.permissions.limitTo", permissions is not None and permissions.limit_to is not None),
     ):
-        if policy:
-            raise UnsupportedError(f"{method} with {member}")
+        if refused:
+            raise UnsupportedError(f"{method} with {member}", REFUSED[member])
+
+
+def _host_policies(ctx: Context, options: SessionOptions, cwd: Path) -> list[HostPolicy]:
+    """Return the policy that a client sets for a session, if it sets one.
+
+    Raises:
+        InvalidRequestError: a rule of the policy is invalid.
+    """
+    if options.managed_settings is None:
+        return []
+    from jumpseat.agent.permissions.host_policy import rules_of
+
+    policy = HostPolicy(
+        settings=options.managed_settings, root=location(cwd), cwd=str(cwd), client=ctx.connection.label
+    )
+    rules_of(policy)
+    return [policy]
 
 
 def _log_opening(ctx: Context, session: Session, message: str) -> None:
@@ -296,6 +329,7 @@ def _load(ctx: Context, params: SessionResumeParams, storage: ClientStorage | No
     settings.lost_mcp_servers = own.lost_mcp_servers
     settings.lost_agent_servers = own.lost_agent_servers
     settings.sub_agent_settings = own.sub_agent_settings
+    settings.host_policies = own.host_policies
     session.settings.adopt(settings)
     return session
 

@@ -81,6 +81,10 @@ class ClientSideTool(Struct, frozen=True):
         return self.definition.spec
 
     @property
+    def changes_nothing(self) -> bool:
+        return self.definition.read_only
+
+    @property
     def defer(self) -> Literal["auto", "never"] | None:
         return self.definition.defer
 

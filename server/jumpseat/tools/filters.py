@@ -18,12 +18,13 @@ SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 
 def is_offered(name: str, source: SourceName, available: Collection[str] | None, excluded: Collection[str]) -> bool:
     """Return whether a tool is offered; if ``available`` is ``None``, all tools that are not excluded are."""
-    if excluded and _is_named(name, source, excluded):
+    if excluded and is_named(name, source, excluded):
         return False
-    return available is None or _is_named(name, source, available)
+    return available is None or is_named(name, source, available)
 
 
-def _is_named(name: str, source: SourceName, patterns: Collection[str]) -> bool:
+def is_named(name: str, source: SourceName, patterns: Collection[str]) -> bool:
+    """Return whether one of ``patterns`` is for a tool."""
     return name in patterns or f"{source}:*" in patterns or f"{source}:{name}" in patterns
 
 

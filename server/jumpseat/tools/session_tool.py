@@ -86,6 +86,10 @@ class BoundTool(Generic[A]):
     def spec(self) -> ToolSpec:
         return self.definition.spec
 
+    @property
+    def changes_nothing(self) -> bool:
+        return self.definition.changes_nothing
+
     def summary(self, arguments: JsonObject) -> str | None:
         return self.definition.describe(self.definition.intention, arguments)
 

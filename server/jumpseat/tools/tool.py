@@ -29,7 +29,6 @@ from typing import (
     runtime_checkable,
 )
 
-import anyio.to_thread
 from msgspec import Struct, field
 from pydantic import ConfigDict, ValidationError
 
@@ -39,6 +38,7 @@ from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
+from jumpseat.errors import HookStopError
 from jumpseat.parsing.validation import validation_problems
 from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.filters import SourceName
@@ -66,7 +66,7 @@ class ToolOutcome(Struct):
     messages for the model after the batch; hooks set both. ``messages`` are the tool's own messages for the model
     after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
-    ``exit_code`` is that of a command that has ended.
+    ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
     """
 
     text: str
@@ -84,6 +84,7 @@ class ToolOutcome(Struct):
     references: list[str] = field(default_factory=list[str])
     sandboxed: bool | None = None
     exit_code: int | None = None
+    stopped: HookStopError | None = None
 
     @property
     def ok(self) -> bool:
@@ -221,6 +222,11 @@ class Tool(Protocol):
         """Return the name, description and schema that the model sees."""
         ...
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Return whether calls may be made in plan mode, as far as the permissions that they need do not say so."""
+        ...
+
     def summary(self, arguments: JsonObject) -> str | None:
         """Describe in a few words, for the user, what a call is about to do."""
         ...
@@ -334,7 +340,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
 
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
-    by side, because their order does not matter.
+    by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
+    session, so that they may be made in plan mode, too.
     """
 
     name: str
@@ -342,10 +349,15 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     args: type[A]
     position: int = LAST
     read_only: bool = False
+    for_plans: bool = False
 
     @property
     def spec(self) -> ToolSpec:
         return self._spec
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.read_only or self.for_plans
 
     @cached_property
     def _spec(self) -> ToolSpec:
@@ -377,20 +389,18 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
 
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
-    a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
-    unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
-    because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed as things
-    are. ``ready`` finds out what the permission depends on. A tool that ``runs_commands`` starts shell
-    commands or lets them continue, so that any file of the workspace may have changed after a call.
+    a client that can ask its user, access to the web, a configured search service. ``ready`` finds out what the
+    permission depends on. ``prepares`` prepares a call in place of ``permission``, where that needs the content of
+    a file. A tool that ``runs_commands`` starts shell commands or lets them continue, so that any file of the
+    workspace may have changed after a call.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
     needs: Literal["user_input", "web", "web_search"] | None = None
-    opens: Callable[[ToolContext, A], Path] | None = None
-    refusal: Callable[[ToolContext, A], ToolOutcome | None] = lambda _ctx, _args: None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
+    prepares: Callable[[ToolContext, A], Awaitable[Prepared | ToolOutcome]] | None = None
     runs_commands: bool = False
 
     @property
@@ -406,13 +416,9 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
             return args
         if self.ready is not None:
             await self.ready(ctx)
-        if self.opens is not None:
-            await ctx.files.open(self.opens(ctx, args))
-            request = await anyio.to_thread.run_sync(self.permission, ctx, args)
-            refusal = await anyio.to_thread.run_sync(self.refusal, ctx, args)
-        else:
-            request, refusal = self.permission(ctx, args), self.refusal(ctx, args)
-        return Prepared(request, partial(self.run, ctx, args), refusal=refusal)
+        if self.prepares is not None:
+            return await self.prepares(ctx, args)
+        return Prepared(self.permission(ctx, args), partial(self.run, ctx, args))
 
 
 def _slim(schema: JsonObject) -> JsonObject:

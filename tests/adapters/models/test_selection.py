@@ -12,7 +12,7 @@ from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config
 from jumpseat.declared.catalogue import Found
-from jumpseat.errors import InvalidRequestError
+from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.options import Options
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderModelConfig
 
@@ -49,6 +49,24 @@ async def test_the_order_of_the_adapters_decides_between_a_declared_and_a_listed
     found.check(session("x", {"frequency_penalty": 1}))
     with pytest.raises(InvalidRequestError, match="top_k"):
         found.check(session("x", {"top_k": 3}))
+
+
+async def test_a_well_known_model_is_that_of_the_only_adapter_of_its_vendor() -> None:
+    adapters = {
+        "work": {"type": "openai_responses", "api_key_env": "KEY"},
+        "anthropic": {},
+        "local": {"type": "openai_compatible", "base_url": "http://127.0.0.1:9/v1"},
+    }
+    found = models(adapters, {"KEY": "k"})
+    for name, expected in (("gpt-4.1", "work/gpt-4.1"), ("claude-sonnet-4-5", "anthropic/claude-sonnet-4-5")):
+        assert (await found.resolve(session(name, {}))).info.id == expected
+    for name in ("nonsense-model", "qwen3-32b"):
+        with pytest.raises(ConfigError, match="name it as 'adapter/model'"):
+            await found.resolve(session(name, {}))
+
+    found = models({"openai": {"api_key_env": "KEY"}, **adapters}, {"KEY": "k"})
+    with pytest.raises(ConfigError, match=r"did you mean 'openai/gpt-4\.1' or 'work/gpt-4\.1'"):
+        await found.resolve(session("gpt-4.1", {}))
 
 
 async def test_settings_are_checked_at_the_call_if_a_function_lists_the_models() -> None:

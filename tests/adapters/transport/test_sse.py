@@ -39,6 +39,7 @@ STREAMS: Final[list[tuple[str, list[ServerEvent]]]] = [
     ("data: a\n\ndata: no blank line", [(None, "a"), (None, "no blank line")]),
     ("data: a\n\ndata: no blank line\n", [(None, "a"), (None, "no blank line")]),
     ('data: a\n\nerror: {"code": 500}\n\n', [(None, "a"), (None, '{"error": {"code": 500}}')]),
+    ("data: {}\n\ndata: [done]\n\n", [(None, "{}"), (None, "[DONE]")]),
     ("", []),
     ("\r\n", []),
 ]

@@ -31,6 +31,17 @@ def approve(request: ShellPermission, path_scope: PathScope) -> ApprovalRecord |
     return approval_record(narrowest_approval(request), request, gather_facts(request, "bash", path_scope), None)
 
 
+def test_an_approval_of_the_list_of_programs_covers_no_environments(tmp_path: Path) -> None:
+    permissions = Permissions(
+        lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: tmp_path)
+    )
+    record = approve(shell("ps aux"), permissions.path_scope)
+    assert record is not None
+    run_without_event_loop(permissions.approvals.add_for_location("/", record))
+    for line in ("ps auxeww", "ps eww -p 1", "ps -ef e", "ps aux -E", "ps ax -- e", "ps 1 eww"):
+        assert decide(permissions, shell(line)).status == "denied", line
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
 def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(

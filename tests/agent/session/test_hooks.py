@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError
 from jumpseat.tools.builtin import BUILTIN_TOOLS
@@ -217,6 +218,42 @@ async def test_agent_stop_can_continue_the_run() -> None:
         assert [message.content for message in made.client.payloads(events.AssistantMessage)] == ["done", "tested"]
         assert made.client.payloads(events.UserMessage)[-1].content == "Test it too."
         assert len(made.client.payloads(events.SessionIdle)) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"decision": "block", "reason": "has a key"}, {"continue": False, "stopReason": "has a key"}],
+    ids=str,
+)
+async def test_a_client_can_block_a_prompt(answer: dict[str, Any]) -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {"userPromptSubmitted": [answer, None]}
+        made = make_session(tasks, script=[{"text": "Fine."}], hooks=hooks)
+        await made.ask("the secret")
+        (error,) = made.client.payloads(events.SessionError)
+        assert (error.error_type, error.message.rpartition(": ")[2]) == ("hook", "has a key")
+        assert made.client.payloads(events.UserMessage) == []
+        await made.ask("go")
+        assert [message.content for message in made.client.payloads(events.UserMessage)] == ["go"]
+        assert [message.content for message in made.client.payloads(events.AssistantMessage)] == ["Fine."]
+
+
+async def test_a_prompt_that_steers_is_left_out_if_a_hook_blocks_it() -> None:
+    async with anyio.create_task_group() as tasks:
+        hooks: dict[str, Any] = {"userPromptSubmitted": [None, {"decision": "block", "reason": "has a key"}]}
+        made = make_session(tasks, script=[CALL, {"text": "Fine."}], tools=[ECHO], approve_all=True, hooks=hooks)
+        prompt = made.send("go")
+        request = await made.client.wait_for(events.ExternalToolRequested)
+        steering = Prompt("the secret")
+        made.session.send(steering, "immediate")
+        made.answer_tool(request, "out")
+        with anyio.fail_after(WAIT_S):
+            await prompt.run.done.wait()
+            await steering.run.done.wait()
+        assert [message.content for message in made.client.payloads(events.UserMessage)] == ["go"]
+        assert [message.content for message in made.client.payloads(events.AssistantMessage)][-1] == "Fine."
+        (warning,) = made.client.payloads(events.SessionWarning)
+        assert warning.message == "A prompt was not sent: a hook blocked the prompt: has a key"
 
 
 async def test_an_error_hook_can_request_another_attempt() -> None:

@@ -211,6 +211,32 @@ async def test_an_idle_agent_answers_a_message_on_its_old_conversation(tmp_path:
         assert [len(named(events, f"subagent.{kind}")) for kind in ("started", "completed")] == [1, 1]
 
 
+async def test_agents_whose_model_counts_the_calls_of_each_conversation_have_calls_of_their_own(
+    tmp_path: Path,
+) -> None:
+    def counted(query: str) -> JsonObject:
+        return calls("sql", "sql:0", query=query)
+
+    model = by_prompt(
+        {
+            "delegate": [turn(task("sql:0")), counted("SELECT 2"), counted("SELECT 3"), {"text": "done"}],
+            "look": [counted("SELECT 1"), {"text": "found {{last_tool_result}}"}],
+        }
+    )
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(model)
+        events = await server.wire.prompt(session, "delegate")
+        ids = {"main": ["sql:0"] * 3, "agent": ["sql:0_2"]}
+        for kind in ("tool.execution_start", "tool.execution_complete"):
+            made = named(events, kind)
+            assert ids == {
+                "main": [event["data"]["toolCallId"] for event in made if "agentId" not in event],
+                "agent": [event["data"]["toolCallId"] for event in made if "agentId" in event],
+            }
+        (report,) = (event["data"]["result"] for event in named(events, "tool.execution_complete")[1:2])
+        assert "found" in str(report)
+
+
 async def test_an_abort_ends_the_agents_and_answers_each_call_once(tmp_path: Path) -> None:
     model = by_prompt(
         {
@@ -228,7 +254,7 @@ async def test_an_abort_ends_the_agents_and_answers_each_call_once(tmp_path: Pat
         await wire.call("session.abort", {"sessionId": session})
         events = wire.events()
         ends = [event["data"]["toolCallId"] for event in named(events, "tool.execution_complete")]
-        assert sorted(ends) == ["call-1", "call-2", "call-3", "call-3"]
+        assert sorted(ends) == ["call-1", "call-2", "call-3", "call-3_2"]
         assert [event["data"].get("cancelled") for event in named(events, "subagent.completed")] == [True, True]
         (idle,) = named(events, "session.idle")
         assert idle["data"]["aborted"] is True
@@ -582,7 +608,8 @@ async def test_hooks_for_the_start_and_the_end_of_a_sub_agent_change_its_prompt_
         assert asked[position]["sessionId"] == session
         assert isinstance(asked[position]["input"].pop("timestamp"), int)
     assert asked[begin]["input"] == about
-    assert asked[last]["input"] == {**about, "stopReason": "end_turn", "response": "The code is 1234."}
+    end = {"stopReason": "end_turn", "response": "The code is 1234.", "stop_hook_active": True}
+    assert asked[last]["input"] == about | end
     (prompt,) = [e for e in named(events, "user.message") if e["data"].get("source") == f"agent-{session}"]
     assert prompt["data"]["content"] == "look"
     assert results(events) == {"call-1": "The code is known."}

@@ -353,28 +353,52 @@ async def test_the_session_continues_after_an_error() -> None:
         assert [type(message) for message in model.requests[1].messages] == [UserMessage, UserMessage]
 
 
+class Late(Recorder):
+    """A model whose first answer waits for ``gate``."""
+
+    def __init__(self, *answers: Sequence[ModelEvent | ProviderError]) -> None:
+        super().__init__(*answers)
+        self.called, self.gate = anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        self.called.set()
+        await self.gate.wait()
+        async with super().stream(request) as events:
+            yield events
+
+
+async def steered(made: MadeSession, model: Late) -> Prompt:
+    """Send a prompt, and another one while the model answers; returns the first."""
+    prompt = made.send("one")
+    with anyio.fail_after(WAIT_S):
+        await model.called.wait()
+    made.session.send(Prompt("two"), "immediate")
+    model.gate.set()
+    return prompt
+
+
 async def test_a_steering_prompt_that_arrives_too_late_runs_by_itself() -> None:
-    called, gate = anyio.Event(), anyio.Event()
-
-    class Late(Recorder):
-        @asynccontextmanager
-        async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-            called.set()
-            await gate.wait()
-            async with super().stream(request) as events:
-                yield events
-
     model = Late([ProviderError("no more", status=400)], [completed("here you are")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
-        made.send("one")
-        with anyio.fail_after(WAIT_S):
-            await called.wait()
-        made.session.send(Prompt("two"), "immediate")
-        gate.set()
+        await steered(made, model)
         await made.client.wait_for(events.SessionIdle)
         assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
         assert made.client.payloads(events.AssistantMessage)[-1].content == "here you are"
+
+
+async def test_a_run_ends_as_usual_if_a_hook_blocks_the_prompt_that_would_prolong_it() -> None:
+    model = Late([completed("fine")])
+    hooks: dict[str, Any] = {"userPromptSubmitted": [None, {"decision": "block", "reason": "has a key"}]}
+    async with anyio.create_task_group() as tasks:
+        made = make_session(tasks, script=model, hooks=hooks)
+        prompt = await steered(made, model)
+        with anyio.fail_after(WAIT_S):
+            await prompt.run.done.wait()
+        assert (len(model.requests), made.client.payloads(events.SessionError)) == (1, [])
+        assert len(made.client.payloads(events.SessionWarning)) == 1
+        assert [end.turn_id for end in made.client.payloads(events.TurnEnd)] == ["0", "1"]
 
 
 async def test_an_unexpected_exception_is_not_disclosed() -> None:

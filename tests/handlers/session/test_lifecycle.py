@@ -143,6 +143,22 @@ async def test_a_session_shows_in_lists_from_its_first_prompt_on(tmp_path: Path)
         assert await wire.call("session.list", {"filter": {"cwd": "/elsewhere"}}) == {"sessions": []}
 
 
+async def test_lists_by_folder_compare_real_paths(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        for number, folder in enumerate((real, link)):
+            session = await wire.create(HELLO, workingDirectory=str(folder), sessionId=f"s{number}")
+            await wire.prompt(session)
+        for folder in (str(real), str(link), f"{link}/", f"{real}/../link/.", f"{real}//"):
+            listed = (await wire.call("session.list", {"filter": {"cwd": folder}}))["sessions"]
+            assert [session["sessionId"] for session in listed] == ["s1", "s0"], folder
+            best = await wire.call("sessions.getLastForContext", {"context": {"cwd": folder}})
+            assert best == {"sessionId": "s1"}
+
+
 async def test_lists_mark_sessions_for_one_prompt_and_those_without_an_answer(tmp_path: Path) -> None:
     fails = scripted({"errors": [{"status": 401, "message": "bad key"}], "text": "never"})
     async with running_server(tmp_path) as server:

@@ -109,15 +109,3 @@ async def test_a_client_takes_the_question_tool_from_the_model(tmp_path: Path) -
     async with running_server(tmp_path) as server:
         await server.wire.call("session.resume", {"sessionId": created, "provider": PROVIDER, **asking})
         assert "ask_user" not in await offered(server.wire, created)
-
-
-async def test_a_session_with_a_policy_that_is_not_enforced_is_refused(tmp_path: Path) -> None:
-    policies = ({"managedSettings": {"permissions": {"deny": ["shell"]}}}, {"enableManagedSettings": True})
-    async with running_server(tmp_path) as server:
-        wire = server.wire
-        session = await wire.create(scripted({"text": "ok"}))
-        for policy in policies:
-            for method, params in (("session.create", {}), ("session.resume", {"sessionId": session})):
-                error = await wire.error_of(method, {**params, **policy})
-                assert f"{method} with {next(iter(policy))}" in error["message"]
-        await wire.create(scripted({"text": "ok"}), enableManagedSettings=False, managedSettings={})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.server import JsonObject, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -256,9 +257,12 @@ async def test_a_notification_is_answered_like_a_prompt(tmp_path: Path) -> None:
 async def test_the_mode_of_a_prompt_can_be_an_agent_mode(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, ANSWERS)
+        await at.call("send", prompt="plan it", agentMode="plan", wait=True)
+        # As a delivery mode, it is accepted, and not repeated.
         await at.call("send", prompt="plan it", mode="plan", wait=True)
-        assert at.prompts()[0]["agentMode"] == "plan"
-        assert await at.call("mode.get") == "interactive"
+        await at.call("mode.set", mode="plan")
+        await at.call("send", prompt="plan it", wait=True)
+        assert [prompt.get("agentMode") for prompt in at.prompts()] == ["plan", None, "plan"]
         assert (await at.error_of("send", prompt="x", mode="zz"))["code"] == -32602
 
 
@@ -276,6 +280,19 @@ async def test_a_run_without_a_required_tool_fails_before_the_model_is_called(tm
     errors = [event["data"]["message"] for event in events if event["type"] == "session.error"]
     assert errors == ["Execution failed: requiredTool: the tool 'gone' is not available"] * 3
     assert [event["type"] for event in events].count("assistant.message") == 1
+
+
+async def test_a_prompt_that_is_not_billable_is_no_request_of_the_user(tmp_path: Path) -> None:
+    async with fake_copilot() as copilot, running_server(tmp_path, env=copilot.environ) as server:
+        created = await server.wire.call("session.create", {"gitHubToken": ALICE, "model": "by-chat"})
+        at = At(server.wire, created["sessionId"])
+        free = {"prompt": "free", "billable": False}
+        await at.call("send", prompt="paid", wait=True)
+        await at.call("send", **free, wait=True)
+        await at.call("sendMessages", messages=[free, free], wait=True)
+        await at.call("sendMessages", messages=[{"prompt": "paid"}, free], wait=True)
+        requests = [request for request in copilot.server.requests if request.path.endswith("/chat/completions")]
+    assert [request.headers["x-initiator"] for request in requests] == ["user", "agent", "agent", "user"]
 
 
 async def test_bad_calls_of_the_queue_are_refused(tmp_path: Path) -> None:

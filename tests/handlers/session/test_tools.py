@@ -94,6 +94,21 @@ async def test_a_client_replaces_its_own_tools(tmp_path: Path) -> None:
     assert "not attached" in error["message"]
 
 
+async def test_clients_hear_that_the_tools_of_other_clients_have_come_or_gone(tmp_path: Path) -> None:
+    tools: list[dict[str, Any]] = [{"name": "ephemeral", "description": "d", "parameters": {}}]
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as wire:
+        session = await wire.create(scripted({"text": "a"}), model="m", tools=[{"name": "stable"}])
+        async with server.connect() as other:
+            resume = {"sessionId": session, "disableResume": True}
+            await other.call("session.resume", resume)
+            await other.call("session.resume", resume | {"tools": tools})
+            await other.call("session.resume", resume | {"tools": tools})
+            assert data_of(wire.events(session), "session.tools_updated") == [{"model": "m"}]
+            since = len(wire.messages)
+        gone = await wire.event("session.tools_updated", session=session, since=since)
+        assert (gone["data"], gone["ephemeral"]) == ({"model": "m"}, True)
+
+
 async def test_built_in_tools_and_models_are_described(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire

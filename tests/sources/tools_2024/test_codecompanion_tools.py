@@ -99,6 +99,17 @@ async def test_handlers_get_the_tools_object_the_command_and_flat_output(tmp_pat
     assert [question["fullCommandText"] for question in run.questions()] == [r"printf 'one\ntwo\n'", "ls /nowhere"]
 
 
+async def test_the_model_reads_an_output_that_is_added_as_a_message_once(tmp_path: Path) -> None:
+    install(tmp_path, interface)
+    async with running_server(tmp_path) as server:
+        run = await run_calls(server, commands("echo one", "echo two"), decisions=None)
+
+    assert run.results() == ["The tool `cmd_runner` ran. Its output is in a message."]
+    (shown,) = (done["result"]["detailedContent"] for done in run.data("tool.execution_complete"))
+    assert "one" in shown
+    assert "The output from ['echo', 'two']: ['two']" in messages(run.data("user.message"))
+
+
 @pytest.mark.parametrize(
     ("veto", "asked", "ran", "model_goes_on"),
     [

@@ -53,6 +53,6 @@ def test_every_schema_is_an_object_with_the_names_of_the_wire() -> None:
     assert names["bash"] == ["command", "description", "mode", "detach", "initial_wait", "unsandboxed"]
     assert names["read_bash"] == ["shellId", "delay"]
     assert names["view"] == ["path", "view_range"]
-    assert names["edit"] == ["path", "old_str", "new_str"]
+    assert names["edit"] == ["path", "old_str", "new_str", "replace_all", "edits"]
     assert {"-n", "-i", "-A", "-B", "-C"} <= set(names["grep"])
     assert all(tool.spec.parameters["type"] == "object" for tool in BUILTIN_TOOLS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.tools.files import unified_diff
-from tests.tools.session import call, permission, tool_session
+from tests.tools.session import call, prepared_call, tool_session
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,9 @@ async def test_edit_replaces_the_one_occurrence_and_shows_the_change(tmp_path: P
     path = tmp_path / "edit_me.txt"
     path.write_text("Hello World\nGoodbye World\n")
     async with tool_session(tmp_path) as ctx:
-        request = permission(ctx, "edit", path="edit_me.txt", old_str="Hello World", new_str="Hi Universe")
+        prepared = await prepared_call(
+            ctx, "edit", path="edit_me.txt", old_str="Hello World", new_str="Hi Universe"
+        )
         outcome = await call(ctx, "edit", path=str(path), old_str="Hello World", new_str="Hi Universe")
     diff = (
         f"--- a/{str(path)[1:]}\n+++ b/{str(path)[1:]}\n"
@@ -59,6 +61,7 @@ async def test_edit_replaces_the_one_occurrence_and_shows_the_change(tmp_path: P
     assert outcome.text == f"File {path} updated with changes."
     assert outcome.detail == diff
     assert path.read_text() == "Hi Universe\nGoodbye World\n"
+    request = prepared.permission
     assert request is not None
     assert request.kind == "write"
     assert (request.file_name, request.diff) == (str(path), diff)
@@ -85,7 +88,7 @@ async def test_edit_of_a_file_with_mixed_endings_finds_both_kinds(tmp_path: Path
     path.write_bytes(b"a\r\nb\r\nc\nd\r\n")
     async with tool_session(tmp_path) as ctx:
         assert (await call(ctx, "edit", path="mixed", old_str="c\nd", new_str="C\nD")).ok
-    assert path.read_bytes() == b"a\r\nb\r\nC\r\nD\r\n"
+    assert path.read_bytes() == b"a\r\nb\r\nC\nD\r\n"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,8 @@ async def test_edit_of_a_file_with_mixed_endings_finds_both_kinds(tmp_path: Path
         (
             "one",
             "x",
-            "old_str occurs 3 times in a.txt (lines 1, 3, 4). Add surrounding lines to it so that it occurs once.",
+            "old_str occurs 3 times in a.txt (lines 1, 3, 4). Add surrounding lines to it so that it occurs once."
+            "\n1. one\n3. one\n4. one",
         ),
         ("", "x", "old_str is empty. Give the exact text to replace; use create for a new file."),
         ("two", "two", "old_str and new_str are the same: nothing to change."),
@@ -109,9 +113,57 @@ async def test_edit_explains_why_it_changes_nothing(tmp_path: Path, old_str: str
     (tmp_path / "a.txt").write_text("one\ntwo\none\none")
     async with tool_session(tmp_path) as ctx:
         outcome = await call(ctx, "edit", path="a.txt", old_str=old_str, new_str=new_str)
-        assert permission(ctx, "edit", path="a.txt", old_str=old_str, new_str=new_str) is not None
+        prepared = await prepared_call(ctx, "edit", path="a.txt", old_str=old_str, new_str=new_str)
     assert (outcome.text, outcome.ok) == (text, False)
+    # The orchestrator asks nobody if the session may read the file.
+    assert prepared.refusal == outcome
+    assert prepared.permission is not None
     assert (tmp_path / "a.txt").read_text() == "one\ntwo\none\none"
+
+
+async def test_edits_of_one_file_are_made_together_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("a = 1\nb = 2\na2 = a\n")
+    first, second = {"old_str": "a = 1", "new_str": "a = 3"}, {"old_str": "b = 2", "new_str": "b = a"}
+    async with tool_session(tmp_path) as ctx:
+        failed = await call(ctx, "edit", path="a.py", edits=[first, {"old_str": "c = 3", "new_str": ""}])
+        assert path.read_text() == "a = 1\nb = 2\na2 = a\n"
+        made = await call(ctx, "edit", path="a.py", **first, edits=[second])
+        assert path.read_text() == "a = 3\nb = a\na2 = a\n"
+        everywhere = await call(ctx, "edit", path="a.py", old_str="a", new_str="x", replace_all=True)
+    assert failed.text.startswith("Edit 2 of 2: old_str was not found in a.py.")
+    assert failed.text.endswith("None of the edits was made.")
+    assert made.text == "File a.py updated with changes."
+    assert everywhere.text == "File a.py updated with changes.\nold_str was replaced 4 times."
+    assert path.read_text() == "x = 3\nb = x\nx2 = x\n"
+
+
+async def test_an_edit_with_a_slip_shows_the_change_that_it_makes_and_says_what_differed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f():\n    return 'x'\n")
+    async with tool_session(tmp_path) as ctx:
+        prepared = await prepared_call(
+            ctx, "edit", path="a.py", old_str="return \u2018x\u2019  ", new_str="return \u2018y\u2019"
+        )
+        assert prepared.permission is not None
+        assert prepared.permission.kind == "write"
+        assert "-    return 'x'\n+    return 'y'\n" in prepared.permission.diff
+        outcome = await prepared.run()
+    assert outcome.text == (
+        "File a.py updated with changes.\n"
+        "old_str matched line 2 but for trailing blanks, indentation and typographic characters."
+    )
+    assert outcome.detail == prepared.permission.diff
+
+
+async def test_nobody_is_asked_to_create_what_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    async with tool_session(tmp_path) as ctx:
+        refusals = {
+            path: (await prepared_call(ctx, "create", path=path, file_text="")).refusal for path in ("a", "a/b")
+        }
+    assert refusals["a"] is not None
+    assert refusals["a/b"] is not None
+    assert refusals["a/b"].text == f"{tmp_path / 'a'} is a file, so a/b cannot be created in it."
 
 
 async def test_editing_anything_but_a_text_file_fails(tmp_path: Path) -> None:

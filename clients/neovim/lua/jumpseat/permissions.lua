@@ -58,6 +58,9 @@ local KINDS = {
     while lines[1] and (lines[1]:find("^%-%-%- ") or lines[1]:find("^%+%+%+ ")) do
       table.remove(lines, 1)
     end
+    if request.warning then
+      vim.list_extend(lines, { "", "# " .. one_line(request.warning) })
+    end
     local what = (request.diff or ""):find("^%-%-%- /dev/null") and "create" or "change"
     return ("%s %s?"):format(what, relative(request.fileName)), vim.list_extend(target(request), lines), "diff"
   end,

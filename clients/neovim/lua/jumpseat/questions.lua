@@ -140,8 +140,13 @@ end
 
 local waiting_for_normal_mode = false
 
+-- Milliseconds between two questions: a key may have been meant for the first one.
+local PAUSE_MS = 600
+local closed_at = -PAUSE_MS
+
 --- Show the first question in normal mode: a key typed for a text must not approve anything.
 local function show_next()
+  vim.uv.update_time()
   local question = queue[1]
   if not question or question.shown then
     return
@@ -160,6 +165,11 @@ local function show_next()
         end,
       })
     end
+    return
+  end
+  local wait = PAUSE_MS - (vim.uv.now() - closed_at)
+  if wait > 0 then
+    vim.defer_fn(show_next, wait)
     return
   end
   question.shown = true
@@ -197,6 +207,10 @@ function M.close(question)
   end
   if question.preview then
     question.preview:close()
+  end
+  if question.shown then
+    vim.uv.update_time()
+    closed_at = vim.uv.now()
   end
   question.session.asking = question.session.asking - 1
   question.session.on_change()

@@ -348,7 +348,8 @@ function Session:ask_permission(request_id, request)
     local params = { sessionId = self.id, requestId = request_id, result = decision }
     server.request("session.permissions.handlePendingPermissionRequest", params)
   end
-  if tools.runs_without_asking(request, self:context()) then
+  -- A host's policy may want a person to decide.
+  if not request.managedApprovalRequired and tools.runs_without_asking(request, self:context()) then
     return decide({ kind = "approve-once" })
   end
   local call = self.calls[request.toolCallId]

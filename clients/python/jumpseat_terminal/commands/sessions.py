@@ -9,6 +9,7 @@ from jumpseat_protocol.safe import one_line
 from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.dialogue import Option
+from jumpseat_terminal.opening import same_folder
 from jumpseat_transcript.exporting import FORMATS, ExportError, format_of, write_new_file
 from jumpseat_transcript.exporting import export as to_format
 from jumpseat_transcript.transcript import build_transcript, usage_of_metrics
@@ -26,7 +27,8 @@ async def pick_session(chat: Chat, search: str = "") -> str | None:
     if not found:
         chat.feed.note("There are no sessions yet.")
         return ""
-    here = [session for session in found if session.context and session.context.cwd == str(chat.settings.folder)]
+    folder = str(chat.settings.folder)
+    here = [session for session in found if session.context and same_folder(session.context.cwd, folder)]
     others = [session for session in found if session not in here]
     options = [_option(session, elsewhere=session in others) for session in [*here, *others]]
     if left_out:

@@ -4,7 +4,7 @@ import type { ModelCallUsage } from "../generated/wire.ts";
 import { callOutput } from "./calls.ts";
 import { describeRequest, decidedBy } from "./permissions.ts";
 import type {
-  Agent, CallRow, Decision, Question, Row, Run, SessionState, Span, WireEvent,
+  Agent, CallRow, Decision, KnownCall, Question, Row, Run, SessionState, Span, WireEvent,
 } from "./types.ts";
 
 
@@ -131,28 +131,59 @@ class Draft {
     return false;
   }
 
-  changeCall(callId: string, agentId: string | null | undefined, change: (row: CallRow) => CallRow): boolean {
-    const apply = (row: Row): Row => (row.kind === "call" ? change(row) : row);
-    if (this.change(this.rowsOf(agentId), callId, apply)) return true;
-    // The agent of an event and that of its call may differ.
-    return Object.keys(this.next.agents).some((id) => id !== agentId && this.change(this.rowsOf(id), callId, apply)) ||
-      (!!agentId && this.change(this.rowsOf(null), callId, apply));
+  /** Change the call that an event is about; returns the key of its row, or null if there is none. */
+  changeCall(callId: string, agentId: string | null | undefined, change: (row: CallRow) => CallRow): string | null {
+    const known = this.callOf(callId, agentId);
+    if (known) this.changeRow(known, change);
+    return known?.key ?? null;
   }
 
-  /** The sub-agent that makes a call: questions about calls do not name it. */
-  agentOf(callId: string | null | undefined): string | null {
-    if (!callId) return null;
-    return Object.values(this.next.agents).find((agent) => agent.rows.some((row) => row.key === callId))?.id ?? null;
+  /** The call that an event is about: one that has begun rather than a new one, and that rather than an ended one. */
+  callOf(callId: string | null | undefined, agentId: string | null | undefined): KnownCall | undefined {
+    const all = callId ? this.next.calls.get(callId) ?? [] : [];
+    // The agent of an event and that of its call may differ: questions about calls do not name it.
+    const own = all.filter((call) => call.agentId === (agentId ?? null));
+    const find = (status: KnownCall["status"]): KnownCall | undefined =>
+      own.find((call) => call.status === status) ?? all.find((call) => call.status === status);
+    return find("begun") ?? find("new") ?? own[own.length - 1] ?? all[all.length - 1];
   }
 
-  addCall(callId: string, tool: string, args: unknown, event: WireEvent, time: number): CallRow {
-    const row: CallRow = {
-      kind: "call", key: callId, eventId: event.id, time, start: null, end: null, tool, server: null, intention: null,
-      args, argsText: "", status: "writing", output: "", diff: "", pictures: [], exitCode: null, sandboxed: null,
+  /** Change a new call of an agent that fits, or add a row for it: a call with the id of an earlier one hides nothing. */
+  beginCall(callId: string, tool: string, event: WireEvent, time: number, about: Partial<KnownCall>, fits: (call: KnownCall) => boolean, change: (row: CallRow) => CallRow): string {
+    const all = this.next.calls.get(callId) ?? [];
+    const known = all.find((call) => call.agentId === (event.agentId ?? null) && call.status === "new" && fits(call));
+    const call = { key: all.length > 0 ? `${callId} (${all.length + 1})` : callId, agentId: event.agentId ?? null, eventId: null, status: "new" as const, ...known, ...about };
+    // An answer with the id of a call that never ended is another call.
+    const earlier = all.map((one) => (about.eventId && one.agentId === call.agentId && one.status === "begun" && one.eventId !== about.eventId ? { ...one, status: "ended" as const } : one));
+    this.setCalls(callId, known ? earlier.map((one) => (one === known ? call : one)) : [...earlier, call]);
+    if (!known) this.addCall(call.key, tool, event, time);
+    this.changeRow(call, change);
+    return call.key;
+  }
+
+  endCall(callId: string, agentId: string | null | undefined): void {
+    const known = this.callOf(callId, agentId);
+    if (known) this.setCalls(callId, this.next.calls.get(callId)!.map((one) => (one === known ? { ...one, status: "ended" } : one)));
+  }
+
+  private setCalls(callId: string, calls: readonly KnownCall[]): void {
+    if (!this.copied.has("calls")) {
+      this.copied.add("calls");
+      this.next.calls = new Map(this.next.calls);
+    }
+    (this.next.calls as Map<string, readonly KnownCall[]>).set(callId, calls);
+  }
+
+  private changeRow(call: KnownCall, change: (row: CallRow) => CallRow): void {
+    this.change(this.rowsOf(call.agentId), call.key, (row) => (row.kind === "call" ? change(row) : row));
+  }
+
+  private addCall(key: string, tool: string, event: WireEvent, time: number): void {
+    this.rowsOf(event.agentId).push({
+      kind: "call", key, eventId: event.id, time, start: null, end: null, tool, server: null, intention: null,
+      args: undefined, argsText: "", status: "writing", output: "", diff: "", pictures: [], exitCode: null, sandboxed: null,
       decisions: [], agentId: null,
-    };
-    this.rowsOf(event.agentId).push(row);
-    return row;
+    });
   }
 
   note(level: "info" | "warning" | "error", text: string, event: WireEvent, time: number): void {
@@ -344,10 +375,8 @@ const HANDLERS: Record<string, Handler> = {
     append(draft, event, "answer", data.messageId, data.deltaContent, time);
   },
   "assistant.tool_call_delta": (draft, data, event, time) => {
-    const changed = draft.changeCall(data.toolCallId, event.agentId, (row) => ({ ...row, argsText: row.argsText + data.inputDelta }));
-    if (!changed) {
-      draft.addCall(data.toolCallId, data.toolName ?? "tool", undefined, event, time).argsText = data.inputDelta;
-    }
+    const grow = (row: CallRow): CallRow => ({ ...row, argsText: row.argsText + data.inputDelta });
+    draft.beginCall(data.toolCallId, data.toolName ?? "tool", event, time, {}, (call) => call.eventId === null, grow);
   },
   "assistant.message": (draft, data, event, time) => {
     const rows = draft.rowsOf(event.agentId);
@@ -364,10 +393,8 @@ const HANDLERS: Record<string, Handler> = {
     draft.changeSpan(modelKey(event), { end: time, key: `model ${event.id}`, label: data.model ?? draft.next.model ?? "model", rowKey: data.messageId });
     for (const request of data.toolRequests ?? []) {
       const about = { tool: request.name, args: request.arguments, intention: request.intentionSummary ?? null, server: request.mcpServerName ?? null, eventId: event.id };
-      if (!draft.changeCall(request.toolCallId, event.agentId, (row) => ({ ...row, ...about, argsText: "" }))) {
-        const row = draft.addCall(request.toolCallId, request.name, request.arguments, event, time);
-        Object.assign(row, about);
-      }
+      const complete = (row: CallRow): CallRow => ({ ...row, ...about, argsText: "" });
+      draft.beginCall(request.toolCallId, request.name, event, time, { eventId: event.id }, (call) => call.eventId === null, complete);
     }
   },
   "assistant.usage": (draft, data, event, time) => {
@@ -399,11 +426,8 @@ const HANDLERS: Record<string, Handler> = {
       ...row, start: time, status: row.status === "waiting" ? "waiting" : "running", args: data.arguments ?? row.args, tool: data.toolName,
       server: data.mcpServerName ?? row.server, argsText: "",
     });
-    if (!draft.changeCall(data.toolCallId, event.agentId, begin)) {
-      const row = draft.addCall(data.toolCallId, data.toolName, data.arguments, event, time);
-      Object.assign(row, begin(row));
-    }
-    draft.addSpan({ kind: "tool", key: data.toolCallId, label: data.toolName, start: time, end: null, agentId: event.agentId ?? null, rowKey: data.toolCallId });
+    const key = draft.beginCall(data.toolCallId, data.toolName, event, time, { status: "begun" }, () => true, begin);
+    draft.addSpan({ kind: "tool", key, label: data.toolName, start: time, end: null, agentId: event.agentId ?? null, rowKey: key });
   },
   "tool.execution_partial_result": (draft, data, event) => {
     draft.changeCall(data.toolCallId, event.agentId, (row) => ({ ...row, output: data.partialOutput }));
@@ -419,30 +443,33 @@ const HANDLERS: Record<string, Handler> = {
         status: data.success ? (result.exitCode ? "failed" : "done") : failure(data.error),
       };
     };
-    draft.changeCall(data.toolCallId, event.agentId, finish);
-    draft.changeSpan(data.toolCallId, { end: time, ok: data.success === true });
+    const key = draft.changeCall(data.toolCallId, event.agentId, finish);
+    if (key !== null) draft.changeSpan(key, { end: time, ok: data.success === true });
+    draft.endCall(data.toolCallId, event.agentId);
   },
 
   "permission.requested": (draft, data, event, time) => {
     const request = data.permissionRequest ?? {};
     if (data.resolvedByHook) return;
-    const agentId = event.agentId ?? draft.agentOf(request.toolCallId);
-    draft.ask({ kind: "permission", id: data.requestId, time, agentId, request });
-    if (request.toolCallId) draft.changeCall(request.toolCallId, event.agentId, (row) => ({ ...row, status: "waiting" }));
-    draft.addSpan({ kind: "wait", key: `wait ${data.requestId}`, label: "waits for an approval", start: time, end: null, agentId, rowKey: request.toolCallId ?? null });
+    const call = draft.callOf(request.toolCallId, event.agentId);
+    const agentId = event.agentId ?? call?.agentId ?? null;
+    draft.ask({ kind: "permission", id: data.requestId, time, agentId, rowKey: call?.key ?? null, request });
+    if (call) draft.changeCall(request.toolCallId, event.agentId, (row) => ({ ...row, status: "waiting" }));
+    draft.addSpan({ kind: "wait", key: `wait ${data.requestId}`, label: "waits for an approval", start: time, end: null, agentId, rowKey: call?.key ?? null });
   },
   "permission.completed": (draft, data, event, time) => {
     const question = draft.unask(data.requestId);
     const request = question?.kind === "permission" ? question.request : findRequest(draft.next.events, data.requestId);
     const callId = data.toolCallId ?? request?.toolCallId ?? null;
     const by = decidedBy(data.result, data.decidedBy);
+    const call = draft.callOf(callId, event.agentId ?? question?.agentId);
     const decision: Decision = {
-      requestId: data.requestId, callId, time, asked: question?.time ?? time, what: request ? describeRequest(request) : "a call",
-      kind: data.result?.kind ?? "", allowed: by.allowed, by: by.text, feedback: data.result?.feedback ?? null, agentId: event.agentId ?? question?.agentId ?? draft.agentOf(callId),
+      requestId: data.requestId, callId: call?.key ?? callId, time, asked: question?.time ?? time, what: request ? describeRequest(request) : "a call",
+      kind: data.result?.kind ?? "", allowed: by.allowed, by: by.text, feedback: data.result?.feedback ?? null, agentId: event.agentId ?? question?.agentId ?? call?.agentId ?? null,
     };
     draft.list("decisions").push(decision);
     if (callId) {
-      draft.changeCall(callId, event.agentId, (row) => ({
+      draft.changeCall(callId, event.agentId ?? question?.agentId, (row) => ({
         ...row, decisions: [...row.decisions, decision], status: row.status === "waiting" ? "running" : row.status,
       }));
     }
@@ -451,7 +478,7 @@ const HANDLERS: Record<string, Handler> = {
 
   "user_input.requested": (draft, data, event, time) => {
     draft.ask({
-      kind: "input", id: data.requestId, time, agentId: event.agentId ?? draft.agentOf(data.toolCallId), question: data.question,
+      kind: "input", id: data.requestId, time, agentId: event.agentId ?? draft.callOf(data.toolCallId, null)?.agentId ?? null, question: data.question,
       choices: data.choices ?? [], free: data.allowFreeform !== false || !(data.choices ?? []).length,
     });
     waitFor(draft, data.requestId, "waits for an answer", event, time, data.toolCallId);
@@ -494,8 +521,8 @@ const HANDLERS: Record<string, Handler> = {
         status: "running", error: null, parent, start: time, end: null, tokens: null, calls: null, rows: [],
       },
     };
-    draft.changeCall(data.toolCallId, parent, (row) => ({ ...row, agentId: id }));
-    draft.addSpan({ kind: "agent", key: `agent ${id}`, label: data.agentDisplayName, start: time, end: null, agentId: id, rowKey: data.toolCallId });
+    const rowKey = draft.changeCall(data.toolCallId, parent, (row) => ({ ...row, agentId: id }));
+    draft.addSpan({ kind: "agent", key: `agent ${id}`, label: data.agentDisplayName, start: time, end: null, agentId: id, rowKey });
   },
   "subagent.configured": (draft, data, event) => {
     if (event.agentId && data.model) draft.changeAgent(event.agentId, { model: data.model });
@@ -530,7 +557,7 @@ function failure(error: any): CallRow["status"] {
 }
 
 function waitFor(draft: Draft, id: string, label: string, event: WireEvent, time: number, callId?: string): void {
-  draft.addSpan({ kind: "wait", key: `wait ${id}`, label, start: time, end: null, agentId: event.agentId ?? null, rowKey: callId ?? null });
+  draft.addSpan({ kind: "wait", key: `wait ${id}`, label, start: time, end: null, agentId: event.agentId ?? null, rowKey: draft.callOf(callId, event.agentId)?.key ?? null });
 }
 
 function answered(draft: Draft, id: string, _event: WireEvent, time: number): void {

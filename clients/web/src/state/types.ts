@@ -91,6 +91,14 @@ export interface NoteRow {
   text: string;
 }
 
+/** A call of an agent, by the key of its row. `eventId` is the answer of the model that has it. */
+export interface KnownCall {
+  key: string;
+  agentId: string | null;
+  eventId: string | null;
+  status: "new" | "begun" | "ended";
+}
+
 export type Row = PromptRow | AnswerRow | ThoughtRow | CallRow | NoteRow;
 
 /** How a person, a rule or the lack of both has decided about a call. */
@@ -178,7 +186,7 @@ export interface Run {
 }
 
 export type Question =
-  | { kind: "permission"; id: string; time: number; agentId: string | null; request: any }
+  | { kind: "permission"; id: string; time: number; agentId: string | null; rowKey: string | null; request: any }
   | { kind: "input"; id: string; time: number; agentId: string | null; question: string; choices: string[]; free: boolean }
   | { kind: "plan"; id: string; time: number; agentId: string | null; summary: string; plan: string; actions: string[]; recommended: string }
   | { kind: "form"; id: string; time: number; agentId: string | null; message: string; schema: any; source: string | null; url: string | null }
@@ -196,6 +204,8 @@ export interface SessionState {
   working: boolean;
   rows: Row[];
   agents: Record<string, Agent>;
+  /** The calls of each id that a model has given, in their order: models use ids again. */
+  calls: ReadonlyMap<string, readonly KnownCall[]>;
   questions: Question[];
   decisions: Decision[];
   spans: Span[];
@@ -213,7 +223,7 @@ export interface SessionState {
 export function emptySession(id: string): SessionState {
   return {
     id, title: "", folder: "", branch: null, model: null, mode: "interactive", started: 0, changed: 0, working: false,
-    rows: [], agents: {}, questions: [], decisions: [], spans: [], usage: [], context: [], runs: [],
+    rows: [], agents: {}, calls: new Map(), questions: [], decisions: [], spans: [], usage: [], context: [], runs: [],
     todosVersion: 0, queueVersion: 0, events: [], metrics: {},
   };
 }

@@ -5,7 +5,7 @@ import { HostContext, type Connection } from "../host.ts";
 import type { Store } from "../store.ts";
 import { go, href, route } from "../route.ts";
 import { Compare } from "./compare.tsx";
-import { Icon } from "./common.tsx";
+import { Boundary, Icon } from "./common.tsx";
 import { Entry, SessionList } from "./list.tsx";
 import { SessionView } from "./session.tsx";
 
@@ -48,9 +48,9 @@ export function App({ store, connection }: { store: Store; connection: Connectio
           {connection.link.value === "open" ? `Connected · ${connection.version.value}` : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}</footer>
       </aside>
       {drawer && <div class="shade" onClick={() => setDrawer(false)} />}
-      {to.view === "session" ? <SessionView key={to.id} store={store} id={to.id} tab={to.tab} at={to.at} />
+      <Boundary key={to.view === "session" ? to.id : to.view} what="this view">{to.view === "session" ? <SessionView key={to.id} store={store} id={to.id} tab={to.tab} at={to.at} />
         : to.view === "compare" ? <Compare key={`${to.left} ${to.right}`} store={store} left={to.left} right={to.right} />
-        : to.view === "new" ? <NewSession store={store} /> : <Home store={store} connection={connection} />}
+        : to.view === "new" ? <NewSession store={store} /> : <Home store={store} connection={connection} />}</Boundary>
       {connection.link.value === "lost" && <p class="toast warning" role="status">The server has gone. The page connects again as soon as it is back.</p>}
       {store.problem.value && <p class="toast error" role="alert"><span>{store.problem.value}</span><button type="button" class="quiet" aria-label="Close" onClick={() => { store.problem.value = ""; }}><Icon name="cross" /></button></p>}
       <p class="hidden" role="status" aria-live="polite">{store.said.value}</p>

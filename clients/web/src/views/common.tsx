@@ -1,6 +1,6 @@
 // Small parts that several views share.
 
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SafeHtml } from "../markdown.ts";
 
@@ -39,6 +39,54 @@ export function Html({ html, as: Tag = "div", class: name }: { html: SafeHtml; a
     if (ref.current) ref.current.innerHTML = html.__html;
   }, [html]);
   return <Tag ref={ref as any} class={name} />;
+}
+
+/** Shows a note in place of a part of the page that cannot be shown, so that the rest of the page goes on. */
+export class Boundary extends Component<{ what: string; children: ComponentChildren }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static override getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+
+  override componentDidCatch(error: unknown): void {
+    console.error(`cannot show ${this.props.what}`, error);
+  }
+
+  override render(): ComponentChildren {
+    return this.state.failed ? <p class="row note error" role="alert">The page cannot show {this.props.what}.</p> : this.props.children;
+  }
+}
+
+/** The time in milliseconds for which a new question takes no answer: a click may have been meant for the one before. */
+export const SETTLE_MS = 600;
+
+/** The controls of a question, which take no answer before a person can have seen it, and none of a double click. */
+export function Settled({ children, class: name }: { children: ComponentChildren; class?: string }) {
+  const [ready, setReady] = useState(false);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const begin = (): void => {
+      clearTimeout(timer);
+      setReady(false);
+      if (!document.hidden) timer = setTimeout(() => setReady(true), SETTLE_MS);
+    };
+    begin();
+    // The question may have come while the tab was in the background.
+    document.addEventListener("visibilitychange", begin);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", begin);
+    };
+  }, []);
+  const refuse = (event: MouseEvent): void => {
+    // A key press counts 0 clicks.
+    if (event.detail > 1 && event.target instanceof Element && event.target.closest("button")) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  };
+  return <fieldset class={name ? `settled ${name}` : "settled"} disabled={!ready} onClickCapture={refuse}>{children}</fieldset>;
 }
 
 /** A table that scrolls sideways where it is wider than its place. */

@@ -5,7 +5,7 @@ import { renderMarkdown } from "../markdown.ts";
 import { approvalScope, questionTitle } from "../state/permissions.ts";
 import type { Question, SessionState } from "../state/types.ts";
 import type { Store } from "../store.ts";
-import { Html, Icon } from "./common.tsx";
+import { Boundary, Html, Icon, Settled } from "./common.tsx";
 import { Diff } from "./diff.tsx";
 
 interface Props<K extends Question["kind"]> {
@@ -23,11 +23,13 @@ export function Questions({ store, state }: { store: Store; state: SessionState 
   return (
     <section class="question" aria-label="A question to you" data-question={question.kind}>
       {agent && <p class="faint"><Icon name="robot" size={14} /> The sub-agent {agent.name} asks</p>}
-      {question.kind === "permission" && <Permission {...props} question={question} />}
-      {question.kind === "input" && <Input {...props} question={question} />}
-      {question.kind === "plan" && <Plan {...props} question={question} />}
-      {question.kind === "form" && <Form {...props} question={question} />}
-      {question.kind === "switch" && <Switch {...props} question={question} />}
+      <Settled key={question.id}>
+        {question.kind === "permission" && <Permission {...props} question={question} />}
+        {question.kind === "input" && <Input {...props} question={question} />}
+        {question.kind === "plan" && <Plan {...props} question={question} />}
+        {question.kind === "form" && <Form {...props} question={question} />}
+        {question.kind === "switch" && <Switch {...props} question={question} />}
+      </Settled>
       {more > 0 && <p class="faint">{more === 1 ? "One more question waits" : `${more} more questions wait`}</p>}
     </section>
   );
@@ -40,7 +42,7 @@ function Permission({ store, state, question }: Props<"permission">) {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const scope = approvalScope(request, state.folder);
-  const call = state.rows.concat(...Object.values(state.agents).map((agent) => agent.rows)).find((row) => row.kind === "call" && row.key === request.toolCallId);
+  const call = state.rows.concat(...Object.values(state.agents).map((agent) => agent.rows)).find((row) => row.kind === "call" && row.key === question.rowKey);
   const args = call?.kind === "call" ? call.args : undefined;
   const decide = async (result: any): Promise<void> => {
     setBusy(true);
@@ -59,7 +61,7 @@ function Permission({ store, state, question }: Props<"permission">) {
   return (
     <>
       <h2>{questionTitle(request)}</h2>
-      <RequestView request={request} folder={state.folder} />
+      <Boundary what="this request"><RequestView request={request} folder={state.folder} /></Boundary>
       {request.warning && <p class="note warning"><Icon name="warning" size={14} /><span>{request.warning}</span></p>}
       {request.requestSandboxBypassReason && <p class="note warning"><Icon name="warning" size={14} /><span>{request.requestSandboxBypassReason}</span></p>}
       {request.resolvedPath && <p class="note warning"><Icon name="warning" size={14} /><span>This leads to {request.resolvedPath}</span></p>}
@@ -74,7 +76,8 @@ function Permission({ store, state, question }: Props<"permission">) {
           <textarea rows={2} autoFocus value={feedback} onInput={(event) => setFeedback(event.currentTarget.value)} />
         </label>
       )}
-      <div class="choices">
+      {/* Another choice is at the place of the last one. */}
+      <Settled class="choices" key={edited !== null ? "edit" : feedback !== null ? "deny" : "choose"}>
         {edited !== null ? (
           <>
             <button type="button" class="primary" disabled={busy} onClick={approveEdited}>Allow this changed call once</button>
@@ -94,7 +97,7 @@ function Permission({ store, state, question }: Props<"permission">) {
             <button type="button" class="danger" disabled={busy} onClick={() => setFeedback("")}>Deny…<small>with or without a reason</small></button>
           </>
         )}
-      </div>
+      </Settled>
     </>
   );
 }

@@ -7,7 +7,7 @@ import { countChanges, toolText } from "../state/calls.ts";
 import { clock, count, duration, tokens } from "../state/format.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
-import { Html, Icon, Menu, MenuItem } from "./common.tsx";
+import { Boundary, Html, Icon, Menu, MenuItem } from "./common.tsx";
 import { Diff } from "./diff.tsx";
 
 export interface RowActions {
@@ -24,7 +24,11 @@ function toggle(key: string, open: boolean): void {
   opened.value = new Map(opened.value).set(key, open);
 }
 
-export function RowView({ row, state, actions }: { row: Row; state: SessionState; actions: RowActions | null }) {
+export function RowView(props: { row: Row; state: SessionState; actions: RowActions | null }) {
+  return <Boundary what="this part of the session"><Content {...props} /></Boundary>;
+}
+
+function Content({ row, state, actions }: { row: Row; state: SessionState; actions: RowActions | null }) {
   switch (row.kind) {
     case "prompt": return <Prompt row={row} id={state.id} actions={actions} />;
     case "answer": return (

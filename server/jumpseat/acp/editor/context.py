@@ -39,8 +39,8 @@ class AcpContext(Struct):
     def call_id(self, session_id: str, tool: str) -> str | None:
         """Return the id of the running call of ``tool``, or ``None`` where there is not exactly one."""
         view = self.views.get(session_id)
-        calls = [call_id for call_id, call in view.translator.calls.items() if call.tool == tool] if view else []
-        return calls[0] if len(calls) == 1 else None
+        calls = view.translator.running_of(tool) if view is not None else []
+        return calls[0].id if len(calls) == 1 else None
 
     def _lend(self, session: Session, view: SessionView) -> None:
         """Give the session's tools the files and terminals that the editor offers."""

@@ -137,8 +137,9 @@ class SessionView:
 
     def show_terminal(self, call_id: str, terminal_id: str) -> None:
         """Show the output of a tool call in the editor's own terminal."""
-        if (call := self.translator.calls.get(call_id)) is not None:
+        if (call := self.translator.running(call_id)) is not None:
             call.in_terminal = True
+            call_id = call.id
         content = [{"type": "terminal", "terminalId": terminal_id}]
         self.send({"sessionUpdate": "tool_call_update", "toolCallId": call_id, "content": content})
 
@@ -182,7 +183,7 @@ class SessionView:
         for payload in history:
             for update in self.translator.replay(payload):
                 self._take(update)
-        self.translator.calls.clear()
+        self.translator.end_replay()
 
     def _text_of(self, path: str) -> str | None:
         """Return the masked text of a file, or ``None`` if it is missing, unreadable or too large."""

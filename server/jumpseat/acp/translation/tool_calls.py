@@ -167,7 +167,7 @@ def permission_call(
         case WritePermission():
             diffs = diffs_of(request.diff, request.file_name, read=read)
             body |= {"kind": "edit", "title": _with_target(request.intention, request.resolved_path)}
-            body["content"] = diffs.contents or _to_judge(request.diff)
+            body["content"] = [*(diffs.contents or _to_judge(request.diff)), *_to_judge(request.warning)]
             body["locations"] = diffs.locations or [{"path": request.file_name}]
         case ReadPermission():
             body |= {"kind": "read", "title": _with_target(request.intention, request.resolved_path)}

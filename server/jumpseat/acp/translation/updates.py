@@ -103,8 +103,12 @@ Step: TypeAlias = (
 
 
 class Call(Struct):
-    """A running tool call. ``in_terminal``: the editor shows its output in its own terminal."""
+    """A running tool call. ``in_terminal``: the editor shows its output in its own terminal.
 
+    ``id`` is that for the editor, in which no two calls of a session may have the same.
+    """
+
+    id: str
     tool: str
     title: str
     path: str | None
@@ -156,7 +160,9 @@ class Translator(Struct):
     cwd: str
     read: Reader | None = None
     titled: bool = False
-    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    # The running calls by their ids, which some models use again, and the number of calls with each id so far.
+    _calls: dict[str, list[Call]] = field(default_factory=dict[str, list[Call]])
+    _counts: dict[str, int] = field(default_factory=dict[str, int])
     usage: Usage = field(default_factory=Usage)
     _sent_chars: dict[str, int] = field(default_factory=dict[str, int])
     _held: set[str] = field(default_factory=set[str])
@@ -194,23 +200,24 @@ class Translator(Struct):
             case events.ToolExecutionStart():
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionPartialResult():
-                call = self.calls.get(payload.tool_call_id)
+                call = self.running(payload.tool_call_id)
                 if call is not None and not call.in_terminal and not lossy:
                     content = tool_calls.output(payload.partial_output, call.tool)
-                    yield _call_update({"toolCallId": payload.tool_call_id, "content": content})
+                    yield _call_update({"toolCallId": call.id, "content": content})
             case events.ToolExecutionProgress():
-                call = self.calls.get(payload.tool_call_id)
+                call = self.running(payload.tool_call_id)
                 if call is not None and not lossy:
                     content = tool_calls.output(payload.progress_message, "")
-                    yield _call_update({"toolCallId": payload.tool_call_id, "content": content})
+                    yield _call_update({"toolCallId": call.id, "content": content})
             case events.ToolExecutionComplete():
                 yield _call_update(self._end(payload, self.read))
             case events.PermissionRequested():
                 yield from self._permission(payload)
             case events.PermissionCompleted():
                 yield Withdraw(payload.request_id)
-                if payload.result.kind.startswith("approved") and payload.tool_call_id in self.calls:
-                    yield _call_update({"toolCallId": payload.tool_call_id, "status": "in_progress"})
+                call = self.running(payload.tool_call_id)
+                if payload.result.kind.startswith("approved") and call is not None:
+                    yield _call_update({"toolCallId": call.id, "status": "in_progress"})
             case events.ElicitationRequested():
                 # The source comes first: no message of a server can pass for one of the editor or of jumpseat.
                 source = payload.elicitation_source
@@ -280,6 +287,10 @@ class Translator(Struct):
             case _:
                 pass
 
+    def end_replay(self) -> None:
+        """Forget the calls that the log does not end: none of them runs."""
+        self._calls.clear()
+
     def server_status(self, name: str, status: str, error: str | None) -> Iterator[Notice]:
         """Return a notice if an MCP server has failed: one until the server is connected again."""
         if status == "connected":
@@ -309,27 +320,44 @@ class Translator(Struct):
 
     # --- tool calls ---------------------------------------------------------------------------------------------
 
+    def running(self, call_id: str | None) -> Call | None:
+        """Return the running call of the main agent with an id; the last one, if a model has repeated the id."""
+        return self._calls[call_id][-1] if call_id in self._calls else None
+
+    def running_of(self, tool: str) -> list[Call]:
+        """Return the running calls of a tool."""
+        return [call for calls in self._calls.values() for call in calls if call.tool == tool]
+
     def _start(self, start: events.ToolExecutionStart) -> JsonObject:
         body = tool_calls.start_update(start, self.cwd, self._intentions.pop(start.tool_call_id, None))
+        count = self._counts[start.tool_call_id] = self._counts.get(start.tool_call_id, 0) + 1
+        if count > 1:
+            body["toolCallId"] = f"{start.tool_call_id}#{count}"
         locations = body.get("locations")
         path = locations[0]["path"] if locations else None
-        self.calls[start.tool_call_id] = Call(start.tool_name, body["title"], path)
+        call = Call(body["toolCallId"], start.tool_name, body["title"], path)
+        self._calls.setdefault(start.tool_call_id, []).append(call)
         return body
 
     def _end(self, end: events.ToolExecutionComplete, read: Reader | None = None) -> JsonObject:
-        call = self.calls.pop(end.tool_call_id, None)
+        calls = self._calls.pop(end.tool_call_id, [])
+        call = calls.pop(0) if calls else None
+        if calls:
+            self._calls[end.tool_call_id] = calls
         body = tool_calls.completion_update(end, call.tool if call else "", call.path if call else None, read)
-        if call is not None and call.in_terminal:
-            # The terminal continues showing the output.
-            body.pop("content", None)
+        if call is not None:
+            body["toolCallId"] = call.id
+            if call.in_terminal:
+                # The terminal continues showing the output.
+                body.pop("content", None)
         return body
 
     def _permission(self, requested: events.PermissionRequested) -> Iterator[Step]:
         request = requested.permission_request
-        call = self.calls.get(request.tool_call_id) if request.tool_call_id is not None else None
+        call = self.running(request.tool_call_id)
         body = tool_calls.permission_call(
             request,
-            request.tool_call_id or requested.request_id,
+            call.id if call is not None else request.tool_call_id or requested.request_id,
             call.title if call is not None else None,
             self.read,
         )

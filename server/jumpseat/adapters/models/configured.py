@@ -33,6 +33,7 @@ from jumpseat_protocol.members import nearest
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import AdapterCatalogue
     from jumpseat.adapters.declared.merged import MergedAdapter
+    from jumpseat.adapters.models.known_models import KnownModels
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,12 @@ class ModelsNeeded(Struct, frozen=True):
     config: AdapterConfig
 
 
-KnownModels: TypeAlias = Callable[[str, AdapterConfig], Collection[str] | None]
+IdsOfModels: TypeAlias = Callable[[str, AdapterConfig], Collection[str] | None]
+
+
+def _api(kind: str) -> str:
+    """Return the type of a provider without the name of its wire."""
+    return kind.removesuffix("_responses").removesuffix("_interactions")
 
 
 class ConfiguredAdapters:
@@ -101,6 +107,7 @@ class ConfiguredAdapters:
         self.redirected: dict[str, AdapterConfig | None] = {}
         """Adapters that clients have given another base URL, or switched off."""
         self._files: frozenset[str] | None = None
+        self._facts: KnownModels | None = None
         self._unredirected: Mapping[str, AdapterConfig] = {}
         self._fallback: Mapping[str, AdapterConfig] = {}
 
@@ -167,7 +174,7 @@ class ConfiguredAdapters:
         return next(iter(sorted(self.fallback.items(), key=lambda item: not self.models_of(*item))), None)
 
     def select(
-        self, model: str | None, cwd: Path, *, logged_in: bool, known_models: KnownModels
+        self, model: str | None, cwd: Path, *, logged_in: bool, known_models: IdsOfModels
     ) -> AdapterSelection | ModelsNeeded | None:
         """Select the adapter of a session that brings no provider of its own. Nothing is requested or fetched.
 
@@ -221,13 +228,34 @@ class ConfiguredAdapters:
             return AdapterSelection(*next(iter(candidates.items())), name)
         if not candidates:
             raise no_model_configured(name)
+        of_vendor = self._adapters_of_vendor(name, candidates)
+        if len(of_vendor) == 1:
+            return AdapterSelection(of_vendor[0], candidates[of_vendor[0]], name)
         problem = f"unknown model {name!r}{self._meant(name, candidates)}"
         if model is None and self._config_file is not None:
             raise ConfigError(in_file(self._config_file, [f"default_model: {problem}"]))
         raise ConfigError(problem)
 
+    def _adapters_of_vendor(self, name: str, candidates: Mapping[str, AdapterConfig]) -> list[str]:
+        """Return the adapters that accept any model and are for the API of the vendor of a well-known one."""
+        if "/" in name:
+            return []
+        # Imported here: most names say their adapter.
+        from jumpseat.adapters.models.known_models import KnownModels
+
+        if self._facts is None:
+            self._facts = KnownModels()
+        vendors = self._facts.vendors(name)
+        return [
+            adapter
+            for adapter, config in candidates.items()
+            if not config.models and _api(canonical_type(config.type or adapter)) in vendors
+        ]
+
     def _meant(self, name: str, candidates: Mapping[str, AdapterConfig]) -> str:
         """Return a hint to the model that an unknown name may mean."""
+        if of_vendor := self._adapters_of_vendor(name, candidates):
+            return f", did you mean {' or '.join(repr(f'{adapter}/{name}') for adapter in of_vendor)}?"
         prefix, slash, own_name = name.partition("/")
         if slash and prefix not in candidates and (adapter := nearest(prefix, candidates)) is not None:
             return f", did you mean '{adapter}/{own_name}'?"

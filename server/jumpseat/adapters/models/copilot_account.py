@@ -16,13 +16,19 @@ from jumpseat.adapters.wires.copilot import API_VERSION, api_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.errors import ProviderOverloadedError, ProviderProtocolError, ProviderTransportError
+from jumpseat.errors import (
+    ProviderOverloadedError,
+    ProviderProtocolError,
+    ProviderRequestError,
+    ProviderTransportError,
+)
 
 GITHUB_HOST: Final = "https://github.com"
 GITHUB_API_URL: Final = "https://api.github.com"
 LOOKUP_RETRY: Final = RetryPolicy(
     attempts=3, attempts_refused=1, first_wait_s=0.2, longest_wait_s=1.0, longest_asked_wait_s=1.0
 )
+NOT_FOUND: Final = 404
 RETRY_WITHIN_S: Final = 3.0
 """A look-up that has taken longer is not retried: somebody waits for it."""
 
@@ -60,7 +66,7 @@ class CopilotAccount:
     async def user(self, *, refresh: bool = False) -> JsonObject:
         """Fetch the user from GitHub: ``login``, ``copilot_plan``, ``endpoints``, ``quota_snapshots``...
 
-        The answer is kept; ``refresh`` fetches it again.
+        The answer is kept; ``refresh`` fetches it again. It is empty if GitHub does not know the user.
 
         Raises:
             ProviderAuthError: the token is invalid; the text contains ``401 Unauthorized``.
@@ -68,15 +74,21 @@ class CopilotAccount:
         """
         if self._user is not None and not refresh:
             return self._user
-        answer = await self._look_up(
-            f"{self._github_api_url}/copilot_internal/user",
-            {
-                "Accept": "application/json",
-                "Authorization": f"Bearer {self._token}",
-                "User-Agent": self._user_agent,
-                "X-GitHub-Api-Version": API_VERSION,
-            },
-        )
+        try:
+            answer = await self._look_up(
+                f"{self._github_api_url}/copilot_internal/user",
+                {
+                    "Accept": "application/json",
+                    "Authorization": f"Bearer {self._token}",
+                    "User-Agent": self._user_agent,
+                    "X-GitHub-Api-Version": API_VERSION,
+                },
+            )
+        except ProviderRequestError as error:
+            if error.status != NOT_FOUND:
+                raise
+            # The site, or the client that makes the requests, does not describe users: the model API decides.
+            answer = {}
         if not isinstance(answer, dict):
             raise ProviderProtocolError("expected a JSON object from GitHub about the Copilot user")
         if self._api_url is None:

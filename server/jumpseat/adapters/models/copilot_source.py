@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from jumpseat_protocol.accounts import AccountQuotaSnapshot, AuthCredentials, SessionAuthStatusResult
     from jumpseat_protocol.callbacks import GitHubTokenResult
 
-SOCKETS: Final = "COPILOT_EXP_COPILOT_CLI_WEBSOCKET_RESPONSES"
 NO_SOCKETS: Final = "COPILOT_CLI_DISABLE_WEBSOCKET_RESPONSES"
 
 AUTO: Final = "auto"
@@ -251,11 +250,12 @@ class CopilotSource:
         )
 
     def _may_use_sockets(self, settings: SessionSettings) -> bool:
-        """Return whether to use WebSockets: only if requested, and if a client makes the requests."""
-        if self._connections.tunnel is None or self._environ.get(NO_SOCKETS) == "true":
-            return False
-        wanted = settings.options.capi.enable_web_socket_responses
-        return self._environ.get(SOCKETS) == "true" if wanted is None else wanted
+        """Return whether to use WebSockets: if a client makes the requests, unless they are turned off."""
+        return (
+            self._connections.tunnel is not None
+            and self._environ.get(NO_SOCKETS) != "true"
+            and settings.options.capi.enable_web_socket_responses is not False
+        )
 
     @cached_property
     def _accounts(self) -> CopilotAccounts:

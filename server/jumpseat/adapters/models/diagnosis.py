@@ -301,5 +301,11 @@ def _refusal(message: str, error: ProviderError, facts: Facts) -> str:
     if isinstance(error, UnwritableBodyError):
         return f"The request was not sent: {message} A function or a value of the adapter put it there."
     if isinstance(error, ProviderRequestError) and error.status is None and error.code is None:
-        return f"The request cannot be sent: {message} Check the base URL and the headers."
+        # Not every reason is in these: a declared adapter may refuse a request.
+        advice = (
+            " Check the base URL and the headers."
+            if re.search(r"\b(?:address|URL|header|write the request)", message)
+            else ""
+        )
+        return f"The request was not sent: {message}{advice}"
     return f"{facts.address} was reached and rejected the request: {message}"

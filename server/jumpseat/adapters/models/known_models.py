@@ -72,6 +72,11 @@ class KnownModels:
             self._found[name] = self._find(name.strip().lower())
         return self._found[name]
 
+    def vendors(self, name: str) -> frozenset[str]:
+        """Return the names of the vendor of the model that providers call ``name``; none without an entry."""
+        found = self._entry(name.strip().lower())
+        return frozenset() if found is None else self._prefixes[found[0]]
+
     def names(self) -> list[str]:
         """Return the names of all models with an entry, sorted."""
         return sorted({head[2] for block in self._blocks if (head := _MODEL.match(block)) is not None})
@@ -90,16 +95,23 @@ class KnownModels:
         return fill_gaps(info, known)
 
     def _find(self, name: str) -> ModelInfo | None:
+        found = self._entry(name)
+        if found is None:
+            return None
+        vendor, block = found
+        return _info(vendor, as_object(_parse(block)[vendor])["models"])
+
+    def _entry(self, name: str) -> tuple[str, str] | None:
+        """Return the vendor and the text of a model."""
         *path, last = name.split("/")
         plain = _TIME.sub("", last)
         for candidate in dict.fromkeys((last, plain)):
             entry = self._entries.get(candidate)
             if entry is None:
                 continue
-            vendor, block = entry
-            if path and path[-1] != _COLLECTION and path[-1] not in self._prefixes[vendor]:
+            if path and path[-1] != _COLLECTION and path[-1] not in self._prefixes[entry[0]]:
                 return None
-            return _info(vendor, as_object(_parse(block)[vendor])["models"])
+            return entry
         return None
 
     @cached_property

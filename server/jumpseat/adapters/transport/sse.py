@@ -20,6 +20,7 @@ ServerEvent: TypeAlias = tuple[str | None, str]
 _MAX_BARE_LINES: Final = 200
 _BOM: Final = "\ufeff"
 _DONE: Final = "[DONE]"
+_DONE_LINE: Final = "data: [done]"
 _CR: Final = b"\r"
 _LF: Final = b"\n"
 
@@ -139,7 +140,8 @@ class SseDecoder:
                     events += self._bare_error()
                 name = None
             elif line.startswith("data: "):
-                rows.append(line[6:])
+                # Some servers write "[done]".
+                rows.append(_DONE if line == _DONE_LINE else line[6:])
             elif line.startswith("event: "):
                 if rows and name is not None:
                     # An event has one name, so the blank line is missing.

@@ -170,7 +170,7 @@ class ChatDecoder(AnswerDecoder):
         self._in_thought = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        if data.upper() == DONE or self._completed:
+        if data == DONE or self._completed:
             return self._complete() if self._saw_choices and not self._completed else []
         if not data:
             return []

@@ -136,6 +136,10 @@ class Conversation(Projection):
         # The number of steps that a running compaction covers.
         self._compacting: int | None = None
 
+    def has_call(self, call_id: str) -> bool:
+        """Return whether a call has had this id."""
+        return call_id in self._call_ids
+
     def __len__(self) -> int:
         return len(self._steps)
 

@@ -62,10 +62,16 @@ def repair_calls(completed: Completed, request: ModelRequest) -> Completed:
 
 
 def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool) -> ToolUseBlock:
+    bare = _bare(call.name)
     if call.name not in tools and (name := offered_name(call.name, tools)) is not None:
-        call = replace(call, name=name)
+        call = replace(call, name=name, dialect=None if bare == name else bare)
     if call.arguments is None and call.problem is None:
         call = _repair_text(call, cut_off=cut_off)
+    if call.arguments is not None and not _is_complete(call.arguments, tools.get(call.name)):
+        # Few models need it.
+        from jumpseat.agent.model_calls.dialects import translate
+
+        call = translate(call, bare, tools)
     if call.arguments and call.name in tools and None in call.arguments.values():
         call = _without_nulls(call, tools[call.name].parameters)
     return call
@@ -73,10 +79,24 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
 
 def offered_name(name: str, tools: Collection[str]) -> str | None:
     """Return the only one of ``tools`` that a name with noise can mean, or ``None``."""
-    noisy = _NOISE.fullmatch(name)
-    bare = (noisy[1] if noisy is not None else name).casefold()
+    bare = _bare(name).casefold()
     found = [tool for tool in tools if tool.casefold() == bare]
     return found[0] if len(found) == 1 else None
+
+
+def _bare(name: str) -> str:
+    noisy = _NOISE.fullmatch(name)
+    return noisy[1] if noisy is not None else name
+
+
+def _is_complete(arguments: JsonObject, tool: ToolSpec | None) -> bool:
+    """Return whether arguments have all names that a tool requires, and no name that it does not know."""
+    if tool is None:
+        return False
+    required: Any = tool.parameters.get("required") or ()
+    return (
+        arguments.keys() >= {*required} and arguments.keys() <= as_schema(tool.parameters.get("properties")).keys()
+    )
 
 
 def _without_nulls(call: ToolUseBlock, schema: JsonObject) -> ToolUseBlock:

@@ -26,6 +26,7 @@ from jumpseat.agent.model import (
 from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
+from jumpseat.agent.model_calls.call_ids import distinguish_calls
 from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
 from jumpseat.agent.model_calls.requests import uses_xml, with_tool_protocol, without_native_tools
 from jumpseat.agent.model_calls.structured import with_response_format
@@ -234,7 +235,7 @@ async def _call_model(
 
                 completed = take_written_calls(completed, request)
             return Answer(
-                repair_calls(completed, request),
+                distinguish_calls(session, repair_calls(completed, request)),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),

@@ -271,7 +271,7 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
         session_id=session.id,
         interaction_id=prompt.interaction_id,
         agent=None if session.identity is None else SubAgentRef(session.identity.id, session.identity.parent_id),
-        unasked=session.identity is not None or prompt.notification is not None,
+        unasked=session.identity is not None or prompt.notification is not None or not prompt.billable,
         written=session.written,
     )
 

@@ -58,6 +58,11 @@ class ApprovalRecord(Struct, frozen=True):
             "anchors": sorted(self.anchors),
         }
 
+    @property
+    def of_whole_server(self) -> bool:
+        """Whether the approval covers all tools of an MCP server."""
+        return self.approval is not None and self.approval.kind == "mcp" and self.approval.tool_name is None
+
     def rules(self) -> list[Rule]:
         """Return the approval as rules, for people and clients to read."""
         shown = [Rule("url", host) for host in sorted(self.hosts)]

@@ -7,7 +7,8 @@ because clients compare them and because they take effect unchanged; a warning n
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.rules import Facts
 from jumpseat_protocol.permissions import (
@@ -21,9 +22,20 @@ from jumpseat_protocol.permissions import (
     UrlPermission,
     WritePermission,
 )
-from jumpseat_protocol.visible import deceptive_characters, exact_line, has_hidden_parts, on_one_line, visible_url
+from jumpseat_protocol.visible import (
+    deceptive_characters,
+    deceptive_in_text,
+    exact_line,
+    has_hidden_parts,
+    on_one_line,
+    visible_url,
+)
 
 MAX_SHOWN_PATHS: Final = 5
+
+OBEYED: Final = (
+    "Programs obey this file: an editor, an agent, git or a shell may run what it names, outside of the sandbox"
+)
 
 
 def disclose(request: PermissionRequest, facts: Facts) -> None:
@@ -33,6 +45,8 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
             (path,) = facts.paths or (None,)
             request.resolved_path = path.real if path is not None and path.real != named else None
             request.intention = exact_line(request.intention)
+            if isinstance(request, WritePermission):
+                _warn_of_change(request, facts)
         case ShellPermission():
             if request.intention != request.full_command_text:
                 request.intention = on_one_line(request.intention)
@@ -41,10 +55,48 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
         case UrlPermission():
             shown = visible_url(request.url)
             request.intention = on_one_line(request.intention) if shown == request.url else f"Open {shown}"
+            request.warning = None if shown == request.url else f"The address is {shown}"
         case McpPermission():
             request.tool_title = on_one_line(request.tool_title)
-        case MemoryPermission() | CustomToolPermission() | HookPermission():
+            request.warning = _characters("The arguments contain", deceptive_in_text(_texts(request.args)))
+        case CustomToolPermission():
+            request.warning = _characters("The arguments contain", deceptive_in_text(_texts(request.args)))
+        case MemoryPermission() | HookPermission():
             pass
+
+
+def _warn_of_change(request: WritePermission, facts: Facts) -> None:
+    added = "\n".join(line for line in request.diff.split("\n") if line.startswith("+"))
+    warnings = [
+        _characters("The name contains", deceptive_characters(request.file_name)),
+        _characters("The change contains", deceptive_in_text(added)),
+        "Long white space may push a part of the change out of sight" if has_hidden_parts(added) else None,
+        OBEYED if facts.protected else None,
+    ]
+    request.warning = ". ".join(filter(None, warnings)) or None
+    if facts.protected:
+        # No approval of one such change covers the next one.
+        request.can_offer_session_approval = False
+
+
+def _characters(where: str, found: Sequence[str]) -> str | None:
+    return f"{where} characters that are invisible or imitate others: {', '.join(found)}" if found else None
+
+
+def _texts(value: Any) -> str:
+    """Return all strings in the arguments of a call."""
+    parts: list[str] = []
+    waiting: list[Any] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            parts.append(one)
+        elif isinstance(one, dict):
+            table = cast("dict[str, Any]", one)
+            waiting += [*table.keys(), *table.values()]
+        elif isinstance(one, list):
+            waiting += cast("list[Any]", one)
+    return "\n".join(parts)
 
 
 def _warnings(request: ShellPermission, facts: Facts) -> list[str]:
@@ -54,8 +106,8 @@ def _warnings(request: ShellPermission, facts: Facts) -> list[str]:
     if hidden:
         shown = ", ".join(hidden[:MAX_SHOWN_PATHS]) + (", …" if len(hidden) > MAX_SHOWN_PATHS else "")
         warnings.append(f"May reach outside of the session's folders: {shown}")
-    if characters := deceptive_characters(text):
-        warnings.append(f"Contains characters that are invisible or imitate others: {', '.join(characters)}")
+    if (characters := _characters("Contains", deceptive_characters(text))) is not None:
+        warnings.append(characters)
     if has_hidden_parts(text):
         warnings.append("Long white space may push a part of the command out of sight")
     return warnings

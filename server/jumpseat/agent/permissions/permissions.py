@@ -9,16 +9,22 @@ warning per session names the setting that would allow it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.agent.observation import Decider, Observers
-from jumpseat.agent.permissions.approvals import ApprovalStore, approved_commands, covers, has_changed
+from jumpseat.agent.permissions.approvals import (
+    ApprovalStore,
+    StoredApprovals,
+    approved_commands,
+    covers,
+    has_changed,
+)
 from jumpseat.agent.permissions.judge import JudgeConfig
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.questions import (
@@ -35,12 +41,15 @@ from jumpseat.agent.permissions.rules import (
     Facts,
     ResolvedPath,
     Rule,
+    RulePatterns,
     Rules,
     allows,
     first_match,
     first_possible_match,
 )
 from jumpseat.agent.permissions.session_approvals import SessionApprovals
+from jumpseat.agent.settings import HostPolicy
+from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     AssistedApproval,
@@ -49,11 +58,22 @@ from jumpseat_protocol.permissions import (
     ShellPermission,
 )
 
+if TYPE_CHECKING:
+    # Few sessions have one.
+    from jumpseat.agent.permissions.host_policy import EnforcedPolicy
+
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
 )
 
 Mode: TypeAlias = Literal["manual", "assisted", "sandboxed", "allow-all"]
+
+_ESCALATIONS: Final[Mapping[Mode, events.PermissionEscalation]] = {
+    "allow-all": "allow_all",
+    "sandboxed": "approve_all",
+    "assisted": "assisted_approval",
+}
+"""The modes that a host's policy may forbid."""
 
 
 class ApprovalLimits(Struct, frozen=True):
@@ -95,6 +115,7 @@ class Permissions:
 
     ``emit`` publishes events. ``can_ask`` returns whether an attached client handles permission requests,
     ``may_run_unasked`` whether the operator allows a call that no client can be asked about (``--yolo``).
+    ``host_policies`` returns the policies of the session's hosts, which are above all else.
     """
 
     def __init__(
@@ -107,8 +128,11 @@ class Permissions:
         judge: Judge | None = None,
         observers: Observers | None = None,
         session_id: str = "",
+        host_policies: Callable[[], Sequence[HostPolicy]] = tuple,
     ) -> None:
         self._emit = emit
+        self._host_policies = host_policies
+        self._enforced: EnforcedPolicy | None = None
         self._can_ask = can_ask
         self._may_run_unasked = may_run_unasked
         self._policy = policy or Policy()
@@ -152,11 +176,12 @@ class Permissions:
 
         disclose(request, facts)
         rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
-        if (rule := first_match(rules.deny, facts, patterns)) is not None:
-            return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule")
-        rule = first_match(rules.ask, facts, patterns) or first_possible_match(
-            rules.deny + rules.ask, facts, patterns
-        )
+        if (denial := self.denial_by_rule(facts)) is not None:
+            return denial
+        managed = self.wants_person(request, facts)
+        if managed is not None:
+            request.managed_approval_required = True
+        rule = managed or _asking_rule(rules, facts, patterns)
         if rule is None:
             if (by := self._allowed_by(request, facts, rules, guard)) is not None:
                 return replace(ALLOWED, by=by)
@@ -164,10 +189,11 @@ class Permissions:
                 return ALLOWED_INSIDE
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
-                self.questions.publish_model_approval(request, opinion)
+                self.questions.publish_resolved(request, PermissionDecision(kind="approved"), opinion)
                 return replace(ALLOWED, by="judge")
         if not self._can_ask():
-            if rule is None and not guard.needs_person and self._may_run_unasked(request):
+            yolo = not self._bypass_disabled
+            if rule is None and yolo and not guard.needs_person and self._may_run_unasked(request):
                 return replace(ALLOWED, by="operator")
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
             return verdict_of(NOT_AVAILABLE)
@@ -182,15 +208,28 @@ class Permissions:
 
     def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
-        rule = first_match(self._rules().deny, facts, self.path_scope.rule_patterns)
+        patterns = self.path_scope.rule_patterns
+        policy = self.host_policy
+        if policy is not None and (rule := policy.denies(facts, patterns)) is not None:
+            return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
+        rule = first_match(self._rules().deny, facts, patterns)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
+
+    def wants_person(self, request: PermissionRequest, facts: Facts) -> str | None:
+        """Return the rule of a host by which a person has to decide about each such call; ``None`` without one.
+
+        Neither a hook, a mode nor an earlier approval takes the place of the person.
+        """
+        policy = self.host_policy
+        return policy.wants_person(request, facts, self.path_scope.rule_patterns) if policy is not None else None
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
         """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
         facts = await self.facts_of(request, tool)
-        rules, patterns = self._rules(), self.path_scope.rule_patterns
-        restricting = rules.deny + rules.ask
-        if first_match(restricting, facts, patterns) or first_possible_match(restricting, facts, patterns):
+        rules = self._rules()
+        if self.denial_by_rule(facts) is not None or self.wants_person(request, facts) is not None:
+            return False
+        if _asking_rule(rules, facts, self.path_scope.rule_patterns) is not None:
             return False
         return self._allowed_by(request, facts, rules, UNGUARDED) is not None
 
@@ -202,24 +241,44 @@ class Permissions:
             return "mode"
         if facts.protected or facts.kind == "hook":
             return None
+        policy = self.host_policy
+        if policy is not None and policy.allows(request, facts, self.path_scope.rule_patterns):
+            return "rule"
         if facts.kind == "url" and self.path_scope.any_host:
             return "approval"
         if self.approvals.rules.allow_reads and facts.kind in ("read", "url"):
             return "approval"
         if facts.kind == "read" and facts.paths and all(map(self._is_readable, facts.paths)):
             return "approval"
-        current = self.approvals.current()
+        current = self._current_approvals()
         if covers(current.approvals, request, facts):
             return "approval"
         if isinstance(request, ShellPermission) and request.request_sandbox_bypass:
             return None
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
-        allowing = [*rules.allow, *current.rules]
+        allowing = [*self._lasting(rules.allow), *current.rules]
         return "rule" if allows(allowing, facts, self.path_scope.rule_patterns, commands) else None
+
+    def _current_approvals(self) -> StoredApprovals:
+        current = self.approvals.current()
+        if self._bypass_disabled:
+            records = [record for record in current.approvals if not record.of_whole_server]
+            return StoredApprovals(records, self._lasting(current.rules))
+        return current
+
+    def _lasting(self, rules: Sequence[Rule]) -> list[Rule]:
+        """Return the allow rules that count: all, unless a host forbids approving wholesale."""
+        if not self._bypass_disabled:
+            return [*rules]
+        from jumpseat.agent.permissions.host_policy import is_wholesale
+
+        return [rule for rule in rules if not is_wholesale(rule)]
 
     def _trusts_sandbox(self, rules: Rules) -> bool:
         """Return whether commands run unasked as long as they are confined: by the mode, or by a rule."""
+        if self._bypass_disabled:
+            return False
         allow = (*rules.allow, *self.approvals.current().rules)
         return self.mode == "sandboxed" or any(rule.kind == "sandboxed" for rule in allow)
 
@@ -249,6 +308,8 @@ class Permissions:
 
     async def _ask(self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None) -> Verdict:
         async def settle(decision: PermissionDecision) -> PermissionDecision:
+            if request.managed_approval_required:
+                return self.approvals.once(decision)
             return await self.approvals.keep(decision, request, facts)
 
         return verdict_of(await self.questions.ask(request, opinion, settle))
@@ -291,10 +352,16 @@ class Permissions:
     @property
     def approve_all(self) -> bool:
         """Return whether calls are allowed unless a rule denies them or requires a person to decide."""
-        return self.mode == "allow-all"
+        return self.mode == "allow-all" and not self._bypass_disabled
 
     def set_mode(self, mode: Mode, model: str | None = None) -> None:
-        """Set the mode and publish the change. ``model`` judges calls in the mode ``assisted``."""
+        """Set the mode and publish the change. ``model`` judges calls in the mode ``assisted``.
+
+        Raises:
+            InvalidRequestError: a host's policy forbids the mode.
+        """
+        if mode in _ESCALATIONS:
+            self.check_escalation(_ESCALATIONS[mode])
         previous, self.mode = self.mode, mode
         changed = (mode, model) != (previous, self.judging_model)
         self.judging_model = model
@@ -309,6 +376,55 @@ class Permissions:
                 )
             )
 
+    @property
+    def host_policy(self) -> EnforcedPolicy | None:
+        """The policies of the session's hosts, combined; ``None`` if there is none."""
+        policies = self._host_policies()
+        if not policies:
+            return None
+        if self._enforced is None or self._enforced.policies != tuple(policies):
+            from jumpseat.agent.permissions.host_policy import enforced
+
+            self._enforced = enforced(policies)
+        return self._enforced
+
+    @property
+    def _bypass_disabled(self) -> bool:
+        policy = self.host_policy
+        return policy is not None and policy.bypass_disabled
+
+    def check_escalation(self, escalation: events.PermissionEscalation) -> None:
+        """Check that no host's policy forbids approving calls wholesale in the way ``escalation``.
+
+        Raises:
+            InvalidRequestError: a policy forbids it.
+        """
+        policy = self.host_policy
+        if policy is None:
+            return
+        if escalation == "assisted_approval" and policy.assisted_disabled:
+            setting = "permissions.disableAssistedPermissionsMode"
+        elif escalation != "assisted_approval" and policy.bypass_disabled:
+            setting = "permissions.disableBypassPermissionsMode"
+        else:
+            return
+        message = f"{setting} of the host's policy forbids it: {escalation}"
+        self._emit(events.SessionManagedSettingsEnforced(setting=setting, escalation=escalation, message=message))
+        raise InvalidRequestError(message)
+
+    def follow_host_policy(self) -> None:
+        """Announce the policies of hosts, if there are any, and leave the modes that they forbid."""
+        policy = self.host_policy
+        if policy is None:
+            return
+        self._emit(policy.announcement())
+        if policy.bypass_disabled:
+            self.path_scope.any_host = self.path_scope.unrestricted = self.approvals.rules.allow_reads = False
+        if (policy.bypass_disabled and self.mode in ("allow-all", "sandboxed")) or (
+            policy.assisted_disabled and self.mode == "assisted"
+        ):
+            self.set_mode("manual")
+
     def reload_rules(self) -> None:
         """Read the rules of the working directory again at the next call."""
         self._policy_rules = None
@@ -319,7 +435,13 @@ def _stays_inside(request: PermissionRequest) -> bool:
     return isinstance(request, ShellPermission) and bool(request.sandboxed) and not request.request_sandbox_bypass
 
 
-def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: ApprovalLimits) -> str:
+def _asking_rule(rules: Rules, facts: Facts, patterns: RulePatterns) -> str | None:
+    """Return the rule by which a person has to decide about a call; ``None`` if there is none."""
+    rule = first_match(rules.ask, facts, patterns) or first_possible_match(rules.deny + rules.ask, facts, patterns)
+    return None if rule is None else str(rule)
+
+
+def _why_a_person_is_needed(rule: str | None, tool: str, guard: ApprovalLimits) -> str:
     if rule is not None:
         return f" The rule {rule} requires a person to decide."
     return f" The tool {tool} requires a person to decide, or a rule that allows it." if guard.needs_person else ""

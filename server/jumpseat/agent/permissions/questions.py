@@ -132,8 +132,10 @@ class PermissionQuestions:
         self._complete(pending.id, request, decision, pending.by)
         return decision
 
-    def publish_model_approval(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
-        """Publish a call that a judging model allowed, as a question that is already resolved."""
+    def publish_resolved(
+        self, request: PermissionRequest, decision: PermissionDecision, opinion: AssistedApproval | None = None
+    ) -> None:
+        """Publish what a judging model with an ``opinion``, or a hook, decided, as a question that is resolved."""
         request_id = new_id()
         prompt = prompt_of(request, opinion)
         self._emit(
@@ -141,7 +143,7 @@ class PermissionQuestions:
                 request_id=request_id, permission_request=request, prompt_request=prompt, resolved_by_hook=True
             )
         )
-        self._complete(request_id, request, PermissionDecision(kind="approved"))
+        self._complete(request_id, request, decision)
 
     def event(self, pending: Pending[PermissionRequest, PermissionDecision]) -> events.PermissionRequested:
         """Build the event that asks clients."""

@@ -83,11 +83,15 @@ MAX_RULE_CHARS: Final = 4096
 
 
 class Rule(Struct, frozen=True):
-    """A permission rule. Paths may be relative to ``base``, or to the working directory if ``base`` is empty."""
+    """A permission rule. Paths may be relative to ``base``, or to the working directory if ``base`` is empty.
+
+    An ``exact`` rule allows the very text of a command, and no harmless variants of it.
+    """
 
     kind: str
     argument: str | None = None
     base: str = ""
+    exact: bool = False
 
     def __str__(self) -> str:
         return self.kind if self.argument is None else f"{self.kind}({self.argument})"
@@ -287,7 +291,7 @@ def _allows_segment(rule: Rule, segment: ShellSegment, patterns: RulePatterns) -
     argument = argument.removesuffix(":*")
     if text == argument:
         return True
-    if not segment.command.clear:
+    if rule.exact or not segment.command.clear:
         return False
     identifier = segment.command.identifier
     return identifier == argument or identifier.startswith(f"{argument} ")

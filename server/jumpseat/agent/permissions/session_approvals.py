@@ -112,6 +112,12 @@ class SessionApprovals:
 
     # --- decisions of people --------------------------------------------------------------------------------------
 
+    def once(self, decision: PermissionDecision) -> PermissionDecision:
+        """Return an approval without what would outlast its call; other decisions as they are."""
+        if decision.kind not in _LASTING_DECISIONS:
+            return decision
+        return decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
+
     async def keep(
         self, decision: PermissionDecision, request: PermissionRequest, facts: Facts
     ) -> PermissionDecision:
@@ -120,9 +126,9 @@ class SessionApprovals:
         If the client sends no approval, the narrowest one that covers the call applies. If none is safe, only this
         call is approved. The same holds if a person changed the arguments: nobody approved those the model sent.
         """
-        if decision.kind not in _LASTING_DECISIONS:
+        once = self.once(decision)
+        if once is decision:
             return decision
-        once = decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
         if decision.kind in ("approve-read-only-for-session", "approved-read-only-for-session"):
             folders = [
                 path.real for folder in decision.directories or () if (path := self._path_scope.resolve(folder))

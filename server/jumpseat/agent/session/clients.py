@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.lowlevel
@@ -47,18 +47,32 @@ async def _drain_one(client: Client, waiting: anyio.CancelScope) -> None:
         waiting.cancel()
 
 
+class _Offer(NamedTuple):
+    """What the attached clients provide together."""
+
+    capabilities: tuple[bool, bool]
+    commands: dict[str, ClientCommand]
+    tools: Mapping[str, ProvidedTool]
+
+
 class Clients:
-    """The clients of one session. ``emit`` publishes an event to all clients, ``tell`` sends one to one client."""
+    """The clients of one session.
+
+    ``emit`` publishes an event to all clients, ``tell`` sends one to one client. ``model`` returns the name of the
+    session's model.
+    """
 
     def __init__(
         self,
         session_id: str,
         emit: Callable[[events.EventPayload], object],
         tell: Callable[[Client, events.EventPayload], object],
+        model: Callable[[], str],
     ) -> None:
         self._session_id = session_id
         self._emit = emit
         self._tell = tell
+        self._model = model
         self._attached: dict[Client, Attachment] = {}
         # The tools of all of them, until one comes or goes.
         self._tools: Mapping[str, ProvidedTool] | None = None
@@ -129,21 +143,21 @@ class Clients:
             both = sorted(other.tools.keys() & attachment.tools.keys())
             if both:
                 raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
-        could, commands = self._capabilities(), self.commands()
+        before = self._offer()
         attachment.canvas_provider = attachment.canvas_provider or self._connection_id(attachment.client)
         self._attached[attachment.client], self._tools = attachment, None
-        self._tell_changes(could, commands)
+        self._tell_changes(before)
 
     def detach(self, client: Client) -> None:
         """Detach a client. Requests to it stay open for a client that resumes the session."""
-        could, commands = self._capabilities(), self.commands()
+        before = self._offer()
         self._attached.pop(client, None)
         self._tools = None
         self._interests = {
             handle: interest for handle, interest in self._interests.items() if interest[0] is not client
         }
         self._release_commands(client)
-        self._tell_changes(could, commands)
+        self._tell_changes(before)
 
     def _connection_id(self, client: Client) -> str:
         """Return the name of a client's connection: the one that it has in this session, or the first free one."""
@@ -155,9 +169,13 @@ class Clients:
     def _capabilities(self) -> tuple[bool, bool]:
         return self.can_elicit(), self.can_render_canvases()
 
-    def _tell_changes(self, could: tuple[bool, bool], commands: dict[str, ClientCommand]) -> None:
-        self._tell_capabilities(could)
-        self._tell_commands(commands)
+    def _offer(self) -> _Offer:
+        return _Offer(self._capabilities(), self.commands(), self.tools())
+
+    def _tell_changes(self, before: _Offer) -> None:
+        self._tell_capabilities(before.capabilities)
+        self._tell_commands(before.commands)
+        self._tell_tools(before.tools)
         for handle_change in self.on_change:
             handle_change()
 
@@ -300,6 +318,12 @@ class Clients:
                 events.CommandInfo(name=command.name, description=command.description) for command in now.values()
             ]
             self._emit(events.CommandsChanged(commands=infos))
+
+    def _tell_tools(self, before: Mapping[str, ProvidedTool]) -> None:
+        now = self.tools()
+        # A single client knows its own tools.
+        if now != before and (len(self._attached) > 1 or before) and self._attached:
+            self._emit(events.SessionToolsUpdated(model=self._model()))
 
     def _release_commands(self, client: Client) -> None:
         """End the command calls to a client that detached."""

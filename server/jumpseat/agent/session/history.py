@@ -37,6 +37,8 @@ class History(Projection):
         self.first_prompt: str | None = None
         self.answered = False
         self.latest_prompts: tuple[str, ...] = ()
+        # Whether the last prompt was one in plan mode, and the mode was not changed since.
+        self.plans = False
         # The tools and groups of tools that prompts have mentioned.
         self.mentions = _NO_NAMES
         # The tools that were called, or activated by a tool search.
@@ -53,6 +55,9 @@ class History(Projection):
     def _add_prompt(self, payload: events.UserMessage) -> None:
         if payload.is_prompt:
             self.latest_message_id = self.last_event_id
+        # A prompt that steers another one, and has no mode itself, is logged as one in the usual mode.
+        if payload.agent_mode is not None and (payload.agent_mode == "plan" or payload.delivery != "steering"):
+            self.plans = payload.agent_mode == "plan"
         if payload.source is None:
             self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
             self.latest_prompts = (*self.latest_prompts, payload.content)[-MAX_PROMPTS:]
@@ -60,6 +65,9 @@ class History(Projection):
                 self.mentions = self.mentions.union(mentioned)
         elif payload.source == LIMITS_SOURCE:
             self.last_limits_status = payload.content
+
+    def _change_mode(self, _: events.SessionModeChanged) -> None:
+        self.plans = False
 
     def _end_compaction(self, payload: events.SessionCompactionComplete) -> None:
         if payload.success:
@@ -81,6 +89,7 @@ class History(Projection):
 
     appliers: ClassVar[Appliers] = {
         events.UserMessage: _add_prompt,
+        events.SessionModeChanged: _change_mode,
         events.SessionCompactionComplete: _end_compaction,
         events.SessionContextCleared: _clear,
         events.AssistantMessage: _answer,
@@ -105,6 +114,7 @@ class History(Projection):
         self.last_limits_status = None
         self.mentions = self.tools_in_use = _NO_NAMES
         self.latest_prompts = ()
+        self.plans = False
         for event_id, agent_id, payload in left:
             if agent_id is None:
                 self.add(event_id, payload)

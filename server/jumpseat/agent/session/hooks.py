@@ -5,8 +5,9 @@ denial, or the answer that a run must continue, ends the series.
 
 A hook that fails, times out or answers with an invalid value has no effect: it never stops a session, and never
 allows a call that would not run without it. An invalid field does not affect the others: a denial with an invalid
-reason is still a denial. Commands that fail before a tool call are the exception: they deny it. Without hooks, no
-event is published.
+reason is still a denial. Commands that guard something are the exception: one that fails before a tool call denies
+it, and one that answers with a decision which cannot be understood refuses. The user is warned of commands that
+fail, and of members of answers that have no effect. Without hooks, no event is published.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from pydantic import ValidationError
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import new_id
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import ClientCallError, StoreError
+from jumpseat.errors import ClientCallError, HookStopError, PromptBlockedError, StoreError
 from jumpseat_protocol import callbacks, events
-from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
     from jumpseat.agent.client import Client
@@ -85,10 +85,14 @@ class HookLibrary(Protocol):
 
 
 class HookAnswer(NamedTuple):
-    """The answer of a hook, and why it failed, if it did. A failed guard answers with a denial."""
+    """The answer of a hook, and why it failed, if it did. A failed guard answers with a denial.
+
+    The user is not warned of a ``harmless`` problem, such as a text that nobody reads.
+    """
 
     output: JsonObject
     problem: str | None = None
+    harmless: bool = False
 
 
 class HookCommands(Protocol):
@@ -130,12 +134,17 @@ class NoHookCommands:
 HOOK_TIMEOUT_S: Final = 60.0
 """The default time limit of one hook."""
 
+WARNING: Final = "hooks"
+"""The type of ``session.warning`` about hooks, and of theirs."""
+MOST_REMEMBERED: Final = 50
+"""Limit on the warnings of a session that are not repeated."""
+
 _AROUND_CALLS: Final = ("preToolUse", "postToolUse", "postToolUseFailure")
 _STRICTNESS: Final = {None: 0, "allow": 1, "ask": 2, "deny": 3}
 
 EndReason: TypeAlias = Literal["complete", "error", "abort", "timeout", "user_exit"]
 
-O = TypeVar("O", bound=WireModel)  # noqa: E741 - the usual letter for an output
+O = TypeVar("O", bound=callbacks.HookOutput)  # noqa: E741 - the usual letter for an output
 
 
 class Hooks:
@@ -162,6 +171,7 @@ class Hooks:
         self._find_client = find_client
         self.commands = commands
         self._begun = False
+        self._warned: tuple[str, ...] = ()
         self.timeout_s = timeout_s
 
     async def surround(self, tool_name: str) -> bool:
@@ -174,28 +184,55 @@ class Hooks:
         return False
 
     async def session_start(self, source: str, initial_prompt: str) -> callbacks.SessionStartOutput:
-        """Report the first prompt since the session was opened; the hook may add context."""
+        """Report the first prompt since the session was opened; the hook may add context.
+
+        Raises:
+            HookStopError: the hook ends the run.
+        """
         self._begun = True
-        return await self._ask(
-            callbacks.SessionStartOutput, "sessionStart", source=source, initialPrompt=initial_prompt
+        return _unless_stopped(
+            await self._ask(
+                callbacks.SessionStartOutput, "sessionStart", source=source, initialPrompt=initial_prompt
+            )
         )
 
     async def user_prompt_submitted(self, prompt: str) -> callbacks.UserPromptSubmittedOutput:
-        """Report a prompt; the hook may replace it or add context."""
-        return await self._ask(callbacks.UserPromptSubmittedOutput, "userPromptSubmitted", prompt=prompt)
+        """Report a prompt; the hook may replace it or add context.
+
+        Raises:
+            PromptBlockedError: the hook blocks the prompt.
+            HookStopError: the hook ends the run.
+        """
+        answer = _unless_stopped(
+            await self._ask(callbacks.UserPromptSubmittedOutput, "userPromptSubmitted", prompt=prompt)
+        )
+        if answer.decision == "block":
+            raise PromptBlockedError(answer.reason)
+        return answer
 
     async def user_prompt_transformed(self, prompt: str, transformed: str) -> callbacks.UserPromptTransformedOutput:
-        """Report a prompt with the text that the model gets; the hook may replace that text."""
-        return await self._ask(
-            callbacks.UserPromptTransformedOutput,
-            "userPromptTransformed",
-            prompt=prompt,
-            transformedPrompt=transformed,
+        """Report a prompt with the text that the model gets; the hook may replace that text.
+
+        Raises:
+            HookStopError: the hook ends the run.
+        """
+        return _unless_stopped(
+            await self._ask(
+                callbacks.UserPromptTransformedOutput,
+                "userPromptTransformed",
+                prompt=prompt,
+                transformedPrompt=transformed,
+            )
         )
 
     async def pre_tool_use(self, tool_name: str, args: JsonObject) -> callbacks.PreToolUseOutput:
         """Report a tool call before it runs; the hook may deny it or change its arguments."""
         return await self._ask(callbacks.PreToolUseOutput, "preToolUse", toolName=tool_name, toolArgs=args)
+
+    async def permission_request(self, tool_name: str, args: JsonObject) -> callbacks.PermissionRequestOutput:
+        """Report that a call needs permission; a command may give it, or deny the call. Clients are not asked."""
+        fields: JsonObject = {"toolName": tool_name, "toolInput": args}
+        return await self._ask_commands(callbacks.PermissionRequestOutput(), "permissionRequest", fields)
 
     async def post_tool_use(
         self, tool_name: str, args: JsonObject, result: JsonObject
@@ -237,21 +274,29 @@ class Hooks:
         )
 
     async def subagent_start(self, transcript_path: str, agent: JsonObject) -> callbacks.SubagentStartOutput:
-        """Report a sub-agent before its first prompt, by the members ``agentId``, ``agentName`` and so on."""
-        return await self._ask(
-            callbacks.SubagentStartOutput, "subagentStart", transcriptPath=transcript_path, **agent
+        """Report a sub-agent before its first prompt, by the members ``agentId``, ``agentName`` and so on.
+
+        Raises:
+            HookStopError: the hook ends the run of the sub-agent.
+        """
+        return _unless_stopped(
+            await self._ask(callbacks.SubagentStartOutput, "subagentStart", transcriptPath=transcript_path, **agent)
         )
 
     async def subagent_stop(
-        self, transcript_path: str, agent: JsonObject, response: str
+        self, transcript_path: str, agent: JsonObject, response: str, *, again: bool
     ) -> callbacks.SubagentStopOutput:
-        """Ask whether a sub-agent has done its work with an answer; the hook may replace the answer."""
+        """Ask whether a sub-agent has done its work with an answer; the hook may replace the answer.
+
+        ``again`` is as for :meth:`agent_stop`.
+        """
         return await self._ask(
             callbacks.SubagentStopOutput,
             "subagentStop",
             stopReason="end_turn",
             transcriptPath=transcript_path,
             response=response,
+            stop_hook_active=again,
             **agent,
         )
 
@@ -307,7 +352,7 @@ class Hooks:
             if _is_final(answer):
                 break
             fields |= _changed_fields(answer)
-            then = await self._report(type(answer), hook_type, fields, partial(self.commands.run, command))
+            then = await self._report(type(answer), hook_type, fields, partial(self.commands.run, command), command)
             answer = _merge(answer, then)
         return answer
 
@@ -317,8 +362,18 @@ class Hooks:
         hook_type: str,
         fields: JsonObject,
         ask: Callable[[JsonObject], Awaitable[HookAnswer]],
+        command: HookCommand | None = None,
     ) -> O:
-        """Ask one hook, and publish the events about it."""
+        """Ask one hook, a ``command`` or that of a client, and publish the events about it."""
+        # Imported with the first hook.
+        from jumpseat.agent.session.hook_answers import (
+            GUARDS,
+            in_common_form,
+            is_decisive,
+            refusal,
+            without_effect,
+        )
+
         invocation = new_id()
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
         hook_input = {
@@ -329,18 +384,34 @@ class Hooks:
             **fields,
         }
         try:
-            answer, problem = await ask(hook_input)
+            answer, problem, harmless = await ask(hook_input)
         except anyio.get_cancelled_exc_class():
             with contextlib.suppress(StoreError):
                 self._end(invocation, hook_type, "the hook was cancelled")
             raise
+        answer = in_common_form(hook_type, answer)
         parsed, invalid = _parse_output(output, answer)
+        useless = without_effect(answer, parsed, invalid)
+        if useless:
+            problem, harmless = f"the hook answered with fields that have no effect: {', '.join(useless)}", False
         if invalid:
             problem = f"the hook answered with invalid fields: {', '.join(invalid)}"
+        if command is not None and hook_type in GUARDS and is_decisive(invalid + useless):
+            parsed = output.model_validate(refusal(hook_type, f"hook errored: {problem}"))
         if problem is not None:
             log.warning("session %s: %s hook: %s", self._session_id, hook_type, problem)
+            if not harmless and (command is not None or useless):
+                self._warn(f"The hook {hook_type}{_place(command)}: {problem}")
         self._end(invocation, hook_type, problem)
+        if parsed.system_message:
+            self._emit(events.SessionWarning(warning_type=WARNING, message=parsed.system_message))
         return parsed
+
+    def _warn(self, text: str) -> None:
+        """Warn the user, once of each thing."""
+        if text not in self._warned:
+            self._warned = (*self._warned, text)[-MOST_REMEMBERED:]
+            self._emit(events.SessionWarning(warning_type=WARNING, message=text))
 
     def _end(self, invocation: str, hook_type: str, problem: str | None) -> None:
         error = events.HookError(message=problem) if problem is not None else None
@@ -363,20 +434,47 @@ def _parse_output(output: type[O], answer: JsonObject) -> tuple[O, list[str]]:
 
 
 @cache
-def _no_answer(output: type[WireModel]) -> WireModel:
+def _no_answer(output: type[callbacks.HookOutput]) -> callbacks.HookOutput:
     """Return the answer of a session without hooks: the same object for all, which nothing changes."""
     return output.model_construct()
 
 
-def _is_final(answer: WireModel) -> bool:
-    """Return whether no other hook can change an answer: a denied call, or a run that must continue."""
-    if isinstance(answer, callbacks.PreToolUseOutput):
-        return answer.permission_decision == "deny"
-    stops = isinstance(answer, callbacks.AgentStopOutput | callbacks.SubagentStopOutput)
-    return stops and answer.decision == "block"
+def _place(command: HookCommand | None) -> str:
+    return " of a client" if command is None else f" in {command.file}"
 
 
-def _changed_fields(answer: WireModel) -> JsonObject:
+def stop_of(answer: callbacks.HookOutput) -> HookStopError | None:
+    """Return the error that ends the run, if an answer says so."""
+    return HookStopError(answer.stop_reason) if answer.continue_ is False else None
+
+
+def _unless_stopped(answer: O) -> O:
+    """Return an answer.
+
+    Raises:
+        HookStopError: it ends the run.
+    """
+    if (error := stop_of(answer)) is not None:
+        raise error
+    return answer
+
+
+def _is_final(answer: callbacks.HookOutput) -> bool:
+    """Return whether no other hook can change an answer: something is denied, or a run ends or must continue."""
+    if answer.continue_ is False:
+        return True
+    match answer:
+        case callbacks.PreToolUseOutput():
+            return answer.permission_decision == "deny"
+        case callbacks.PermissionRequestOutput():
+            return answer.behavior == "deny"
+        case callbacks.UserPromptSubmittedOutput() | callbacks.AgentStopOutput():
+            return answer.decision == "block"
+        case _:
+            return False
+
+
+def _changed_fields(answer: callbacks.HookOutput) -> JsonObject:
     """Return the fields of the input that an answer changes for the hooks after it."""
     changed: JsonObject = {}
     match answer:
@@ -386,6 +484,8 @@ def _changed_fields(answer: WireModel) -> JsonObject:
             changed["transformedPrompt"] = answer.modified_transformed_prompt
         case callbacks.PreToolUseOutput():
             changed["toolArgs"] = answer.modified_args
+        case callbacks.PermissionRequestOutput():
+            changed["toolInput"] = answer.updated_input
         case callbacks.SubagentStopOutput():
             changed["response"] = answer.modified_response
         case callbacks.PostToolUseOutput() if answer.modified_result is not None:

@@ -68,7 +68,8 @@ class Prompt(Discreet, Struct):
     ``before`` were sent together with this one; they end with the same outcome, and the model gets them without the
     date and the reminder. ``turn`` is the latest turn of its run, which has begun at ``turn_begun_s``.
     ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it. Without the
-    ``required_tool``, its run fails.
+    ``required_tool``, its run fails. If it is not ``billable``, it counts as the agent's own request. Without
+    ``shows_mode``, its message has no ``agent_mode``.
     """
 
     hidden = ("headers",)
@@ -76,6 +77,7 @@ class Prompt(Discreet, Struct):
     before: list[Prompt] = field(default_factory=lambda: list[Prompt]())
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
+    shows_mode: bool = True
     headers: dict[str, str] = field(default_factory=dict[str, str])
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[str | HostedToolConfig] | None = None
@@ -88,6 +90,7 @@ class Prompt(Discreet, Struct):
     display_text: str | None = None
     source: str | None = None
     required_tool: str | None = None
+    billable: bool = True
     notification: events.SystemNotification | None = None
     continues: bool = False
     order: int = 0

@@ -181,6 +181,8 @@ class Session:
         )
         self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
         self.warned = Warned()
+        # The agents that have used the ids of calls: "" is the main agent.
+        self.call_owners: dict[str, str] = {}
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
         self._offered: dict[str, None] = {}
         self._event_buffer: EventBuffer | None = None
@@ -203,7 +205,7 @@ class Session:
         self.client_tasks: ClientTasks | None = None
 
     def _make_clients(self) -> Clients:
-        return Clients(self.id, self.emit, self._tell)
+        return Clients(self.id, self.emit, self._tell, lambda: self.settings.options.model or "default")
 
     def _make_hook_commands(self) -> HookCommands:
         return self.services.hook_commands(self)
@@ -224,6 +226,7 @@ class Session:
             self._judge,
             services.observers,
             self.id,
+            lambda: settings.host_policies,
         )
 
     async def _judge(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
@@ -460,8 +463,11 @@ class Session:
         """Report the start of a sub-agent; returns text for its first prompt. The main agent has no such hook."""
         return None
 
-    async def call_stop_hook(self, run: Run) -> str | None:
-        """Report the answer of a sub-agent; returns why it has to go on, if so. The main agent has no such hook."""
+    async def call_stop_hook(self, run: Run, *, again: bool) -> str | None:
+        """Report the answer of a sub-agent; returns why it has to go on, if so. The main agent has no such hook.
+
+        ``again`` means that a hook has already made it go on.
+        """
         return None
 
     def note_offered_tools(self, names: Iterable[str]) -> None:
@@ -576,8 +582,19 @@ class Session:
         prompt = self.queue.prompt
         return (prompt.agent_mode if prompt is not None else None) or self.settings.mode
 
+    @property
+    def reads_only(self) -> bool:
+        """Return whether calls may change nothing: in plan mode, and for what was asked of sub-agents in it."""
+        return self.agent_mode == "plan"
+
+    def begin_prompt(self, prompt: Prompt) -> None:
+        """Give a prompt that continues the work of an earlier one the mode of that one."""
+        if prompt.notification is not None or prompt.continues:
+            prompt.agent_mode = prompt.agent_mode or ("plan" if self.history.plans else None)
+
     def change_mode(self, mode: events.SessionMode) -> None:
         """Set the mode of the session and of the running prompt. An objective is paused outside of autopilot."""
+        self.history.plans = False
         if self.queue.prompt is not None:
             self.queue.prompt.agent_mode = mode
         previous, self.settings.mode = self.settings.mode, mode
@@ -744,6 +761,7 @@ class _QueueCallbacks:
         self._session = session
 
     def run_prompt(self, prompt: Prompt) -> Awaitable[None]:
+        self._session.begin_prompt(prompt)
         return self._session.services.run_prompt(self._session, prompt)
 
     def run_command(self, command: QueuedCommand) -> Awaitable[bool]:

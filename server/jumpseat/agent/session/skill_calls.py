@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from jumpseat.agent.session.session import Session
@@ -16,23 +17,33 @@ def user_invocable_skills(session: Session) -> list[Skill]:
 
 
 def invoked_skill(session: Session, prompt: str) -> Skill | None:
-    """Return the skill whose slash command a prompt begins with, if any."""
+    """Return the skill whose slash command a prompt begins with, if any: its name, or its full name."""
     # Checked first, because listing the skills may read files.
     if not prompt.lstrip().startswith("/"):
         return None
     name = prompt.split(maxsplit=1)[0][1:].casefold()
-    return next((skill for skill in user_invocable_skills(session) if skill.name.casefold() == name), None)
+    skills = user_invocable_skills(session)
+    return next((skill for skill in skills if skill.name.casefold() == name), None) or next(
+        (skill for skill in skills if skill.full_name.casefold() == name), None
+    )
 
 
 def load_skill(
-    session: Session, skill: Skill, trigger: Literal["user-invoked", "agent-invoked"]
+    session: Session,
+    skill: Skill,
+    trigger: Literal["user-invoked", "agent-invoked"],
+    expand: Callable[[str], str] = str,
 ) -> tuple[str, str]:
     """Read a skill and publish that it was invoked; returns the source and the text of the message for the model.
+
+    ``expand`` completes the text of a command.
 
     Raises:
         StoreError: the skill cannot be read, or the log cannot be written.
     """
     body = session.services.skills(session).body(skill)
+    if skill.is_command:
+        body = expand(body)
     session.emit(
         SkillInvoked(
             name=skill.name,

@@ -37,6 +37,7 @@ class HarmlessOptions(Struct):
     numbers: bool = False
     ends_at_operand: bool = False
     most_operands: int | None = None
+    letters: str = ""
     rest: str | None = None
 
     def operands(self, arguments: Sequence[Word]) -> list[str] | None:
@@ -57,6 +58,8 @@ class HarmlessOptions(Struct):
                     return None
                 if self.most_operands is not None and len(found) > self.most_operands:
                     return None
+                if self.letters and word.text.strip(self.letters):
+                    return None
                 if self.ends_at_operand:
                     return found
                 continue
@@ -76,6 +79,8 @@ class HarmlessOptions(Struct):
             rest = parse_options(BEHIND_DASHES[self.rest]).operands(arguments)
             return None if rest is None else found
         if self.most_operands == 0 and arguments:
+            return None
+        if self.letters and any(word.text.strip(self.letters) for word in arguments):
             return None
         return found + [word.text for word in arguments]
 
@@ -107,8 +112,8 @@ def parse_options(notation: str) -> HarmlessOptions:
     ``-ab:c?`` are the short options ``-a``, ``-b VALUE`` and ``-c[VALUE]``; ``--all``, ``--size=`` and ``--color?``
     are long ones; ``/name=`` is a long one with a single dash, also accepted with two. ``-#`` stands for numbers
     such as ``-5``, ``*`` for any option. ``!`` means that the first operand ends the options, ``<1`` that there is
-    at most one operand, ``@``, ``+`` and ``:`` that operands may begin with that character, and ``-->KEY`` that the
-    options behind ``--`` are those of the table's row ``KEY``.
+    at most one operand, ``=abc`` that operands consist of these characters, ``@``, ``+`` and ``:`` that operands
+    may begin with that character, and ``-->KEY`` that the options behind ``--`` are those of the row ``KEY``.
     """
     found = HarmlessOptions()
     for word in notation.split():
@@ -120,6 +125,8 @@ def parse_options(notation: str) -> HarmlessOptions:
             found.marks += word
         elif word.startswith("<"):
             found.most_operands = int(word[1:])
+        elif word.startswith("="):
+            found.letters = word[1:]
         elif word.startswith("-->"):
             found.rest = word[3:]
         elif word.startswith(("--", "/")):

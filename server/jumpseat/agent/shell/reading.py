@@ -92,7 +92,11 @@ READING: Final[Mapping[str, str]] = {
     "paste": "-d:sz",
     "printenv": "-0",
     "printf": "!",
-    "ps": "*",
+    # Not the operands with an `e`, nor -E: they show the environments of all programs.
+    "ps": (
+        "-AaNdefFjlLTHwWMyZcxrm#u:U:g:G:p:q:t:C:s:o:k: --sort= --no-headers --forest --pid= --ppid= --user="
+        " --format= --headers --width= --cols= --columns= --rows= --cumulative =aAuxfjlwrTgHhmLsvXcn,0123456789"
+    ),
     "pwd": "-LP",
     "readlink": "-femnqsvz",
     "realpath": "-emsqzLP --relative-to= --relative-base=",

@@ -60,6 +60,10 @@ class SubAgentSession(Session):
         return self.root.queue.prompt or self._identity.cause
 
     @property
+    def reads_only(self) -> bool:
+        return super().reads_only or self.root.reads_only
+
+    @property
     def _identity(self) -> SubAgentIdentity:
         assert self.identity is not None, "set by the constructor"
         return self.identity
@@ -105,8 +109,9 @@ class SubAgentSession(Session):
         answer = await self.root.hooks.subagent_start(self.transcript_path, self._facts())
         return answer.additional_context
 
-    async def call_stop_hook(self, run: Run) -> str | None:
-        answer = await self.root.hooks.subagent_stop(self.transcript_path, self._facts(), answer_of(run) or "")
+    async def call_stop_hook(self, run: Run, *, again: bool) -> str | None:
+        response = answer_of(run) or ""
+        answer = await self.root.hooks.subagent_stop(self.transcript_path, self._facts(), response, again=again)
         if answer.decision == "block":
             return answer.reason or "Go on."
         run.response = answer.modified_response

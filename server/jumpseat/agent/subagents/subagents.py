@@ -200,9 +200,12 @@ class SubAgents(Roster):
         self._root.services.tasks.start_soon(self._supervise, agent, session)
         self._report_change()
 
-    @staticmethod
-    def _ask(agent: SubAgent, session: SubAgentSession, message: str, sender: str) -> None:
-        prompt = Prompt(message, source=f"agent-{sender}")
+    def _ask(self, agent: SubAgent, session: SubAgentSession, message: str, sender: str) -> None:
+        by = self._agents.get(sender)
+        asking = by.session if by is not None and by.session is not None else self._root
+        # The work that is asked for in plan mode stays in plan mode, also when the one who asks has ended.
+        mode: events.AgentMode | None = "plan" if asking.reads_only else None
+        prompt = Prompt(message, source=f"agent-{sender}", agent_mode=mode)
         agent.exchanges.append(Exchange(message, run=prompt.run))
         session.send(prompt)
 

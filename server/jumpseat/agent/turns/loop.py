@@ -1,14 +1,15 @@
 """Run one prompt: model call, tool calls, model call, until the model calls no more tools.
 
 All functions take a session, and all their effects are events. A prompt ends in one of three ways: the model is
-done or a tool call was rejected, a model call failed for good (``session.error``), or the run was cancelled
-(``abort``). ``session.idle`` follows at the end of the queue's run.
+done or a tool call was rejected, a model call failed for good or a hook ended the run (``session.error``), or the
+run was cancelled (``abort``). ``session.idle`` follows at the end of the queue's run.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -45,6 +46,7 @@ from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, 
 from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.autopilot import SOURCE
+from jumpseat.agent.session.hooks import WARNING, stop_of
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
@@ -53,6 +55,7 @@ from jumpseat.errors import (
     ConfigError,
     InvalidRequestError,
     JumpseatError,
+    PromptBlockedError,
     ProviderContextError,
     ProviderError,
     ResponseFormatError,
@@ -61,6 +64,9 @@ from jumpseat.errors import (
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
+
+MOST_BLOCKED_ENDS: Final = 8
+"""How often hooks may make one run go on."""
 
 
 async def run_prompt(session: Session, prompt: Prompt) -> None:
@@ -89,7 +95,9 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             await _add_user_messages(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
-        kept_going_before = False
+        times_kept_going = 0
+        # Whether the model has to answer even if no prompt is added.
+        is_owed = True
         session.autopilot.begin()
         turn = 0
         while True:
@@ -99,8 +107,12 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             turn_id = open_turn = str(turn)
             prompt.turn, prompt.turn_begun_s = turn, anyio.current_time()
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
-            if turn > 0:
-                await _add_steering(session, prompt, turn_id)
+            if turn > 0 and not (await _add_steering(session, prompt, turn_id) or is_owed):
+                # Hooks have blocked all prompts that made the run go on.
+                open_turn = None
+                session.emit(events.TurnEnd(turn_id=turn_id))
+                session.autopilot.end(prompt.message_ids, None)
+                return
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
@@ -111,18 +123,21 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             open_turn = None
             session.autopilot.end_turn(again=outcome == "again")
             session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
-            if outcome != "again" and not session.queue.has_steering():
+            is_owed = outcome == "again"
+            if not is_owed and not session.queue.has_steering():
                 done = outcome == "done" or session.autopilot.is_complete
-                kept_going = done and await _is_stop_blocked(session, prompt, again=kept_going_before)
-                kept_going_before = kept_going_before or kept_going
+                end = await _ask_to_end(session, prompt, times_kept_going) if done else "allowed"
+                is_owed = end == "blocked"
+                times_kept_going += is_owed
                 # A steering prompt may have arrived while the hook ran.
-                if not kept_going and not session.queue.has_steering():
-                    text = session.autopilot.continuation() if done else None
+                if not is_owed and not session.queue.has_steering():
+                    text = session.autopilot.continuation() if done and end != "ordered" else None
                     if text is None:
                         session.autopilot.end(prompt.message_ids, None if done else "rejected")
                         _leave_reached_objective(session)
                         return
                     _continue_in_autopilot(session, prompt, text)
+                    is_owed, times_kept_going = True, 0
             turn += 1
     except anyio.get_cancelled_exc_class():
         record.aborted = True
@@ -161,32 +176,56 @@ def _leave_reached_objective(session: Session) -> None:
         session.change_mode("interactive")
 
 
-async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> None:
-    """Add the steering prompts to the conversation. A task that was complete continues with them."""
+async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> bool:
+    """Add the steering prompts to the conversation, and return whether there are any.
+
+    A task that was complete continues with them. A prompt that a hook blocks is left out.
+    """
     taken = session.queue.take_steering()
     if taken:
         _leave_reached_objective(session)
         session.autopilot.reopen()
+    is_added = False
     for steering in taken:
-        await _add_user_messages(session, steering, turn_id=turn_id)
-        _merge_steering(prompt, steering)
+        try:
+            await _add_user_messages(session, steering, turn_id=turn_id)
+        except PromptBlockedError as error:
+            prompt.run.steered_by.append(steering.run)
+            session.emit(events.SessionWarning(warning_type=WARNING, message=f"A prompt was not sent: {error}"))
+        else:
+            is_added = True
+            _merge_steering(prompt, steering)
+    return is_added
 
 
-async def _is_stop_blocked(session: Session, prompt: Prompt, *, again: bool) -> bool:
-    """Call the hooks for the end of a run. If one blocks it, tell the model why and return ``True``."""
+async def _ask_to_end(session: Session, prompt: Prompt, times: int) -> Literal["allowed", "blocked", "ordered"]:
+    """Call the hooks for the end of a run, which they have blocked some ``times`` already.
+
+    If one blocks it, the model is given the reason. One may also order the end, of autopilot mode, too.
+    """
+    if times >= MOST_BLOCKED_ENDS:
+        text = f"Hooks have made the run go on {times} times: it ends now, without asking them"
+        session.emit(events.SessionWarning(warning_type=WARNING, message=text))
+        return "ordered"
+    again = times > 0
     answer = await session.hooks.agent_stop(session.transcript_path, again=again)
+    if (stopped := stop_of(answer)) is not None:
+        session.emit(events.SessionWarning(warning_type=WARNING, message=str(stopped)))
+        return "ordered"
     if answer.decision == "block":
         reason = answer.reason or "Go on."
-    elif (reason := await session.call_stop_hook(prompt.run)) is None:
-        return False
+    elif (reason := await session.call_stop_hook(prompt.run, again=again)) is None:
+        return "allowed"
     session.autopilot.reopen()
     session.add_context(reason)
-    return True
+    return "blocked"
 
 
 def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
     """Merge a steering prompt into the running one: its options apply from now on, and both end together."""
     prompt.headers = {**prompt.headers, **steering.headers}
+    prompt.billable = steering.billable
+    prompt.agent_mode = steering.agent_mode or prompt.agent_mode
     if steering.response_format is not None:
         prompt.response_format, prompt.repaired = steering.response_format, False
     if steering.tool_choice is not None:
@@ -229,8 +268,9 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
     transformed = await session.hooks.user_prompt_transformed(prompt.text, text)
     contexts = [submitted.additional_context]
     if session.start_source is not None:
-        source, session.start_source = session.start_source, None
-        contexts.append((await session.hooks.session_start(source, prompt.text)).additional_context)
+        started = await session.hooks.session_start(session.start_source, prompt.text)
+        session.start_source = None
+        contexts.append(started.additional_context)
     for context in contexts:
         if context:
             session.add_context(context)
@@ -240,7 +280,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             message_id=prompt.id,
             transformed_content=transformed.modified_transformed_prompt or text,
             attachments=attachments or None,
-            agent_mode=prompt.agent_mode or "interactive",
+            agent_mode=prompt.agent_mode or session.settings.mode if prompt.shows_mode else None,
             delivery=prompt.delivery,
             interaction_id=prompt.interaction_id,
             source=prompt.source,
@@ -251,22 +291,33 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
         session.emit(
             events.SessionWarning(warning_type="attachment", message=f"An attachment is not sent: {problem}.")
         )
-    _add_invoked_skill(session, prompt.text)
+    _add_invoked_skill(session, prompt.text, attachments)
     limits.add_status(session)
 
 
-def _add_invoked_skill(session: Session, prompt: str) -> None:
-    """Add the text of the skill whose slash command a prompt begins with, if any."""
+def _add_invoked_skill(session: Session, prompt: str, attachments: Sequence[Mapping[str, object]]) -> None:
+    """Add the text of the skill or the command file whose slash command a prompt begins with, if any."""
     skill = invoked_skill(session, prompt)
     if skill is None:
         return
+
+    def complete(text: str) -> str:
+        # Few sessions have command files.
+        from jumpseat.agent.session.command_files import expand
+
+        _, *args = prompt.split(maxsplit=1)
+        return expand(text, "".join(args).strip(), attachments, session.settings.cwd)
+
     try:
-        source, context = load_skill(session, skill, "user-invoked")
+        source, context = load_skill(session, skill, "user-invoked", complete)
     except StoreError as error:
         problem = f"The skill {skill.name!r} cannot be loaded: {error}."
         session.emit(events.SessionWarning(warning_type="skill", message=problem))
     else:
         session.add_context(context, source)
+        if skill.ignored:
+            text = f"Fields of {skill.path.name} that have no effect here: {', '.join(skill.ignored)}"
+            session.emit(events.SessionInfo(info_type="skill", message=text))
 
 
 TurnOutcome: TypeAlias = Literal["again", "done", "rejected"]
@@ -304,6 +355,8 @@ async def _run_calls(
             _interrupt(session, calls)
             raise
     result = await session.tools.run(calls, turn_id)
+    if result.stopped is not None:
+        raise result.stopped
     return "rejected" if result.ends_turn else "again", result.status
 
 

@@ -1,4 +1,7 @@
-"""The key-value buckets of a cluster: JSON values, changed by revision and watched."""
+"""The key-value buckets of a cluster: JSON objects, changed by revision and watched.
+
+A value that cannot be read, because another program or another version has written it, is logged and skipped.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 
 import nats.errors
 import orjson
@@ -37,6 +40,9 @@ SILENCE_S: Final = 5.0
 """Time without a change after which a watch is compared with the bucket."""
 
 
+SKIPPED: Final = object()
+"""The value of a change that cannot be read."""
+
 _IN_PROCESS: Final = 10158
 """The error of a message that the leader is still storing: the answer to a repetition follows."""
 
@@ -45,7 +51,7 @@ class Buckets(NatsConnection):
     """The buckets that a connection reaches."""
 
     async def value(self, bucket: str, key: str) -> tuple[int, Any]:
-        """Return the revision of a key in a bucket, 0 if it never had one, and its JSON value, if it has one.
+        """Return the revision of a key in a bucket, 0 if it never had one, and its object, if it has one to read.
 
         Raises:
             StoreUnavailableError: NATS does not answer.
@@ -54,7 +60,8 @@ class Buckets(NatsConnection):
         if found is None:
             return 0, None
         deleted = "KV-Operation" in found.headers or "Nats-Marker-Reason" in found.headers
-        return found.seq, None if deleted or not found.data else orjson.loads(found.data)
+        value = None if deleted or not found.data else _object(bucket, key, found.data)
+        return found.seq, None if value is SKIPPED else value
 
     async def set_value(self, bucket: str, key: str, value: Any, expected: int, message_id: str) -> int:
         """Replace the value of a key whose revision is ``expected``; ``None`` removes it. Returns the revision.
@@ -157,14 +164,14 @@ class Buckets(NatsConnection):
             return (await self.answer_to(self._js.stream_info(f"KV_{bucket}"))).state.last_seq
 
     async def values(self, bucket: str) -> dict[str, Any]:
-        """Return all keys of a bucket with their JSON values."""
+        """Return all keys of a bucket with their objects."""
         found: dict[str, Any] = {}
         async with aclosing(self.watch(bucket)) as changes:
             async for change in changes:
                 if change is None:
                     break
                 key, value, _ = change
-                if value is not None:
+                if value is not None and value is not SKIPPED:
                     found[key] = value
         return found
 
@@ -188,10 +195,10 @@ class Buckets(NatsConnection):
         }
 
     async def watch(self, bucket: str) -> AsyncGenerator[tuple[str, Any, int] | None]:
-        """Yield the keys of a bucket with their JSON values and revisions, then all changes, for ever.
+        """Yield the keys of a bucket with their objects and revisions, then all changes, for ever.
 
-        ``None`` follows the keys that exist. A removed key has the value ``None``. All keys come again after NATS
-        has lost the place of the reader.
+        ``None`` follows the keys that exist. A removed key has the value ``None``, one that cannot be read
+        :data:`SKIPPED`. All keys come again after NATS has lost the place of the reader.
         """
         pause = self.pause(math.inf)
         while True:
@@ -219,7 +226,8 @@ class Buckets(NatsConnection):
                     continue
                 if entry is not None:
                     known = entry.revision or known
-                    value = None if entry.operation is not None or not entry.value else orjson.loads(entry.value)
+                    is_removed = entry.operation is not None or not entry.value
+                    value = None if is_removed else _object(bucket, entry.key, entry.value)
                     yield entry.key, value, entry.revision or 0
                 # NATS tells too early that there are no keys, if the first ones arrive together with their number.
                 if not is_complete and (entry.delta == 0 if entry is not None else await self._is_empty(bucket)):
@@ -248,6 +256,27 @@ class Buckets(NatsConnection):
         """
         info = await self.retried(lambda: self._js.stream_info(stream), patience_s)
         return info.state.last_seq if info is not None else 0
+
+
+def _object(bucket: str, key: str, data: bytes) -> Any:
+    """Return the object of a key; :data:`SKIPPED` if ``data`` is none."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = None
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    log.warning("the value of %.100r in the bucket %s is skipped: it is not a JSON object", key, bucket)
+    return SKIPPED
+
+
+@contextmanager
+def skipping(bucket: str, key: str) -> Generator[None]:
+    """Skip a change whose object has members of other types than expected."""
+    try:
+        yield
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        log.warning("the value of %.100r in the bucket %s is skipped: %s", key, bucket, error)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import anyio
@@ -63,7 +64,7 @@ class ReplicaConnections:
             names.to(self.here, f"tunnel.{tunnel_id}"),
             names.to(replica, f"tunnel.{tunnel_id}"),
             wire.data_received,
-            wire.eof_received,
+            partial(wire.connection_lost, None),
         )
         self._ends[tunnel_id] = _End(tunnel, replica, client, relayed)
         self._membership.watch_replica(replica)

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct
 from msgspec.structs import replace
 
+from jumpseat.cluster.nats.buckets import SKIPPED, skipping
 from jumpseat.cluster.nats.connection import NoReplyError
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.settings import ClusterSettings
@@ -263,24 +264,26 @@ class Membership:
                 self._known.set()
                 continue
             key, beat, _ = change
+            if beat is SKIPPED:
+                continue
             if beat is None or beat.get("left"):
                 self._replicas.pop(key, None)
                 self._told.pop(key, None)
                 self._lose(key)
                 continue
-            self._gone.discard(key)
-            taken = beat.get("taken", {}).get(self.id, 0)
-            if taken > self._told.get(key, 0):
-                self._told[key] = taken
-                self._doubt()
-            self._replicas[key] = Member(
-                key,
-                str(beat.get("host")),
-                bool(beat.get("draining")),
-                decode_versions(beat.get("relay")),
-                beat,
-                time.monotonic(),
-            )
+            with skipping(self._stream.names.replicas, key):
+                self._note(key, beat)
+
+    def _note(self, replica: str, beat: dict[str, Any]) -> None:
+        taken = int(beat.get("taken", {}).get(self.id, 0))
+        versions = decode_versions(beat.get("relay"))
+        self._gone.discard(replica)
+        if taken > self._told.get(replica, 0):
+            self._told[replica] = taken
+            self._doubt()
+        self._replicas[replica] = Member(
+            replica, str(beat.get("host")), bool(beat.get("draining")), versions, beat, time.monotonic()
+        )
 
     async def _ping(self) -> None:
         while True:

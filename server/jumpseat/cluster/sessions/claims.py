@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from typing import Any
 
 from jumpseat.cluster.nats.connection import Stored, WrongSequenceError
 from jumpseat.cluster.nats.jetstream import JetStream
@@ -42,8 +43,8 @@ class Claims:
     async def owner(self, session_id: str) -> str | None:
         """Return the other living replica that owns a session; ``None`` if none does."""
         _, owner = await self._stream.value(self._stream.names.owners, token_of(session_id))
-        replica = owner["replica"] if owner is not None else None
-        if replica is None or replica == self._membership.id or await self._membership.has_gone(replica):
+        replica = self._other(owner)
+        if replica is None or await self._membership.has_gone(replica):
             return None
         return replica
 
@@ -53,8 +54,13 @@ class Claims:
         return {
             session_of(key)
             for key, owner in owners.items()
-            if owner["replica"] != self._membership.id and self._membership.alive(owner["replica"])
+            if (replica := self._other(owner)) is not None and self._membership.alive(replica)
         }
+
+    def _other(self, owner: dict[str, Any] | None) -> str | None:
+        """Return the replica that an entry names, if that is another one."""
+        replica = owner.get("replica") if owner is not None else None
+        return replica if isinstance(replica, str) and replica != self._membership.id else None
 
     async def stands(self, session_id: str, epoch: int) -> bool:
         """Return whether this replica still is the owner that it became with ``epoch``."""
@@ -75,17 +81,16 @@ class Claims:
             owner = None
             if revision is None:
                 revision, owner = await self._stream.value(bucket, key)
-            if owner is not None:
-                replica = owner["replica"]
-                if replica != self._membership.id and not await self._membership.has_gone(replica):
-                    raise OwnedElsewhereError(replica)
+            other = self._other(owner)
+            if other is not None and not await self._membership.has_gone(other):
+                raise OwnedElsewhereError(other)
             try:
                 epoch = await self._stream.set_value(bucket, key, value, revision, uuid.uuid4().hex)
             except WrongSequenceError:
                 revision = None
                 continue
-            if owner is not None and owner["replica"] != self._membership.id:
-                self._membership.note_taken(owner["replica"])
+            if other is not None:
+                self._membership.note_taken(other)
             return epoch, owner is not None
 
     async def record(self, session_id: str, epoch: int) -> Content:

@@ -14,7 +14,7 @@ import anyio.from_thread
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.cluster.nats.buckets import Buckets
+from jumpseat.cluster.nats.buckets import SKIPPED, Buckets
 from jumpseat.cluster.nats.connection import WrongSequenceError
 from jumpseat.errors import StoreError
 
@@ -98,7 +98,7 @@ class ClusterDocuments:
         async for change in self._stream.watch(self._stream.names.user):
             if change is None:
                 self._known.set()
-            elif (document := documents.get(change[0])) is not None:
+            elif (document := documents.get(change[0])) is not None and change[1] is not SKIPPED:
                 document.note(change[1], change[2])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ import orjson
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
+from jumpseat.cluster.nats.buckets import SKIPPED, skipping
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.names import session_of, token_of
 from jumpseat.errors import StoreUnavailableError
@@ -51,6 +52,7 @@ _PAGE: Final = "SELECT * FROM sessions WHERE id > ? AND changed_ns < ? ORDER BY 
 _BEGINNING: Final = "SELECT id, created_by FROM sessions WHERE id >= ? AND id < ? ORDER BY id"
 _NO_CREATOR: Final = "SELECT 1 FROM sessions WHERE created_by IS NULL LIMIT 1"
 _NEXT_CREATOR: Final = "SELECT min(created_by) FROM sessions WHERE created_by > ?"
+_NEXT_CWD: Final = "SELECT min(cwd) FROM sessions WHERE cwd > ? AND metadata IS NOT NULL"
 _LISTED: Final = "SELECT created_by, metadata, changed_ns FROM sessions WHERE metadata IS NOT NULL"
 _OF_ALL: Final = f"{_LISTED} ORDER BY changed_ns DESC"
 _IN_FOLDER: Final = f"{_LISTED} AND cwd = ? ORDER BY changed_ns DESC"
@@ -146,16 +148,27 @@ class Index:
             found.append(last)
         return found
 
-    def entries(self, created_by: Iterable[str | None] | None = None, cwd: str | None = None) -> Iterator[Entry]:
+    def cwds(self) -> list[str]:
+        """Return the working directories of the sessions that were prompted."""
+        found: list[str] = []
+        last: str | None = ""
+        while (last := self._table.execute(_NEXT_CWD, (last,)).fetchone()[0]) is not None:
+            found.append(last)
+        return found
+
+    def entries(
+        self, created_by: Iterable[str | None] | None = None, cwds: Sequence[str] | None = None
+    ) -> Iterator[Entry]:
         """Yield the sessions that were prompted, the last changed first.
 
-        ``created_by`` chooses those of some tokens. ``cwd`` may leave out those of other working directories.
+        ``created_by`` chooses those of some tokens. ``cwds`` may leave out those of other working directories.
         """
         if created_by is not None:
             each = [self._table.execute(_BY_CREATOR, (name,)) for name in created_by]
             found = heapq.merge(*each, key=lambda row: -row[2])
-        elif cwd is not None:
-            found = self._table.execute(_IN_FOLDER, (cwd,))
+        elif cwds is not None:
+            each = [self._table.execute(_IN_FOLDER, (cwd,)) for cwd in cwds]
+            found = heapq.merge(*each, key=lambda row: -row[2])
         else:
             found = self._table.execute(_OF_ALL)
         return (Entry(creator, metadata) for creator, metadata, _ in found)
@@ -206,7 +219,9 @@ class Index:
                     self._known.set()
                 continue
             key, value, revision = change
-            await self._write(session_of(key), value)
+            with skipping(self._stream.names.index, key):
+                if value is not SKIPPED:
+                    await self._write(session_of(key), value)
             self._revision = max(self._revision, revision)
             self._news.set()
             self._news = anyio.Event()
@@ -215,35 +230,57 @@ class Index:
         """Write a change to the table, as soon as the disk takes it."""
         import sqlite3
 
+        row = _row(session_id, value) if value is not None else None
         while not self._closed:
             try:
-                self._apply(session_id, value)
+                self._apply(session_id, row)
             except sqlite3.Error as error:
                 log.error("the list of sessions cannot be written: %s", error)
                 await anyio.sleep(AGAIN_S)
             else:
                 return
 
-    def _apply(self, session_id: str, value: dict[str, Any] | None) -> None:
-        if value is not None:
-            self._table.execute(_PUT, _row(session_id, value))
+    def _apply(self, session_id: str, row: tuple[Any, ...] | None) -> None:
+        if row is not None:
+            self._table.execute(_PUT, row)
         else:
             self._table.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
 
 
 def _row(session_id: str, value: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the row of an entry.
+
+    Raises:
+        TypeError: a member has another type than expected.
+        OverflowError: a number is too large.
+    """
     metadata = value.get("metadata")
+    if not isinstance(metadata, dict | None):
+        raise TypeError("metadata: expected an object")
     return (
         session_id,
-        int(value.get("changedNs") or 0),
-        value.get("createdBy"),
-        value.get("host"),
+        _number(value.get("changedNs")),
+        _text(value.get("createdBy")),
+        _text(value.get("host")),
         orjson.dumps(metadata) if metadata is not None else None,
-        value.get("cwd"),
-        int(value.get("size") or 0),
+        _text(value.get("cwd")),
+        _number(value.get("size")),
         # Earlier versions did not tell.
         bool(value.get("named", True)),
     )
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, str | None):
+        raise TypeError("expected a string")
+    return value
+
+
+def _number(value: Any) -> int:
+    number = int(value or 0)
+    if abs(number) >= 1 << 63:
+        raise OverflowError("expected a number of 64 bits")
+    return number
 
 
 def _entry(row: tuple[str, int, str | None, str | None, bytes | None, str | None, int, int]) -> IndexEntry:

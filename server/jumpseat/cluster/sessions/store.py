@@ -12,7 +12,7 @@ from jumpseat.cluster.sessions.index import Index, IndexEntry
 from jumpseat.cluster.sessions.ownership import Ownerships
 from jumpseat.store.session.index import join
 from jumpseat.store.session.pruning import Pruned
-from jumpseat.store.session.sessions import SessionFolder, SessionStore, context_of
+from jumpseat.store.session.sessions import Places, SessionFolder, SessionStore
 from jumpseat.store.session.table import Entry
 from jumpseat.store.session.workspace import Workspace
 from jumpseat_protocol.sessions import SessionMetadata
@@ -121,7 +121,9 @@ class ClusterStore(SessionStore):
         return (entry for entry in entries if sees is None or sees(entry.created_by))
 
     def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
-        entries = self._cluster_index.entries(self._creators(), (context or {}).get("cwd"))
-        if context:
-            return (entry for entry in entries if context.items() <= context_of(entry).items())
-        return entries
+        places = Places()
+        cwds = None
+        if context and "cwd" in context:
+            cwds = [cwd for cwd in self._cluster_index.cwds() if places.same("cwd", context["cwd"], cwd)]
+        entries = self._cluster_index.entries(self._creators(), cwds)
+        return (entry for entry in entries if places.fit(context, entry)) if context else entries

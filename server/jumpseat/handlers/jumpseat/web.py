@@ -16,7 +16,6 @@ from jumpseat.store.session.model_calls import ModelCallFile
 from jumpseat.store.session.sessions import SessionFolder
 from jumpseat.store.session.texts import find_words, texts_of
 from jumpseat.store.user.page_access import LOGIN_S
-from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.web import (
     ModelCallsResult,
@@ -26,6 +25,7 @@ from jumpseat_protocol.web import (
     SessionMatch,
     WebDescribeParams,
     WebDescribeResult,
+    WebLoginParams,
     WebLoginResult,
     WebSearchParams,
     WebSearchResult,
@@ -36,17 +36,18 @@ MOST_SESSIONS: Final = 200
 """The number of sessions that one request may describe."""
 
 
-async def login(ctx: Context, params: EmptyParams) -> WebLoginResult:
-    """Create a token with which a page connects again, also to a server that is started later.
+async def login(ctx: Context, params: WebLoginParams) -> WebLoginResult:
+    """Create a login with which a page connects again, also to a server that is started later.
 
     Raises:
         InvalidRequestError: the server has no page.
-        StoreError: the token cannot be stored.
+        StoreError: the login cannot be stored.
     """
     pages = ctx.process.gate.pages
     if pages is None:
         raise InvalidRequestError("this server has no page: start it with --ws-port")
-    return WebLoginResult(token=await anyio.to_thread.run_sync(pages.add_login), expires_in_s=int(LOGIN_S))
+    made = await anyio.to_thread.run_sync(pages.add_login, params.origin)
+    return WebLoginResult(id=made.id, key=made.key, expires_in_s=int(LOGIN_S))
 
 
 async def describe(ctx: Context, params: WebDescribeParams) -> WebDescribeResult:

@@ -18,6 +18,7 @@ def start(ctx: Context, params: FleetStartParams) -> FleetStartResult | Awaitabl
     """
     session = ctx.registry.live(params.session_id)
     prompt = fleet_prompt((params.prompt or "").strip(), check_attachments(params.attachments or []))
+    prompt.billable = params.billable
     session.send(prompt)
     result = FleetStartResult(started=True)
     return after_run(prompt, result) if params.wait else result

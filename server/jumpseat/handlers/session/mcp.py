@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import anyio
@@ -278,7 +279,7 @@ def apps_diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
     host = ctx.mcp.get(session)
     connected = host is not None and host.running(params.server_name)
     tools = host.connection_to(params.server_name).tools if host is not None and connected else []
-    with_ui = [tool.name for tool in tools if any(key.startswith("ui") for key in tool.meta or ())]
+    with_ui = [tool.name for tool in tools if _has_ui(tool.meta or {})]
     return McpDiagnoseResult(
         capability=McpAppCapability(
             advertised=session.settings.options.request_mcp_apps,
@@ -292,6 +293,11 @@ def apps_diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
             sample_tool_names=with_ui[:SAMPLES],
         ),
     )
+
+
+def _has_ui(meta: Mapping[str, Any]) -> bool:
+    """Return whether the metadata of a tool names an app, also in the earlier form: ``ui/resourceUri``."""
+    return any(value for key, value in meta.items() if key == "ui" or key.startswith("ui/"))
 
 
 def _apps_host(ctx: Context, session_id: str) -> McpHost:

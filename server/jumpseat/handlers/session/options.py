@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jumpseat.sessions.changes import allow_additional_folders
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.opening import refuse_unenforceable
 from jumpseat.sessions.options import (
     apply_options,
     changed_settings,
@@ -20,7 +21,9 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
 
     Raises:
         InvalidRequestError: an option is invalid.
+        UnsupportedError: the client sets a policy, which only a client that opens a session can.
     """
+    refuse_unenforceable("session.options.update", params, is_opening=False)
     session = ctx.registry.live(params.session_id)
     settings = session.settings
     if params.enable_streaming is not None:

@@ -132,6 +132,12 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
     permissions = session.permissions
     if params.additional_content_exclusion_policies:
         raise UnsupportedError("session.permissions.configure with additionalContentExclusionPolicies")
+    if params.approve_all_tool_permission_requests or params.approve_all_read_permission_requests:
+        permissions.check_escalation("approve_all")
+    if params.paths is not None and params.paths.unrestricted:
+        permissions.check_escalation("unrestricted_paths")
+    if params.urls is not None and params.urls.unrestricted:
+        permissions.check_escalation("unrestricted_urls")
     configured = permissions.approvals.rules.configured
     allow, deny = configured.allow, configured.deny
     if params.rules is not None:
@@ -314,6 +320,13 @@ def paths_is_path_within_workspace(ctx: Context, params: PermissionPathParams) -
 
 
 def urls_set_unrestricted_mode(ctx: Context, params: UnrestrictedUrlsParams) -> SuccessResult:
-    """Allow or no longer allow calls to load from any host."""
-    ctx.registry.live(params.session_id).permissions.path_scope.any_host = params.enabled
+    """Allow or no longer allow calls to load from any host.
+
+    Raises:
+        InvalidRequestError: a host's policy forbids it.
+    """
+    permissions = ctx.registry.live(params.session_id).permissions
+    if params.enabled:
+        permissions.check_escalation("unrestricted_urls")
+    permissions.path_scope.any_host = params.enabled
     return SuccessResult()

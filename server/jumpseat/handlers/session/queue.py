@@ -92,6 +92,7 @@ def insert_at(ctx: Context, params: InsertAtParams) -> QueueItemResult:
         agent_mode=message.agent_mode,
         source=message.source,
         required_tool=message.required_tool,
+        billable=message.billable,
         headers=message.request_headers,
     )
     ctx.registry.live(params.session_id).queue.insert(params.position, prompt)

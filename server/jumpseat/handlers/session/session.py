@@ -141,8 +141,10 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         display_text=params.display_prompt,
         attachments=check_attachments(params.attachments or []),
         agent_mode=agent_mode,
+        shows_mode=params.agent_mode is not None or agent_mode is None,
         source=params.source,
         required_tool=params.required_tool,
+        billable=params.billable,
         headers=params.request_headers,
         tool_choice=params.tool_choice,
         hosted_tools=params.hosted_tools,
@@ -195,8 +197,10 @@ def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResul
             display_text=message.display_prompt,
             attachments=check_attachments(message.attachments or []),
             agent_mode=agent_mode,
+            shows_mode=params.agent_mode is not None or agent_mode is None,
             source=message.source,
             required_tool=message.required_tool,
+            billable=message.billable,
             headers=params.request_headers,
             response_format=params.response_format,
             trace=trace_of(params.traceparent, params.tracestate),
@@ -207,6 +211,7 @@ def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResul
         return SendMessagesResult(message_ids=[])
     *before, last = prompts
     last.before = before
+    last.billable = any(prompt.billable for prompt in prompts)
     last.run.steered_by += [prompt.run for prompt in before]
     queue(session, last, delivery, prepend=params.prepend)
     result = SendMessagesResult(message_ids=[prompt.id for prompt in prompts])

@@ -12,13 +12,17 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
-from jumpseat.system.regular_files import decode_text, read_whole, repository_root
+from jumpseat.parsing.yaml_text import safe_loader
+from jumpseat.system.regular_files import decode_text, read_whole, repository_root, scan_folder
 
 LARGEST_BYTES: Final = 256 * 1024
 LARGEST_FRONT: Final = 16 * 1024
 """Limit on the characters of front matter: parsing YAML takes long."""
 MAX_BRACKETS: Final = 64
 """Limit on the nested brackets of front matter, for which the parser takes quadratic time."""
+
+MOST_ENTRIES: Final = 10_000
+"""Limit on the entries that are looked at below one folder."""
 
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -46,6 +50,26 @@ def entries_of(folder: Path) -> list[str]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot be read: {reason or error}") from None
+
+
+def files_below(folder: Path, suffix: str, most: int) -> list[Path]:
+    """Return the files in a folder and the folders below whose names end in ``suffix``, sorted, at most ``most``.
+
+    Links to folders are not followed.
+    """
+    found: list[Path] = []
+    pending, entries = [folder], 0
+    while pending:
+        current = pending.pop()
+        for entry in scan_folder(current):
+            entries += 1
+            if entries > MOST_ENTRIES:
+                return sorted(found)[:most]
+            if entry.is_folder and not entry.is_link:
+                pending.append(current / entry.name)
+            elif entry.name.endswith(suffix):
+                found.append(current / entry.name)
+    return sorted(found)[:most]
 
 
 def read_text(path: Path, project: Path | None = None) -> str:
@@ -79,7 +103,7 @@ def front_matter(text: str) -> dict[str, Any]:
         raise StoreError("the front matter is not YAML: nested too deeply")
     import yaml
 
-    class Loader(yaml.SafeLoader):
+    class Loader(safe_loader()):
         """Refuses aliases, of which a few lines stand for gigabytes."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
@@ -100,6 +124,14 @@ def front_matter(text: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise StoreError("the front matter is not a mapping")
     return cast("dict[str, Any]", values)
+
+
+def plain_fields(text: str) -> dict[str, str]:
+    """Return the fields of front matter that is not YAML, one a line, as other agents read it."""
+    front = _FRONT.match(text)
+    lines = front[1].splitlines() if front is not None else []
+    fields = (line.partition(":") for line in lines if line[:1].isalpha())
+    return {name.strip(): value.strip().strip("\"'") for name, colon, value in fields if colon}
 
 
 def _depth(text: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -35,7 +36,15 @@ LONGEST_S: Final = 600.0
 HOOK_TYPES: Final = frozenset(
     {
         *("sessionStart", "sessionEnd", "userPromptSubmitted", "userPromptTransformed", "preToolUse"),
-        *("postToolUse", "postToolUseFailure", "agentStop", "errorOccurred", "subagentStart", "subagentStop"),
+        *(
+            "permissionRequest",
+            "postToolUse",
+            "postToolUseFailure",
+            "agentStop",
+            "errorOccurred",
+            "subagentStart",
+            "subagentStop",
+        ),
     }
 )
 _PASCAL_CASE: Final[Mapping[str, str]] = {
@@ -46,6 +55,8 @@ _PASCAL_CASE: Final[Mapping[str, str]] = {
 """The names that other agents use, with those on the wire."""
 
 _SHELL, _COMMAND_OPTION = ("powershell", "-Command") if os.name == "nt" else ("bash", "-c")
+_SYSTEM: Final = {"win32": "windows", "darwin": "osx"}.get(sys.platform, "linux")
+"""The name that VS Code has for this system."""
 
 
 class HookGroup(NamedTuple):
@@ -269,7 +280,7 @@ def _argv(values: dict[str, Any]) -> tuple[tuple[str, ...], str]:
     """Return the command line of a hook, and its text for people."""
     program = _text(values, "exec")
     shell = _SHELL
-    text = _text(values, shell) or _text(values, "command")
+    text = _text(values, shell) or _text(values, _SYSTEM) or _text(values, "command")
     if program is not None:
         arguments = values.get("args", [])
         if text is not None:

@@ -14,15 +14,13 @@ from msgspec import Struct
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
-from jumpseat.store.project.front_matter import body, front_matter, names
-from jumpseat.system.regular_files import decode_text, is_there, read_regular, repository_root, scan_folder
+from jumpseat.store.project.front_matter import body, files_below, front_matter, names
+from jumpseat.system.regular_files import decode_text, is_there, read_regular, repository_root
 
 LARGEST_BYTES: Final = 64 * 1024
 """Size to which a file is cut, because an instruction file must not fill the context."""
 MOST_FILES: Final = 100
 """Limit on the files of one folder with instructions."""
-MOST_ENTRIES: Final = 10_000
-"""Limit on the entries that are looked at in one folder with instructions."""
 
 DIRECTORIES: Final = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
 """The environment variable with further folders, separated by commas."""
@@ -95,25 +93,8 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
     within = repository_root(folder)
     for name in _NAMES:
         yield f"{folder}{os.sep}{name}", within
-    for path in _instruction_files(folder / _FOLDER):
+    for path in files_below(folder / _FOLDER, ".instructions.md", MOST_FILES):
         yield str(path), within
-
-
-def _instruction_files(folder: Path) -> list[Path]:
-    """Return the instruction files in a folder and the folders below; links to folders are not followed."""
-    found: list[Path] = []
-    pending, entries = [folder], 0
-    while pending:
-        current = pending.pop()
-        for entry in scan_folder(current):
-            entries += 1
-            if entries > MOST_ENTRIES:
-                return sorted(found)[:MOST_FILES]
-            if entry.is_folder and not entry.is_link:
-                pending.append(current / entry.name)
-            elif entry.name.endswith(".instructions.md"):
-                found.append(current / entry.name)
-    return sorted(found)[:MOST_FILES]
 
 
 def _read(path: Path, within: Path) -> str:

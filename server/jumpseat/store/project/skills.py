@@ -1,6 +1,7 @@
 """Skills on disk: folders with a ``SKILL.md``, of sessions, projects, users and plugins.
 
 The front matter of the file names and describes the skill; the rest is for the model, once the skill is loaded.
+A command is a skill in one file that only the user can call: a prompt file, or a command in Claude's format.
 An invalid file is reported and affects no other skill.
 """
 
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, cast
 from weakref import WeakKeyDictionary
 
 import anyio.to_thread
@@ -21,27 +22,44 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Plugin, Plugins, Skill, SkillSource
 from jumpseat.errors import StoreError
-from jumpseat.store.project.front_matter import Found, body, front_matter, names, project_folders, read_text
+from jumpseat.store.project.front_matter import (
+    Found,
+    body,
+    files_below,
+    front_matter,
+    names,
+    plain_fields,
+    project_folders,
+    read_text,
+)
 from jumpseat.system.regular_files import is_there
 from jumpseat_protocol.events import LoadedSkill
 
 FILE: Final = "SKILL.md"
+PROMPT_SUFFIX: Final = ".prompt.md"
+COMMAND_FOLDERS: Final = ((".github/prompts", PROMPT_SUFFIX), (".claude/commands", ".md"))
+"""Folders of a project with a file for each command, and how the names of these files end."""
+IGNORED: Final = ("agent", "mode", "model", "tools")
+"""Fields of command files that have no effect."""
 PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
 """Folders of a project that hold skills; new skills are written to the first."""
 MOST_SKILLS: Final = 500
 """Limit on the skills of one folder."""
 
+LONGEST_DESCRIPTION: Final = 100
+"""Limit in characters on the description of a command whose file has none: its first line."""
+
 _NAME: Final = re.compile(r"[\w.:-]{1,128}")
 
 
 class Place(Struct, frozen=True):
-    """A folder that may hold skills, or with ``commands`` a folder with a Markdown file for each command."""
+    """A folder that may hold skills, or below which each file that ends in ``commands`` is a command."""
 
     path: Path
     source: SkillSource
     project: Path | None = None
     plugin: Plugin | None = None
-    commands: bool = False
+    commands: str | None = None
 
 
 class SkillLibrary:
@@ -52,7 +70,11 @@ class SkillLibrary:
             Place(home / "skills", "personal-copilot"),
             Place(user_home / ".agents" / "skills", "personal-agents"),
         )
-        self._personal_paths = [str(place.path) for place in self._personal]
+        self._personal_commands = (
+            Place(home / "prompts", "personal-copilot", commands=PROMPT_SUFFIX),
+            Place(user_home / ".claude" / "commands", "personal-agents", commands=".md"),
+        )
+        self._personal_paths = [str(place.path) for place in (*self._personal, *self._personal_commands)]
         self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
         self._prepared: SessionSkills | None = None
@@ -82,6 +104,11 @@ class SkillLibrary:
             settings.options.enable_config_discovery
             or bool(settings.options.skill_directories or self.plugins.folders(settings))
             or any(map(is_there, self._personal_paths))
+            or any(
+                is_there(f"{folder}{os.sep}{name}")
+                for folder, _ in _command_roots(settings)
+                for name, _ in COMMAND_FOLDERS
+            )
         )
 
     def prepare(self, skills: SessionSkills) -> None:
@@ -101,11 +128,16 @@ class SkillLibrary:
         found = self.plugins.read_all(settings)
         plugins = [Place(folder, "plugin", plugin=plugin) for plugin in found for folder in plugin.skill_folders]
         plugins += [
-            Place(folder, "plugin", plugin=plugin, commands=True)
+            Place(folder, "plugin", plugin=plugin, commands=".md")
             for plugin in found
             for folder in plugin.command_folders
         ]
-        return [*named, *project, *self._personal, *plugins]
+        commands = [
+            Place(folder / name, source, project=folder, commands=suffix)
+            for folder, source in _command_roots(settings)
+            for name, suffix in COMMAND_FOLDERS
+        ]
+        return [*named, *project, *commands, *self._personal, *self._personal_commands, *plugins]
 
     def personal(self) -> list[Place]:
         """Return the folders of the user's skills for all projects."""
@@ -177,13 +209,20 @@ def _added_places(settings: SessionSettings) -> Iterator[Place]:
             yield Place(folder / name, "project", project=folder)
 
 
+def _command_roots(settings: SessionSettings) -> Iterator[tuple[Path, Literal["project", "inherited"]]]:
+    """Yield the folders of a session that may have commands, which only the user calls: they need no discovery."""
+    yield from project_folders(settings.cwd)
+    for folder in settings.options.additional_directories:
+        yield settings.cwd / folder, "project"
+
+
 def find_skills(places: Iterable[Place]) -> Found[Skill]:
     """Read the skills in ``places``; of skills with the same name, the first is used."""
     found = Found[Skill]()
     for place in places:
-        if place.commands:
-            for name in found.entries(place.path, lambda name: name.endswith(".md"), MOST_SKILLS):
-                found.add(place.path / name, partial(_command, place.path / name, place))
+        if place.commands is not None:
+            for path in files_below(place.path, place.commands, MOST_SKILLS):
+                found.add(path, partial(_command, path, place, place.commands))
             continue
         for path in _files(place.path, found):
             found.add(path, partial(_skill, path, place, found))
@@ -227,26 +266,43 @@ def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
     )
 
 
-def _command(path: Path, place: Place) -> Skill:
-    """Read the command in a file of a plugin: a skill that only the user can call, as ``/plugin:command``.
+def _command(path: Path, place: Place, suffix: str) -> Skill:
+    """Read the command in a file, which the user calls as ``/folder:name``, or ``/plugin:folder:name``.
 
     Raises:
         StoreError: the file cannot be read, or has an invalid name.
     """
-    front = front_matter(read_text(path, place.project))
-    name = f"{place.plugin.name}:{path.stem}" if place.plugin is not None else path.stem
+    text = read_text(path, place.project)
+    try:
+        front = front_matter(text)
+    except StoreError:
+        # Hints such as "[file] [line]" are common in these files, and not YAML.
+        front = plain_fields(text)
+    own_name = front.get("name") if suffix == PROMPT_SUFFIX else None
+    *folders, file_name = path.relative_to(place.path).parts
+    last = own_name if isinstance(own_name, str) and own_name.strip() else file_name.removesuffix(suffix)
+    plugin = [place.plugin.name] if place.plugin is not None else []
+    name = re.sub(r"\s+", "-", ":".join([*plugin, *folders, last.strip()]))
     if not _NAME.fullmatch(name):
         raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")
     description, hint = front.get("description"), front.get("argument-hint")
+    if not isinstance(description, str):
+        description = body(text).partition("\n")[0].lstrip("# ")[:LONGEST_DESCRIPTION]
+    if isinstance(hint, list):
+        # An unquoted "[file]".
+        hint = f"[{', '.join(map(str, cast('list[object]', hint)))}]"
     return Skill(
         name=name,
-        description=" ".join(description.split()) if isinstance(description, str) else "",
+        description=" ".join(description.split()),
         path=path,
         source=place.source,
         for_models=False,
         argument_hint=hint if isinstance(hint, str) else "instructions for the command",
-        allowed_tools=names(front.get("allowed-tools")),
+        allowed_tools=names(front.get("allowed-tools", front.get("tools"))),
+        project=place.project,
         plugin=place.plugin,
+        is_command=True,
+        ignored=tuple(name for name in IGNORED if name in front),
     )
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.session.checkpoints import FILE as PLAN
-from jumpseat.store.session.options import keep_tracking
+from jumpseat.store.session.options import keep_options
 from jumpseat.store.session.storage import SessionStorage
 from jumpseat.store.session.workspace import Workspace
 
@@ -67,7 +67,7 @@ def copy_small_files(source: SessionStorage, fork: SessionStorage, records: Sequ
     last = _last_checkpoint(records)
     source.checkpoints.copy_to(fork.checkpoints, last)
     fork.drop_checkpoints(last)
-    if keep_tracking(source.state, fork.state):
+    if keep_options(source.state, fork.state):
         source.changes.copy_to(fork.changes, {str(record.get("id")) for record in records})
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final, cast
 import orjson
 from pydantic import BaseModel, Field, ValidationError
 
-from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.settings import HostPolicy, SessionSettings
+from jumpseat.errors import StoreError
 from jumpseat.store.session.state_files import StateFiles
 from jumpseat_protocol.lazy_validation import wire_name
 from jumpseat_protocol.sessions import CustomAgentConfig, StoredOptions
@@ -29,12 +30,14 @@ class OwnOptions(WireModel):
     """The settings that the server stores beside the options of clients, under their names.
 
     ``lost_mcp_servers`` names the values that were not stored, by server; ``lost_agent_servers`` does the same for
-    the servers of custom agents, by agent and server. ``sub_agent_settings`` are the user's.
+    the servers of custom agents, by agent and server. ``sub_agent_settings`` are the user's. ``host_policies`` are
+    those that hosts have set: they hold for whoever resumes the session.
     """
 
     lost_mcp_servers: dict[str, str] = Field(default_factory=dict)
     lost_agent_servers: dict[str, dict[str, str]] = Field(default_factory=dict)
     sub_agent_settings: SubagentSettings | None = None
+    host_policies: list[HostPolicy] = Field(default_factory=list[HostPolicy])
 
 
 def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
@@ -54,6 +57,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         "lost_mcp_servers": {**settings.lost_mcp_servers, **lost},
         "lost_agent_servers": lost_agent_servers,
         "sub_agent_settings": settings.sub_agent_settings,
+        "host_policies": settings.host_policies,
     }
     # Without pydantic's serializer and comparison, for which it would build models: most options are unset.
     defaults = vars(StoredOptions.model_construct()) | vars(OwnOptions.model_construct())
@@ -106,11 +110,22 @@ def _split_agents(
 
 
 def read_options(state: StateFiles) -> tuple[StoredOptions, OwnOptions]:
-    """Read the stored options; the result is empty if the file is missing or invalid."""
+    """Read the stored options; the result is empty if the file is missing or invalid.
+
+    Raises:
+        StoreError: the file has the policy of a host, and cannot be read.
+    """
+    content = b""
     try:
-        values = orjson.loads(state.read(FILE) or b"{}")
+        content = state.read(FILE) or b"{}"
+        values = orjson.loads(content)
         options, own = StoredOptions.model_validate(values), OwnOptions.model_validate(values)
     except (OSError, ValueError, TypeError, ValidationError):
+        if b'"hostPolicies"' in content:
+            # Without it, the session would be open for what its host forbids.
+            raise StoreError(
+                f"{state.path(FILE)}: expected the options of a session with a host's policy"
+            ) from None
         return StoredOptions.model_construct(), OwnOptions.model_construct()
     for owner in (options, *options.custom_agents):
         if owner.mcp_servers:
@@ -120,16 +135,21 @@ def read_options(state: StateFiles) -> tuple[StoredOptions, OwnOptions]:
     return options, own
 
 
-def keep_tracking(source: StateFiles, target: StateFiles) -> bool:
-    """Let a copy of a session track file changes if the session does; return whether it does.
+def keep_options(source: StateFiles, target: StateFiles) -> bool:
+    """Give a copy of a session the policies of its hosts; return whether the session tracks file changes.
 
     Raises:
-        OSError: the option cannot be written.
+        OSError: the options cannot be written.
+        StoreError: the policies cannot be read.
     """
-    if not read_options(source)[0].enable_file_change_tracking:
-        return False
-    target.write(FILE, orjson.dumps({"enableFileChangeTracking": True}))
-    return True
+    options, own = read_options(source)
+    kept = {
+        "enableFileChangeTracking": options.enable_file_change_tracking,
+        "hostPolicies": _encoded(own.host_policies),
+    }
+    if any(kept.values()):
+        target.write(FILE, orjson.dumps({name: value for name, value in kept.items() if value}))
+    return options.enable_file_change_tracking
 
 
 def _usable(state: StateFiles, name: str, server: dict[str, Any]) -> bool:

@@ -203,7 +203,8 @@ class SessionStore:
         if (sees := self._sees) is not None:
             entries = (entry for entry in entries if sees(entry.created_by))
         if context:
-            entries = (entry for entry in entries if context.items() <= context_of(entry).items())
+            places = Places()
+            entries = (entry for entry in entries if places.fit(context, entry))
         return entries
 
     def _examine(self, name: str, changed_s: float) -> Entry:
@@ -288,13 +289,13 @@ class SessionStore:
     def find_best(self, context: SessionContext | None) -> str | None:
         """Return the session that fits ``context`` best, the last changed of equals; ``None`` without sessions."""
 
+        places, wanted = Places(), context.wire() if context is not None else {}
+
         def fit(session: SessionMetadata) -> tuple[bool, ...]:
-            other = session.context
+            other = session.context.wire() if session.context is not None else {}
             return tuple(
-                other is not None
-                and (value := getattr(context, name)) is not None
-                and getattr(other, name) == value
-                for name in ("cwd", "git_root", "repository", "branch")
+                name in wanted and places.same(name, wanted[name], other.get(name))
+                for name in ("cwd", "gitRoot", "repository", "branch")
             )
 
         # `max` returns the first of equal ones, which is the last changed.
@@ -372,9 +373,30 @@ def _beginning_of(log_path: str) -> bytes:
         return b""
 
 
-def context_of(entry: Entry) -> dict[str, Any]:
-    """Return the context of a session, as lists show it."""
-    return orjson.loads(entry.json or b"{}").get("context", {})
+class Places:
+    """Compares the contexts of sessions: folders by their real paths, which are remembered."""
+
+    def __init__(self) -> None:
+        self._real: dict[str, str] = {}
+
+    def fit(self, context: Mapping[str, str], entry: Entry) -> bool:
+        """Return whether the context of a session, as lists show it, has all values of ``context``."""
+        known = orjson.loads(entry.json or b"{}").get("context", {})
+        return all(self.same(name, value, known.get(name)) for name, value in context.items())
+
+    def same(self, name: str, one: str, other: str | None) -> bool:
+        """Return whether two values of a member of a context mean the same."""
+        if one == other:
+            return True
+        return other is not None and name in ("cwd", "gitRoot") and self._real_path(one) == self._real_path(other)
+
+    def _real_path(self, path: str) -> str:
+        if path not in self._real:
+            try:
+                self._real[path] = os.path.realpath(path)
+            except (OSError, ValueError):
+                self._real[path] = path
+        return self._real[path]
 
 
 def shorten(prompt: str) -> str:

@@ -1,13 +1,24 @@
 """The access of pages in browsers: passes, logins and the servers that have a page, in ``web`` of the home folder.
 
 A pass is part of the address that ``jumpseat web`` opens. It is valid once, for a minute and for one server, so
-that the address in the browser's history is worthless. A page that has used a pass gets a login, which it keeps for
-its tab. Both are 256 random bits, and have a file (mode 0600) with the name of their hash.
+that the address in the browser's history is worthless. Its file (mode 0600) has the name of its hash.
+
+A page that has used a pass gets a login: a key, which it never sends again. Whoever gets the port of a server that
+has ended could serve or answer the page, so both sides prove that they have the key, for the origin that the page
+was loaded from, such as ``http://127.0.0.1:4322``:
+
+1. The page sends the id of its login and a nonce. The server answers with a nonce of its own and its proof.
+2. The page connects with the token ``login-ID.NONCE.PROOF``, with the nonce of the server.
+
+A proof is HMAC-SHA256 over the lines ``server`` or ``page``, the origin, the nonce of the page and that of the
+server; keys, nonces and proofs are written in base64url without padding.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import os
 import secrets
 import time
@@ -29,9 +40,17 @@ PASS_S: Final = 60.0
 LOGIN_S: Final = 7 * 86400.0
 """The time for which a login is valid after its last use, in seconds."""
 
+CHALLENGE_S: Final = 30.0
+"""The time for which the nonce of a server is valid, in seconds."""
+
+MOST_CHALLENGES: Final = 1000
+"""The nonces that a server remembers, the latest ones."""
+
 _PASS: Final = "pass-"  # noqa: S105 - the beginning of all passes
-_LOGIN: Final = "page-"
+_LOGIN: Final = "login-"
+_FILE: Final = "page-"
 _LARGEST_BYTES: Final = 4096
+_LONGEST_ID: Final = 64
 
 
 class PageServer(Struct, frozen=True):
@@ -42,12 +61,28 @@ class PageServer(Struct, frozen=True):
     started_at: str
 
 
+class Login(Struct, frozen=True):
+    """A login: its id, which is no secret, and its key."""
+
+    id: str
+    key: str
+
+
+class Challenge(Struct, frozen=True):
+    """A nonce of the server, and its proof for the nonce of a page."""
+
+    nonce: str
+    proof: str
+
+
 class PageAccess:
     """The passes, logins and servers of a home folder."""
 
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
         self._folder = home / "web"
         self._now = now
+        # By the nonce of the server: when it was made, and the proof that the page has to give.
+        self._challenges: dict[str, tuple[float, str, str]] = {}
 
     def add_pass(self, pid: int) -> str:
         """Create a pass for the server with a process id, and return its text.
@@ -55,7 +90,9 @@ class PageAccess:
         Raises:
             StoreError: the file cannot be written.
         """
-        return self._add(_PASS, str(pid).encode())
+        token = _PASS + secrets.token_urlsafe(32)
+        self._add(self._path(token), str(pid).encode())
+        return token
 
     def page_address(self, url: str, pid: int) -> str:
         """Return an address of a server's page that logs its browser in, once.
@@ -67,28 +104,62 @@ class PageAccess:
         """
         return f"{url}/#pass={self.add_pass(pid)}"
 
-    def add_login(self) -> str:
-        """Create a login and return its text.
+    def add_login(self, origin: str) -> Login:
+        """Create a login for the pages of an origin.
 
         Raises:
             StoreError: the file cannot be written.
         """
-        return self._add(_LOGIN, b"")
+        login = Login(secrets.token_hex(16), secrets.token_urlsafe(32))
+        self._add(self._folder / f"{_FILE}{login.id}", orjson.dumps({"key": login.key, "origin": origin}))
+        return login
+
+    def challenge(self, login_id: str, page_nonce: str, origin: str) -> Challenge | None:
+        """Prove to a page that this server knows its login; ``None`` if it does not, for this origin."""
+        key = self._key(login_id, origin)
+        if key is None:
+            return None
+        nonce = secrets.token_urlsafe(32)
+        while len(self._challenges) >= MOST_CHALLENGES:
+            self._challenges.pop(next(iter(self._challenges)))
+        expected = _proof(key, "page", origin, page_nonce, nonce)
+        self._challenges[nonce] = (self._now(), login_id, expected)
+        return Challenge(nonce, _proof(key, "server", origin, page_nonce, nonce))
 
     def accepts(self, token: str) -> bool:
-        """Return whether a token is a valid pass for this server, which it is no longer afterwards, or a login."""
+        """Return whether a token is a valid pass for this server, or proves a login. It is not valid again."""
         if token.startswith(_PASS):
             return self._use_pass(token)
-        if not token.startswith(_LOGIN):
+        login_id, _, rest = token.removeprefix(_LOGIN).partition(".")
+        nonce, _, proof = rest.partition(".")
+        if not token.startswith(_LOGIN) or (challenge := self._challenges.pop(nonce, None)) is None:
             return False
-        path = self._path(token)
+        made, expected_id, expected = challenge
+        given = proof.encode("utf-8", "surrogatepass")
+        if login_id != expected_id or not hmac.compare_digest(given, expected.encode()):
+            return False
+        if self._now() - made > CHALLENGE_S:
+            return False
+        with suppress(OSError):
+            os.utime(self._folder / f"{_FILE}{login_id}", (self._now(), self._now()))
+        return True
+
+    def _key(self, login_id: str, origin: str) -> bytes | None:
+        if not (login_id.isascii() and login_id.isalnum() and len(login_id) <= _LONGEST_ID):
+            return None
+        path = self._folder / f"{_FILE}{login_id}"
         try:
-            is_valid = self._age_s(path) <= LOGIN_S
-            if is_valid:
-                os.utime(path, (self._now(), self._now()))
-        except OSError:
-            return False
-        return is_valid
+            if self._age_s(path) > LOGIN_S:
+                return None
+            with path.open("rb") as file:
+                value: Any = orjson.loads(file.read(_LARGEST_BYTES))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        members = cast("dict[str, Any]", value)
+        key = members.get("key")
+        return key.encode() if isinstance(key, str) and members.get("origin") == origin else None
 
     def _use_pass(self, token: str) -> bool:
         path = self._path(token)
@@ -124,17 +195,15 @@ class PageAccess:
         return sorted(found, key=lambda server: server.started_at)
 
     def _path(self, token: str) -> Path:
-        return self._folder / f"{token[:5]}{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
+        return self._folder / f"{_PASS}{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
     def _age_s(self, path: Path) -> float:
         return self._now() - path.stat().st_mtime
 
-    def _add(self, kind: str, content: bytes) -> str:
-        token = kind + secrets.token_urlsafe(32)
-        self._write(self._path(token), content, os.O_EXCL)
-        os.utime(self._path(token), (self._now(), self._now()))
+    def _add(self, path: Path, content: bytes) -> None:
+        self._write(path, content, os.O_EXCL)
+        os.utime(path, (self._now(), self._now()))
         self._remove_expired()
-        return token
 
     def _write(self, path: Path, content: bytes, how: int) -> None:
         try:
@@ -145,11 +214,16 @@ class PageAccess:
             raise StoreError(f"cannot write in {str(self._folder)!r}: {error.strerror or error}") from error
 
     def _remove_expired(self) -> None:
-        for kind, seconds in ((_PASS, PASS_S), (_LOGIN, LOGIN_S)):
+        for kind, seconds in ((_PASS, PASS_S), (_FILE, LOGIN_S)):
             for path in self._folder.glob(f"{kind}*"):
                 with suppress(OSError):
                     if self._age_s(path) > seconds:
                         path.unlink()
+
+
+def _proof(key: bytes, who: str, origin: str, page_nonce: str, server_nonce: str) -> str:
+    text = "\n".join((who, origin, page_nonce, server_nonce)).encode("utf-8", "surrogatepass")
+    return base64.urlsafe_b64encode(hmac.digest(key, text, "sha256")).rstrip(b"=").decode()
 
 
 def _read_server(path: Path) -> PageServer | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal
 
 import anyio
@@ -12,7 +13,7 @@ from jumpseat.sandbox.session import STILL_CONFINED, SandboxUnavailableError, St
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, place, shell_permission
 from jumpseat.tools.shell.shells import follow, report
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
 
 
@@ -92,9 +93,10 @@ def _intention(args: BashArgs) -> str:
     return args.description or args.command
 
 
-def _refusal(ctx: ToolContext, args: BashArgs) -> ToolOutcome | None:
-    leaves = ctx.shells.has_confined and _placement(ctx, args).leaves is not None
-    return failure(f"{STILL_CONFINED}.") if leaves else None
+async def _prepare(ctx: ToolContext, args: BashArgs) -> Prepared | ToolOutcome:
+    if ctx.shells.has_confined and _placement(ctx, args).leaves is not None:
+        return failure(f"{STILL_CONFINED}.")
+    return Prepared(_permission(ctx, args), partial(run_bash, ctx, args))
 
 
 TOOL: Final = BuiltinTool(
@@ -104,7 +106,7 @@ TOOL: Final = BuiltinTool(
     run=run_bash,
     intention=_intention,
     permission=_permission,
-    refusal=_refusal,
+    prepares=_prepare,
     ready=lambda ctx: ctx.shells.probe(),
     position=10,
     runs_commands=True,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Final
+
+import anyio.to_thread
 
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, unified_diff
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import WritePermission
 
 
@@ -33,7 +36,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
         return failure(str(error))
     except FileExistsError as error:
         if error.filename != str(path):
-            return failure(f"{error.filename} is a file, so {args.path} cannot be created in it.")
+            return _beneath_a_file(str(error.filename), args)
         return _exists(args)
     except (OSError, ValueError) as error:
         return problem(args.path, error)
@@ -47,27 +50,40 @@ def _exists(args: CreateArgs) -> ToolOutcome:
     return failure(f"Path {args.path} already exists. Use edit to change it, or choose another path.")
 
 
+async def _prepare(ctx: ToolContext, args: CreateArgs) -> Prepared | ToolOutcome:
+    name = str(ctx.resolve(args.path))
+    diff = await anyio.to_thread.run_sync(unified_diff, name, None, args.file_text)
+    request = WritePermission(
+        intention=_intention(args), file_name=name, diff=diff, new_file_contents=args.file_text
+    )
+    if ctx.virtual_files is not None and ctx.is_virtual(args.path):
+        try:
+            exists = await ctx.virtual_files.load(args.path) is not None
+        except StoreError as error:
+            return failure(str(error))
+        # The model may read these files unasked.
+        return _exists(args) if exists else Prepared(request, partial(run_create, ctx, args))
+    return Prepared(request, partial(run_create, ctx, args), refusal=_refusal(ctx, args))
+
+
 def _refusal(ctx: ToolContext, args: CreateArgs) -> ToolOutcome | None:
-    if ctx.is_virtual(args.path):
-        return None
+    """Return the failure of a call that the disk does not allow, so that nobody is asked to approve it."""
+    path = ctx.resolve(args.path)
     try:
-        return _exists(args) if os.path.lexists(ctx.resolve(args.path)) else None
-    except ValueError as error:
+        if os.path.lexists(path):
+            return _exists(args)
+        above = next(folder for folder in path.parents if os.path.lexists(folder))
+        return None if above.is_dir() else _beneath_a_file(str(above), args)
+    except (OSError, ValueError) as error:
         return problem(args.path, error)
+
+
+def _beneath_a_file(name: str, args: CreateArgs) -> ToolOutcome:
+    return failure(f"{name} is a file, so {args.path} cannot be created in it.")
 
 
 def _intention(args: CreateArgs) -> str:
     return f"Create {args.path}"
-
-
-def _permission(ctx: ToolContext, args: CreateArgs) -> WritePermission:
-    name = str(ctx.resolve(args.path))
-    return WritePermission(
-        intention=_intention(args),
-        file_name=name,
-        diff=unified_diff(name, None, args.file_text),
-        new_file_contents=args.file_text,
-    )
 
 
 TOOL: Final = BuiltinTool(
@@ -76,7 +92,6 @@ TOOL: Final = BuiltinTool(
     args=CreateArgs,
     run=run_create,
     intention=_intention,
-    permission=_permission,
-    refusal=_refusal,
+    prepares=_prepare,
     position=70,
 )

@@ -1,6 +1,6 @@
 """``exit_plan_mode``: ask the user to approve a plan, and leave plan mode once it is approved.
 
-Offered in plan mode only, and only while a client is attached that can show a plan.
+Offered in plan mode only, to the main agent, and only while a client is attached that can show a plan.
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ TOOL: Final = SessionTool(
     ),
     args=ExitPlanModeArgs,
     position=220,
+    for_plans=True,
     run=_run,
     intention=lambda args: args.summary,
     is_offered=lambda session, _resources: (
-        session.agent_mode == "plan" and session.clients.plan_client() is not None
+        session.agent_mode == "plan" and session.identity is None and session.clients.plan_client() is not None
     ),
 )

@@ -34,4 +34,5 @@ TOOL: Final = BuiltinTool(
     run=run_list_bash,
     intention=lambda _args: "List running commands",
     position=50,
+    for_plans=True,
 )

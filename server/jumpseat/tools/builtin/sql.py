@@ -43,6 +43,7 @@ TOOL: Final = SessionTool(
     ),
     args=SqlArgs,
     position=210,
+    for_plans=True,
     run=_run,
     intention=lambda args: args.description or "Query the session's database",
     is_offered=lambda session, resources: resources.database(session) is not None,

@@ -297,6 +297,10 @@ class Call:
         if refusal is not None:
             refusal.text = text
             return refusal
+        if self._handlers.in_messages:
+            return ToolOutcome(
+                f"The tool `{self._view.name}` ran. Its output is in a message.", detail=text or None
+            )
         return ToolOutcome(text or f"The tool `{self._view.name}` ran and gave no output.")
 
     async def _refusal_of(self, step: Filled | Handler) -> tuple[ToolOutcome | None, bool]:

@@ -23,6 +23,8 @@ class Handlers:
         self._definition = definition
         self._view = view
         self._chat = chat
+        self.in_messages = False
+        """A tool of 2024 has added its output as a message, which takes the place of the result."""
 
     async def call(self, kind: str, function: Handler, **more: Any) -> Any:
         """Call ``function``, which has the role ``kind``; ``more`` are values that its parameters may name.
@@ -78,10 +80,12 @@ class Handlers:
         Raises:
             HandlerError: the function failed or timed out.
         """
-        before = len(self._chat.outputs)
+        before, messages = len(self._chat.outputs), len(self._chat.messages)
         text = await self.text_of(kind, **more)
         if text and len(self._chat.outputs) == before:
             self._chat.add_tool_output(self._view, text)
+        if self._definition.legacy and kind == "success" and len(self._chat.messages) > messages:
+            self.in_messages = True
         return len(self._chat.outputs) > before
 
     async def try_to_add_output(self, kind: str, **more: Any) -> bool:

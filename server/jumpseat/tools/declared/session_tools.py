@@ -57,6 +57,11 @@ class DeclaredTool(Struct, frozen=True):
     def spec(self) -> ToolSpec:
         return self.definition.spec
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Return ``False``: nothing declares what functions do, and commands are judged by their text."""
+        return False
+
     def summary(self, arguments: JsonObject) -> str | None:
         """Return the description; a text for the single call is part of the permission request."""
         return self.definition.description or None

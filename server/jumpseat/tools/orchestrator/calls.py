@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from itertools import groupby
-from typing import Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import anyio
 import anyio.lowlevel
@@ -20,14 +20,20 @@ from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.conversation.result_size import largest_result
 from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.observation import ToolCall
+from jumpseat.agent.session.hooks import stop_of
+from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object
+from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools, activate
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES
 from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
+
+if TYPE_CHECKING:
+    from jumpseat.tools.orchestrator.repeats import Repeats
 
 Execute: TypeAlias = Callable[[ToolUseBlock, PreToolUseOutput | None], Awaitable[ToolOutcome]]
 """Runs a call; the output of ``preToolUse`` may replace the question for permission."""
@@ -45,7 +51,7 @@ async def run_with_hooks(session: Session, call: ToolUseBlock, execute: Execute,
     if before.permission_decision == "deny":
         record.decision, record.decided_by = "denied", "hook"
         reason = before.permission_decision_reason or "No reason provided"
-        outcome = ToolOutcome(text=f"Denied by preToolUse hook: {reason}", status="denied")
+        outcome = ToolOutcome(text=f"Denied by preToolUse hook: {reason}", status="denied", stopped=stop_of(before))
     else:
         if before.modified_args is not None:
             text = canonical_json(before.modified_args)
@@ -62,6 +68,7 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
     hooks, arguments = session.hooks, outcome.arguments or call.arguments or {}
     if outcome.ok:
         after = await hooks.post_tool_use(call.name, arguments, object_of_outcome(outcome))
+        stopped = stop_of(after)
         if after.modified_result is not None:
             # The text for the user is dropped, too: it may contain what the hook has removed.
             changed = outcome_of_object(call, after.modified_result)
@@ -69,6 +76,7 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
             outcome = changed
         if after.additional_context:
             outcome.contexts.append(after.additional_context)
+        outcome.stopped = outcome.stopped or stopped
     elif outcome.status in ("failure", "timeout"):
         failed = await hooks.post_tool_use_failure(call.name, arguments, outcome.error or outcome.text)
         if failed.additional_context:
@@ -76,9 +84,11 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
                 f'Tool "{call.name}" failed. Additional guidance from postToolUseFailure hooks:\n'
                 f"{failed.additional_context}"
             )
+        outcome.stopped = outcome.stopped or stop_of(failed)
     return outcome
 
 
+STOPPED: Final = "This tool call did not run, because a hook ended the run."
 TOO_MANY: Final = "This tool call did not run: only the first {most} calls of one answer run."
 
 
@@ -88,17 +98,28 @@ class ToolCalls:
     Outputs that are too large for the model go to the storage of the session.
     """
 
-    def __init__(self, session: Session, tools: OfferedTools, execution: CallExecution, most: int) -> None:
+    def __init__(
+        self, session: Session, tools: OfferedTools, execution: CallExecution, most: int, repeats: RepeatLimits
+    ) -> None:
+        self._repeat_limits = repeats
+        self._repeats: Repeats | None = None
         self._session = session
         self._tools = tools
         self._execution = execution
         self._most = most
+        # The names of other agents' tools about which the model has been told.
+        self._told: set[str] = set()
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
         answer = await self._run(calls, turn_id)
         outcomes = [outcome for outcome in answer.outcomes if outcome is not None]
-        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes))
+        stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped is not None), None)
+        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes), stopped)
+
+    def begin_prompt(self) -> None:
+        """Count repeated calls from here, because the user has said something."""
+        self._repeats = None
 
     async def run_beside(self, call: ToolUseBlock) -> ToolOutcome:
         """Run a call that a client asks for. The conversation does not get it: its events are ephemeral."""
@@ -119,7 +140,7 @@ class ToolCalls:
         return answer
 
     async def run_one(
-        self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
+        self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None, *, in_turn: bool
     ) -> ToolOutcome:
         """Run one call between its hooks; without them if the calls of the answer have been cancelled."""
         if index:
@@ -129,25 +150,61 @@ class ToolCalls:
             session_id=self._session.id, call_id=call.id, tool=call.name, arguments=call.arguments
         )
         with self._session.services.observers.watch(record):
-            outcome = await self._run_one(call, state, index, line)
+            outcome = await self._run_one(call, state, index, line, in_turn=in_turn)
             record.status, record.exit_code = outcome.status, outcome.exit_code
             record.result = outcome.text
         return outcome
 
     async def _run_one(
-        self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
+        self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None, *, in_turn: bool
     ) -> ToolOutcome:
         if state.stopped is not None:
             outcome = await self._execution.cancelled(call, state.stopped)
         else:
-            outcome = await run_with_hooks(
-                self._session,
-                call,
-                lambda changed, hook: self._execution.execute(changed, state, index, line, hook),
-                state.records[index],
-            )
+
+            def run() -> Awaitable[ToolOutcome]:
+                return run_with_hooks(
+                    self._session,
+                    call,
+                    lambda changed, hook: self._execution.execute(changed, state, index, line, hook),
+                    state.records[index],
+                )
+
+            outcome = await (self._unless_repeated(call, run) if in_turn else run())
+            if outcome.stopped is not None and state.stopped is None:
+                state.stopped = ToolOutcome(STOPPED, status="denied")
         outcome.text = self._fit(outcome.text)
+        if call.dialect is not None and call.dialect not in self._told:
+            self._told.add(call.dialect)
+            outcome.text += self._own_terms(call, call.dialect)
         return outcome
+
+    async def _unless_repeated(self, call: ToolUseBlock, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
+        """Run a call, unless it is repeated without end."""
+        if self._repeats is None:
+            # Imported with the first call of a process.
+            from jumpseat.tools.orchestrator.repeats import Repeats
+
+            self._repeats = Repeats(self._repeat_limits)
+        tool = self._tools.find(call.name)
+        if not self._repeats.watches(call.name, "custom" if tool is None else tool.source):
+            return await run()
+        refused = await self._repeats.check(
+            call,
+            lambda question, choices: ask_user(self._session, call.id, question, choices, allow_freeform=True),
+        )
+        if refused is not None:
+            return refused
+        outcome = await run()
+        outcome.text += self._repeats.count(call, outcome)
+        return outcome
+
+    def _own_terms(self, call: ToolUseBlock, dialect: str) -> str:
+        """Return the line that tells the model what the tool and its arguments are called."""
+        tool = self._tools.find(call.name)
+        names = ", ".join(tool.spec.parameters.get("properties", {})) if tool is not None else ""
+        other = f" not `{dialect}`," if dialect != call.name else ""
+        return f"\n[This tool is called `{call.name}`,{other} and its arguments are {names}.]" if names else ""
 
     async def outcome_of_abort(self, call: ToolUseBlock) -> ToolOutcome:
         """Return the outcome of a call that had not begun when the turn was aborted."""
@@ -326,7 +383,9 @@ class _Answer:
 
     async def _run_one(self, index: int) -> None:
         line = self._line if index in self._queued else None
-        outcome = await self._owner.run_one(self._calls[index], self.state, index, line)
+        outcome = await self._owner.run_one(
+            self._calls[index], self.state, index, line, in_turn=self._turn_id is not None
+        )
         self.outcomes[index] = outcome
         self._owner.publish_end(self._calls[index], outcome, self._turn_id)
 

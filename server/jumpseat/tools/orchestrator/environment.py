@@ -24,6 +24,17 @@ RecordChanges: TypeAlias = Callable[[Session, Prompt, Sequence[FileEdit]], None]
 """Keeps the changes of files by a session while it ran a prompt."""
 
 
+class RepeatLimits(Struct, frozen=True):
+    """From which call of a row on the model gets a hint, and before which one the user is asked; 0: never.
+
+    ``exempt`` are names or patterns (``mcp:*``) of further tools that wait for something.
+    """
+
+    hint: int = 3
+    question: int = 5
+    exempt: frozenset[str] = frozenset()
+
+
 class Environment(Struct, frozen=True):
     """Shared by the tools of all sessions.
 
@@ -31,8 +42,8 @@ class Environment(Struct, frozen=True):
     child processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
     ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
-    run. ``record_changes`` keeps what file tools and commands change. ``reserved`` are the names of all built-in
-    tools, whether a session has them or not.
+    run, and ``repeats`` limits how often the same one does. ``record_changes`` keeps what file tools and commands
+    change. ``reserved`` are the names of all built-in tools, whether a session has them or not.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -42,6 +53,7 @@ class Environment(Struct, frozen=True):
     client_tool_s: float | None = None
     sandboxes: Sandboxes | None = None
     calls_per_answer: int = CALLS_PER_ANSWER
+    repeats: RepeatLimits = RepeatLimits()
     descendants: Descendants | None = None
     record_changes: RecordChanges | None = None
     reserved: frozenset[str] = frozenset()

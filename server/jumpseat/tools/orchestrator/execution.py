@@ -16,12 +16,13 @@ import anyio
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.permissions.questions import ALLOWED, Verdict
 from jumpseat.agent.permissions.rules import Facts
+from jumpseat.agent.session.hooks import WARNING
 from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
@@ -45,7 +46,14 @@ from jumpseat.tools.tool import (
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
-from jumpseat_protocol.permissions import HookPermission, PermissionRequest, ReadPermission, WritePermission
+from jumpseat_protocol.permissions import (
+    HookPermission,
+    PermissionDecision,
+    PermissionRequest,
+    ReadPermission,
+    ShellPermission,
+    WritePermission,
+)
 
 log = logging.getLogger(__name__)
 
@@ -203,7 +211,7 @@ class CallExecution:
         prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
             return prepared
-        if prepared.refusal is not None and await with_abort(lambda: self._may_tell(prepared.permission, call)):
+        if prepared.refusal is not None and await with_abort(lambda: self._may_read(prepared.permission, call)):
             return prepared.refusal
         request = _request_after_hook(prepared.permission, call, hook)
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
@@ -216,7 +224,7 @@ class CallExecution:
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
             return await with_abort(partial(self._watched, tool, ctx, prepared.run))
-        return await self._run_changed(tool, ctx, call, verdict.arguments, with_abort)
+        return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
     async def _decide(
         self,
@@ -234,16 +242,57 @@ class CallExecution:
         facts = await self._facts(declared, call)
         # Deny rules come first: they hold for hooks that allow a call and for tools that need no permission, too.
         verdict = permissions.denial_by_rule(facts)
+        verdict = verdict or self._denial_in_plan_mode(declared, facts, call)
         if verdict is not None:
             return verdict
         if state.stopped is not None:
             return Verdict("denied", state.stopped.text, cancelled=True, by="turn")
+        if declared is not None and permissions.wants_person(declared, facts) is not None:
+            # No hook takes the place of the person.
+            asked = asked or declared
+            asked.managed_approval_required = True
         if asked is None:
             return replace(ALLOWED, by="tool" if declared is None else "hook")
         asked.tool_call_id = call.id
-        if asked is not declared:
-            facts = await self._facts(asked, call)
-        return await state.ask(permissions.decide(asked, call.name, limits, facts))
+        verdict = await self._ask_hooks(asked, call)
+        if verdict is None:
+            own_facts = facts if asked is declared else await self._facts(asked, call)
+            verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts))
+        # The mode may have changed while the question was open.
+        return (
+            self._denial_in_plan_mode(declared, facts, call) if verdict.status == "allowed" else None
+        ) or verdict
+
+    def _denial_in_plan_mode(
+        self, declared: PermissionRequest | None, facts: Facts, call: ToolUseBlock
+    ) -> Verdict | None:
+        if not self._session.reads_only or (tool := self._tools.find(call.name)) is None:
+            return None
+        # Imported here: few sessions are ever in plan mode.
+        from jumpseat.tools.orchestrator.plan_mode import refusal
+
+        text = refusal(self._session, tool, declared, facts)
+        return Verdict("denied", text, by="mode") if text is not None else None
+
+    async def _ask_hooks(self, request: PermissionRequest, call: ToolUseBlock) -> Verdict | None:
+        """Return what hooks decide in place of a person; they cannot allow what only a person can."""
+        answer = await self._session.hooks.permission_request(call.name, call.arguments or {})
+        if answer.behavior is None or (answer.behavior == "allow" and _needs_person(request)):
+            return None
+        questions = self._session.permissions.questions
+        if answer.behavior == "allow":
+            questions.publish_resolved(request, PermissionDecision(kind="approved"))
+            return replace(ALLOWED, arguments=answer.updated_input, by="hook")
+        denial = PermissionDecision(
+            kind="denied-by-permission-request-hook", message=answer.message, interrupt=answer.interrupt
+        )
+        questions.publish_resolved(request, denial)
+        reason = answer.message or "No reason provided"
+        if answer.interrupt:
+            text = f"A hook ended the run: {reason}"
+            self._session.emit(events.SessionWarning(warning_type=WARNING, message=text))
+        status = "rejected" if answer.interrupt else "denied"
+        return Verdict(status, f"Denied by permissionRequest hook: {reason}", by="hook")
 
     async def _facts(self, request: PermissionRequest | None, call: ToolUseBlock) -> Facts:
         """Return the facts that decide about a call, which may need no permission."""
@@ -251,16 +300,13 @@ class CallExecution:
             return Facts("", call.name)
         return await self._session.permissions.facts_of(request, call.name)
 
-    async def _may_tell(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
-        """Return whether the model may know without a question why a call cannot succeed.
-
-        No rule forbids the call, and the file that it would change may be read unasked.
-        """
+    async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
+        """Return whether the file that a call would change may be read unasked, and no rule forbids the call."""
         permissions = self._session.permissions
+        if not isinstance(request, WritePermission):
+            return False
         if permissions.denial_by_rule(await self._facts(request, call)) is not None:
             return False
-        if not isinstance(request, WritePermission):
-            return True
         return await permissions.allows_unasked(
             ReadPermission(intention=request.intention, path=request.file_name), call.name
         )
@@ -287,29 +333,41 @@ class CallExecution:
         )
 
     async def _run_changed(
-        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, arguments: JsonObject, with_abort: WithAbort
+        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, verdict: Verdict, with_abort: WithAbort
     ) -> ToolOutcome:
-        """Run ``call`` with the arguments that a person has changed, and tell the model about the change."""
+        """Run ``call`` with the arguments that a person or a hook changed, and inform the model of the change."""
+        arguments = verdict.arguments or {}
         text = canonical_json(arguments)
         changed = ToolUseBlock(call.id, call.name, text, arguments)
         prepared = await with_abort(lambda: _prepare(tool, ctx, changed))
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
-        elif (forbidden := await self._denial(prepared, call)) is not None:
+        elif (forbidden := await self._denial(prepared, call, by_hook=verdict.by == "hook")) is not None:
             outcome = await _refused_outcome(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
             outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
+        who = "A hook" if verdict.by == "hook" else "The user"
         outcome.contexts.append(
-            f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
+            f"{who} changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
             f" You sent: {canonical_json(call.arguments or {})} It ran with: {text}"
         )
         return outcome
 
-    async def _denial(self, prepared: Prepared, call: ToolUseBlock) -> Verdict | None:
-        return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
+    async def _denial(self, prepared: Prepared, call: ToolUseBlock, *, by_hook: bool) -> Verdict | None:
+        """Return what forbids a call with changed arguments. A hook makes none that a person has to see."""
+        permissions, request = self._session.permissions, prepared.permission
+        facts = await self._facts(request, call)
+        if (denial := permissions.denial_by_rule(facts)) is not None:
+            return denial
+        if by_hook and request is not None:
+            if (rule := permissions.wants_person(request, facts)) is not None:
+                return Verdict("denied", f"A person has to decide about this call: {rule}", by="rule")
+            if _needs_person(request):
+                return Verdict("denied", "A person has to decide about this call", by="rule")
+        return self._denial_in_plan_mode(request, facts, call)
 
     async def _watched(
         self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
@@ -346,6 +404,15 @@ class CallExecution:
 
     def _show_progress(self, call_id: str, line: str) -> None:
         self._session.emit(events.ToolExecutionProgress(tool_call_id=call_id, progress_message=line))
+
+
+def _needs_person(request: PermissionRequest) -> bool:
+    """Return whether no hook can allow what a request asks for."""
+    return (
+        isinstance(request, HookPermission)
+        or (isinstance(request, ShellPermission) and request.request_sandbox_bypass is True)
+        or request.managed_approval_required is True
+    )
 
 
 def _request_after_hook(

@@ -154,6 +154,10 @@ class ToolSearch(Struct, frozen=True):
     def spec(self) -> ToolSpec:
         return _SEARCH
 
+    @property
+    def changes_nothing(self) -> bool:
+        return True
+
     def summary(self, arguments: JsonObject) -> str | None:
         query = arguments.get("query")
         return f"Find tools for {query!r}" if isinstance(query, str) else None

@@ -57,9 +57,10 @@ class ToolOrchestrator:
         self._session_id = session.id
         # What a sub-agent leaves behind ends with the session.
         self._descendants = environment.descendants if session.identity is None else None
-        self._calls = ToolCalls(session, self._tools, execution, environment.calls_per_answer)
+        self._calls = ToolCalls(session, self._tools, execution, environment.calls_per_answer, environment.repeats)
 
     async def discover(self, prompt: str) -> None:
+        self._calls.begin_prompt()
         await self._tools.discover(prompt)
 
     def expand_mentions(self, prompt: str) -> str:

@@ -1,0 +1,165 @@
+"""Calls in the terms of other agents, whose tools many models were trained on: other names of tools and arguments.
+
+A call is translated only if the tool that it means is offered, and the translated arguments fit its schema.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+from msgspec.structs import replace
+
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
+
+# Names without case, hyphens and underscores.
+_TOOLS: Final[Mapping[str, str]] = {
+    "edit": "editfile multiedit multireplacestringinfile replace replaceinfile replacestringinfile searchreplace"
+    " strreplace updatefile",
+    "create": "write writefile writetofile createfile newfile savefile",
+    "view": "read readfile viewfile openfile cat ls list listdir listdirectory listfiles readmanyfiles",
+    "bash": "shell exec execute executecommand run runcommand runshellcommand runinterminal runterminalcmd"
+    " shellcommand localshell terminal containerexec container.exec",
+    "grep": "grepsearch searchfiles searchfilecontent ripgrep rg",
+    "glob": "globsearch filesearch find findfiles",
+    "read_bash": "bashoutput getterminaloutput",
+    "stop_bash": "killshell killbash",
+    "web_fetch": "fetch fetchurl fetchwebpage",
+    "web_search": "searchweb googlewebsearch",
+    "ask_user": "askuserquestion askfollowupquestion question",
+}
+_MEANT: Final = {alias: name for name, aliases in _TOOLS.items() for alias in aliases.split()}
+
+_EDITORS: Final = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "editor"})
+_EDITOR_COMMANDS: Final[Mapping[str, str]] = {
+    "view": "view",
+    "create": "create",
+    "str_replace": "edit",
+    "insert": "edit",
+}
+
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    "path": "filepath file filename targetfile absolutepath relativeworkspacepath dirpath directory dir",
+    "old_str": "oldstring oldtext search find",
+    "new_str": "newstring newtext replace replacement inserttext",
+    "file_text": "content contents text filecontent",
+    "command": "cmd script commandline",
+    "pattern": "query regex regexp searchpattern globpattern",
+    "question": "prompt text",
+    "url": "uri link",
+}
+"""Other names of required arguments."""
+
+
+def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) -> ToolUseBlock:
+    """Return ``call`` in the terms of the offered tool that it means, or unchanged if none fits.
+
+    ``bare_name`` is its name without noise. A translated call has this name as ``dialect``.
+    """
+    if call.arguments is None:
+        return call
+    arguments = call.arguments
+    name = call.name if call.name in tools else _meant_tool(bare_name, arguments)
+    if name is None or name not in tools:
+        return call
+    schema = tools[name].parameters
+    if name != call.name or _missing(arguments, schema):
+        arguments = _in_terms_of(schema, _with_own_forms(name, arguments))
+    elif (properties := as_schema(schema.get("properties"))) and any(key not in properties for key in arguments):
+        arguments = _respelled(arguments, properties)
+    if (name, arguments) == (call.name, call.arguments) or _missing(arguments, schema):
+        return call
+    return replace(
+        call, name=name, arguments=arguments, arguments_json=canonical_json(arguments), dialect=bare_name
+    )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).casefold()
+
+
+def _meant_tool(name: str, arguments: JsonObject) -> str | None:
+    plain = _plain(name)
+    if plain in _EDITORS:
+        command = arguments.get("command")
+        return _EDITOR_COMMANDS.get(command) if isinstance(command, str) else None
+    meant = _MEANT.get(plain) or _MEANT.get(plain.removesuffix("tool"))
+    return meant or next((tool for tool in _TOOLS if _plain(tool) == plain.removesuffix("tool")), None)
+
+
+def _missing(arguments: JsonObject, schema: JsonObject) -> bool:
+    required: Any = schema.get("required") or ()
+    return any(arguments.get(name) is None for name in required)
+
+
+def _with_own_forms(name: str, arguments: JsonObject) -> JsonObject:
+    """Return the arguments with values in the form of our tools."""
+    arguments = dict(arguments)
+    if name != "bash" and arguments.get("command") in _EDITOR_COMMANDS:
+        del arguments["command"]
+    if name == "view" and "view_range" not in arguments:
+        start, count = arguments.pop("offset", None), arguments.pop("limit", None)
+        if isinstance(start, int) or isinstance(count, int):
+            first = max(1, start) if isinstance(start, int) else 1
+            last = first + count - 1 if isinstance(count, int) and count > 0 else -1
+            arguments["view_range"] = [first, last]
+    if name == "bash":
+        for key in ("command", "cmd"):
+            words: Any = arguments.get(key)
+            if isinstance(words, list) and all(isinstance(word, str) for word in cast("list[Any]", words)):
+                arguments[key] = _command_line(cast("list[str]", words))
+    if name == "edit" and not any(_plain(key) in ("oldstr", "oldstring") for key in arguments):
+        if isinstance(edits := arguments.get("edits"), list) and edits and isinstance(edits[0], dict):
+            # The first one takes the place of the required arguments.
+            arguments = {**arguments, **cast("JsonObject", edits[0]), "edits": edits[1:]}
+        elif isinstance(arguments.get("insert_line"), int):
+            arguments["old_str"] = ""
+    return arguments
+
+
+def _command_line(words: list[str]) -> str:
+    if len(words) == 3 and words[0].rpartition("/")[2] in ("bash", "sh", "zsh") and words[1] in ("-c", "-lc"):
+        return words[2]
+    return shlex.join(words)
+
+
+def _in_terms_of(schema: JsonObject, arguments: JsonObject) -> JsonObject:
+    """Rename the arguments that have another spelling or another name in the schema."""
+    properties = as_schema(schema.get("properties"))
+    renamed = _respelled(arguments, properties)
+    required: Any = schema.get("required") or ()
+    for name in required:
+        if name in renamed:
+            continue
+        aliases = _ARGUMENTS.get(name, "").split()
+        found = [key for key in renamed if key not in properties and _plain(key) in aliases]
+        if len(found) == 1:
+            renamed = {name if key == found[0] else key: value for key, value in renamed.items()}
+    for name, value in renamed.items():
+        items = as_schema(as_schema(properties.get(name)).get("items"))
+        if isinstance(value, list) and items.get("properties"):
+            renamed[name] = [
+                _in_terms_of(items, cast("JsonObject", item)) if isinstance(item, dict) else item
+                for item in cast("list[object]", value)
+            ]
+    return renamed
+
+
+def _respelled(arguments: JsonObject, properties: JsonObject) -> JsonObject:
+    """Rename arguments whose names differ from those of the schema in case, hyphens and underscores only."""
+    spelled: dict[str, list[str]] = {}
+    for name in properties:
+        spelled.setdefault(_plain(name), []).append(name)
+
+    def names() -> Iterator[str]:
+        for key in arguments:
+            meant = spelled.get(_plain(key), [])
+            yield meant[0] if key not in properties and len(meant) == 1 and meant[0] not in arguments else key
+
+    renamed = dict(zip(names(), arguments.values(), strict=True)) if arguments else {}
+    return renamed if len(renamed) == len(arguments) else arguments

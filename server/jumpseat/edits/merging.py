@@ -1,0 +1,509 @@
+"""Carry a change from the passage that a model wrote over to the place that the model meant.
+
+The change is the difference between the passage and the new text. What it keeps has the bytes of the file
+afterwards; what it adds gets the file's form, if the passage shows which slips to undo.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Final
+from unicodedata import is_normalized, normalize
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from jumpseat.edits.indentation import Block, indentation_step, new_indentations
+from jumpseat.edits.places import Place
+from jumpseat.edits.reading import (
+    TYPOGRAPHIC,
+    Reading,
+    is_break,
+    is_word,
+    plain_blanks,
+    read,
+    skeleton,
+    split_breaks,
+)
+from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip
+
+MAX_COMPARISONS: Final = 1_000_000
+"""Product of the numbers of lines, or of words, above which two texts are not compared in detail."""
+
+
+class UncertainError(Exception):
+    """The new text cannot be fitted to the place with certainty; the message is the reason, for the model."""
+
+
+class Token(Struct, frozen=True):
+    """A word or a sign. ``before`` are the blanks before it, ``letters`` its characters as they are written."""
+
+    before: str
+    key: str
+    letters: tuple[str, ...]
+    raw: str
+
+
+class Line(Struct):
+    """A line that is not blank, with the blank lines before it."""
+
+    blank_lines: list[str] = field(default_factory=list[str])
+    indentation: str = ""
+    tokens: list[Token] = field(default_factory=list[Token])
+    trailing: str = ""
+    end: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(token.before + token.raw for token in self.tokens)
+
+
+class Lines(Struct):
+    """A text as lines; ``tail`` are the blank lines after the last one, its own line break included."""
+
+    lines: list[Line]
+    tail: list[str]
+
+
+def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
+    """Return the start and end of the passage to replace in ``text``, and what replaces it.
+
+    ``place`` is where ``text`` has ``old``, which contains at least one character that is not blank.
+
+    Raises:
+        UncertainError: the new text cannot be fitted to the place.
+    """
+    slips = place.slips
+    ending = _line_end(text, place)
+    wanted, there = read(old, slips), read(text[place.start : place.end], slips)
+    if wanted.keys != there.keys:
+        raise UncertainError("old_str can be read in several ways")
+    new_slips = slips - _absent_slips(wanted, there, new)
+    result = read(new, new_slips)
+    if not result.keys:
+        return _deletion(text, place, wanted, new, ending)
+    within = place.start > 0 and text[place.start - 1] not in "\r\n"
+    ends_within = place.end < len(text) and text[place.end] not in "\r\n"
+    step = indentation_step(text) if "indentation" in slips else 0
+    merger = _Merger(wanted, there, result, slips, new_slips, ending, step, within=within, ends_within=ends_within)
+    merged = merger.merged()
+    # The content must be that of the new text, whatever was decoded.
+    if all(_visible(merged, encodings) != _visible(new, encodings) for encodings in (NONE, ESCAPES, ENTITIES)):
+        raise UncertainError("old_str and new_str differ from the file in too many ways")
+    return place.start, place.end, merged
+
+
+def _visible(text: str, encodings: frozenset[Slip]) -> str:
+    return skeleton(text, encodings).replace("\n", "")
+
+
+def _line_end(text: str, place: Place) -> str:
+    """Return the line end of new lines: that of the place if all its lines have the same, else that of the text."""
+    here = text[place.start : place.end + 2]
+    if "\n" in here and here.count("\r\n") in (0, here.count("\n")):
+        return "\r\n" if "\r\n" in here else "\n"
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def _deletion(text: str, place: Place, wanted: Reading, new: str, ending: str) -> tuple[int, int, str]:
+    end = place.end
+    around = len(split_breaks(wanted.gaps[0])) + len(split_breaks(wanted.gaps[-1])) > 2
+    if around:
+        for line_end in ("\r\n", "\n", "\r"):
+            if text.startswith(line_end, end):
+                end += len(line_end)
+                break
+    return place.start, end, ending * (len(split_breaks(new)) // 2)
+
+
+def _absent_slips(wanted: Reading, there: Reading, new: str) -> set[Slip]:
+    """Return the encodings that the passage has throughout, and the new text not at all."""
+    absent: set[Slip] = set()
+    encoded = {
+        key: raw
+        for raw, key, other in zip(wanted.raws, wanted.keys, there.raws, strict=True)
+        if raw != other and len(raw) > 1 and raw[0] in "\\&"
+    }
+    plain = {key for key in encoded if key in wanted.raws}
+    escaped_break = any("\\n" in gap for gap in wanted.gaps)
+    if escaped_break and "\n" in new and not any("\n" in gap for gap in wanted.gaps[1:-1]):
+        absent.add("escaped line ends")
+    for key, raw in encoded.items():
+        # The encoded forms contain an ampersand or a backslash themselves.
+        bare = new.replace(raw, "")
+        if key not in plain and key not in "&\\" and key in bare:
+            absent.add("escaped quotes" if raw[0] == "\\" else "entities")
+    return absent
+
+
+def _to_lines(reading: Reading, guide: Reading, *, escapes: bool) -> Lines:
+    """Divide a reading at the word boundaries and line breaks of ``guide``, which has the same keys."""
+    lines: list[Line] = []
+    start = 0
+    count = len(guide.keys)
+    for index in range(count):
+        gap = guide.gaps[index]
+        if index == 0 or is_break(gap, escapes=escapes):
+            pieces = split_breaks(reading.gaps[index], escapes=escapes)
+            if index:
+                lines[-1].trailing, lines[-1].end = pieces[0], pieces[1] if len(pieces) > 1 else ""
+                pieces = pieces[2:]
+            lines.append(Line(_joined(pieces), pieces[-1]))
+        if (
+            index + 1 == count
+            or guide.gaps[index + 1]
+            or not (is_word(guide.keys[index]) and is_word(guide.keys[index + 1]))
+        ):
+            lines[-1].tokens.append(_token(reading, start, index + 1, first=not lines[-1].tokens))
+            start = index + 1
+    trailing, *rest = split_breaks(reading.gaps[-1], escapes=escapes)
+    if lines:
+        lines[-1].trailing = trailing
+    return Lines(lines, rest[::2])
+
+
+def _joined(pieces: Sequence[str]) -> list[str]:
+    """Return the blank lines of a gap with their ends."""
+    return [blanks + end for blanks, end in zip(pieces[::2], pieces[1::2], strict=False)]
+
+
+def _token(reading: Reading, start: int, end: int, *, first: bool) -> Token:
+    # Characters without width may be in a word.
+    letters = [reading.raws[start]]
+    for index in range(start + 1, end):
+        letters += (reading.gaps[index], reading.raws[index])
+    before = "" if first else reading.gaps[start]
+    return Token(before, "".join(reading.keys[start:end]), tuple(letters), "".join(letters))
+
+
+class _Merger:
+    def __init__(
+        self,
+        wanted: Reading,
+        there: Reading,
+        result: Reading,
+        slips: frozenset[Slip],
+        new_slips: frozenset[Slip],
+        ending: str,
+        step: int,
+        *,
+        within: bool,
+        ends_within: bool,
+    ) -> None:
+        self._slips = slips
+        self._step = step
+        self._ends_within = ends_within
+        self._within = within
+        self._ending = ending
+        self._letters = _Letters(wanted, there, slips)
+        self._old = _to_lines(wanted, wanted, escapes="escaped line ends" in slips)
+        self._file = _to_lines(there, wanted, escapes="escaped line ends" in slips)
+        self._new = _to_lines(result, result, escapes="escaped line ends" in new_slips)
+        # The model wrote several blanks for one, also in the new text.
+        self._has_longer_runs = any(
+            len(old.before) > len(file.before) == 1
+            for line, file_line in zip(self._old.lines, self._file.lines, strict=True)
+            for old, file in zip(line.tokens, file_line.tokens, strict=True)
+        )
+        self._partners: list[int | None] = self._find_partners()
+        self._check_escapes("escaped line ends" in new_slips)
+
+    def merged(self) -> str:
+        """Return the text that replaces the place.
+
+        Raises:
+            UncertainError: the indentation or another slip of the new text cannot be undone.
+        """
+        lines = [self._line(index) for index in range(len(self._new.lines))]
+        self._indent(lines)
+        if self._ends_within and self._new.lines[-1].trailing == self._old.lines[-1].trailing:
+            # The blanks after the passage are not part of the place.
+            lines[-1].trailing = ""
+        lines[-1].trailing += self._added_tail()
+        return "".join(
+            "".join(line.blank_lines) + line.indentation + line.text + line.trailing + line.end for line in lines
+        )
+
+    def _added_tail(self) -> str:
+        """Return the blank lines after the last line that are not around the passage as well."""
+        added = max(0, len(self._new.tail) - len(self._old.tail))
+        partner = self._partners[-1]
+        follows = None if partner is None else partner + 1
+        blanks: list[str] = []
+        if follows is not None and follows < len(self._file.lines):
+            # The lines after the last one were deleted, but for blank ones.
+            blanks = [_blanks_of(blank) for blank in self._file.lines[follows].blank_lines]
+        return "".join(self._ending + (blanks[index] if index < len(blanks) else "") for index in range(added))
+
+    # --- lines ----------------------------------------------------------------------------------------------------
+
+    def _find_partners(self) -> list[int | None]:
+        """Return for each new line the index of the line of the passage that it keeps or replaces."""
+        old, new = self._old.lines, self._new.lines
+        partners: list[int | None] = [None] * len(new)
+        old_keys, new_keys = [self._key(line) for line in old], [self._key(line) for line in new]
+        for tag, i1, i2, j1, j2 in _opcodes(old_keys, new_keys):
+            if tag == "equal" or i2 - i1 == j2 - j1:
+                for offset in range(j2 - j1):
+                    partners[j1 + offset] = i1 + offset
+            elif tag == "replace" and (i2 - i1) * (j2 - j1) <= 10_000:
+                for i, j in _similar(old, new, range(i1, i2), range(j1, j2)):
+                    partners[j] = i
+        return partners
+
+    def _key(self, line: Line) -> tuple[str, ...]:
+        return tuple(self._blanks_key(token.before) + token.key for token in line.tokens)
+
+    def _blanks_key(self, blanks: str) -> str:
+        if "blanks beside punctuation" in self._slips:
+            return ""
+        if "special spaces" in self._slips:
+            blanks = plain_blanks(blanks)
+        return " " if blanks and "runs of blanks" in self._slips else blanks
+
+    def _line(self, index: int) -> Line:
+        new, partner = self._new.lines[index], self._partners[index]
+        last = index + 1 == len(self._new.lines)
+        if partner is None:
+            tokens = [replace(token, raw=self._letters.undo(token)) for token in new.tokens]
+            tokens = [replace(token, before=self._plain(token.before)) for token in tokens]
+            return Line(
+                self._gap_after(index) or self._own_blank_lines(new, index),
+                new.indentation,
+                tokens,
+                "" if "trailing blanks" in self._slips else new.trailing,
+                "" if last else self._ending,
+            )
+        old, file = self._old.lines[partner], self._file.lines[partner]
+        ends_alike = last == (partner + 1 == len(self._old.lines))
+        slipped = "trailing blanks" in self._slips
+        return Line(
+            self._blank_lines(index, partner),
+            new.indentation,
+            self._tokens(old, file, new),
+            file.trailing if slipped or new.trailing == old.trailing else new.trailing,
+            file.end if ends_alike else "" if last else self._ending,
+        )
+
+    def _own_blank_lines(self, new: Line, index: int) -> list[str]:
+        if index == 0:
+            return self._first_blank_lines(new)
+        slipped = {"blank lines", "trailing blanks"} & self._slips
+        return [("" if slipped else _blanks_of(blank)) + self._ending for blank in new.blank_lines]
+
+    def _first_blank_lines(self, new: Line) -> list[str]:
+        """Return the blank lines before the first line that are not around the passage as well."""
+        added = max(0, len(new.blank_lines) - len(self._old.lines[0].blank_lines))
+        partner = self._partners[0]
+        if partner and new.blank_lines and not added and self._old.lines[partner].blank_lines:
+            raise UncertainError("it is not certain which blank lines to keep")
+        if partner and added and len(self._file.lines[partner].blank_lines) >= added:
+            # The lines before the first one were deleted, but for blank ones.
+            return self._file.lines[partner].blank_lines[-added:]
+        return [self._ending] * added
+
+    def _blank_lines(self, index: int, partner: int) -> list[str]:
+        new, old, file = self._new.lines[index], self._old.lines[partner], self._file.lines[partner]
+        if index == 0:
+            return self._first_blank_lines(new)
+        if partner == 0:
+            # New lines come before the passage: nothing is known about blank lines between them.
+            return [self._ending] * len(new.blank_lines)
+        follows = self._partners[index - 1] == partner - 1
+        if len(old.blank_lines) != len(file.blank_lines) and not follows:
+            raise UncertainError("it is not certain where the blank lines belong")
+        if len(new.blank_lines) == len(old.blank_lines):
+            return file.blank_lines
+        if len(old.blank_lines) != len(file.blank_lines):
+            raise UncertainError("it is not certain which blank lines to keep")
+        return self._gap_after(index) or self._own_blank_lines(new, index)
+
+    def _gap_after(self, index: int) -> list[str] | None:
+        """Return the file's blank lines between the kept line before a new one and the next, if they are kept."""
+        partner = self._partners[index - 1] if index else None
+        if partner is None or partner + 1 == len(self._old.lines):
+            return None
+        old, file = self._old.lines[partner + 1], self._file.lines[partner + 1]
+        kept = len(self._new.lines[index].blank_lines) == len(old.blank_lines) == len(file.blank_lines)
+        return file.blank_lines if kept else None
+
+    def _indent(self, lines: Sequence[Line]) -> None:
+        """Give the new lines their indentation in the file.
+
+        Raises:
+            UncertainError: it is not certain.
+        """
+        if self._within:
+            # The blanks before the passage are not part of the place.
+            written = self._old.lines[0].indentation
+            lines[0].indentation = lines[0].indentation.removeprefix(written)
+        if "indentation" not in self._slips:
+            return
+        block = Block(
+            [
+                (_plain_indentation(old), file.indentation)
+                for old, file in zip(self._old.lines, self._file.lines, strict=True)
+            ],
+            [_plain_indentation(line) for line in self._new.lines],
+            [line.text for line in self._new.lines],
+            self._partners,
+            self._step,
+            within=self._within,
+        )
+        indentations = new_indentations(block)
+        if indentations is None:
+            raise UncertainError("the indentation of new_str is not certain")
+        for line, indentation in zip(lines, indentations, strict=True):
+            line.indentation = indentation
+
+    # --- words ----------------------------------------------------------------------------------------------------
+
+    def _tokens(self, old: Line, file: Line, new: Line) -> list[Token]:
+        tokens: list[Token] = []
+        for tag, i1, i2, j1, j2 in _opcodes([t.key for t in old.tokens], [t.key for t in new.tokens]):
+            if tag == "equal":
+                for offset in range(i2 - i1):
+                    tokens.append(
+                        self._kept(old.tokens[i1 + offset], file.tokens[i1 + offset], new.tokens[j1 + offset])
+                    )
+            else:
+                for index in range(j1, j2):
+                    token = new.tokens[index]
+                    before = self._plain(token.before)
+                    if j2 - j1 == i2 - i1:
+                        # As many words replace these: the blanks between them are kept.
+                        before = self._before(old.tokens[i1 + index - j1], file.tokens[i1 + index - j1], token)
+                    tokens.append(replace(token, raw=self._letters.undo(token), before=before))
+        return tokens
+
+    def _kept(self, old: Token, file: Token, new: Token) -> Token:
+        return replace(file, before=self._before(old, file, new))
+
+    def _before(self, old: Token, file: Token, new: Token) -> str:
+        same = new.before == old.before
+        if "runs of blanks" in self._slips and new.before and old.before:
+            same = True
+        return file.before if same else self._plain(new.before)
+
+    def _plain(self, blanks: str) -> str:
+        if "special spaces" in self._slips:
+            blanks = plain_blanks(blanks)
+        return " " if blanks and self._has_longer_runs else blanks
+
+    def _check_escapes(self, decoded: bool) -> None:
+        """Refuse new lines with half a string: an escaped line break may belong into the string."""
+        if not decoded:
+            return
+        for line, partner in zip(self._new.lines, self._partners, strict=True):
+            kept = partner is not None and self._key(line) == self._key(self._old.lines[partner])
+            keys = [token.key for token in line.tokens]
+            if not kept and (keys.count('"') % 2 or keys.count("'") % 2):
+                raise UncertainError("it is not certain which escapes in new_str are meant")
+
+
+def _plain_indentation(line: Line) -> str:
+    return plain_blanks(line.indentation)
+
+
+def _blanks_of(blank_line: str) -> str:
+    return split_breaks(blank_line, escapes=True)[0]
+
+
+def _opcodes(old: Sequence[object], new: Sequence[object]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Compare two sequences, as ``SequenceMatcher`` does; those that are too long only at both ends."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    if head:
+        yield "equal", 0, head, 0, head
+    if len(middle) * len(new_middle) > MAX_COMPARISONS:
+        yield "replace", head, head + len(middle), head, head + len(new_middle)
+    elif middle or new_middle:
+        matcher = SequenceMatcher[object](None, middle, new_middle, autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            yield tag, i1 + head, i2 + head, j1 + head, j2 + head
+    if tail:
+        yield "equal", len(old) - tail, len(old), len(new) - tail, len(new)
+
+
+def _similar(old: Sequence[Line], new: Sequence[Line], wanted: range, given: range) -> Iterator[tuple[int, int]]:
+    """Pair lines that have half of their words in common, in their order."""
+    bags = {i: Counter(token.key for token in old[i].tokens) for i in wanted}
+    first = wanted.start
+    for j in given:
+        bag = Counter(token.key for token in new[j].tokens)
+        best, best_share = None, 0.5
+        for i in range(first, wanted.stop):
+            share = 2 * (bag & bags[i]).total() / (bag.total() + bags[i].total())
+            if share >= best_share and (best is None or share > best_share):
+                best, best_share = i, share
+        if best is not None:
+            yield best, j
+            first = best + 1
+
+
+class _Letters:
+    """Undoes the slips of single characters in new words."""
+
+    def __init__(self, wanted: Reading, there: Reading, slips: frozenset[Slip]) -> None:
+        self._slips = slips
+        self._meant: dict[str, set[str]] = {}
+        self._kept: set[str] = set()
+        form: str | None = None
+        for raw, file, key in zip(wanted.raws, there.raws, wanted.keys, strict=True):
+            if raw != file:
+                self._meant.setdefault(raw, set()).add(file)
+                if "composed letters" in slips and normalize("NFC", raw) == normalize("NFC", file):
+                    form = "NFC" if is_normalized("NFC", file) else "NFD"
+            elif raw != key or raw in _AMBIGUOUS:
+                self._kept.add(raw)
+        self._form = form
+
+    def undo(self, token: Token) -> str:
+        """Return a new word as it is written in the file.
+
+        Raises:
+            UncertainError: it is not certain which of its characters are meant as they are written.
+        """
+        if not self._meant:
+            return token.raw
+        return "".join(map(self._undone, token.letters))
+
+    def _undone(self, letter: str) -> str:
+        meant = self._meant.get(letter)
+        if meant is not None and letter in self._kept:
+            raise UncertainError(f"it is not certain how to write {letter!r} of new_str in the file")
+        if meant is not None and len(meant) == 1:
+            return next(iter(meant))
+        if meant is not None:
+            raise UncertainError(f"it is not certain how to write {letter!r} of new_str in the file")
+        if self._form is not None and not letter.isascii() and letter not in TYPOGRAPHIC:
+            return normalize("NFC" if self._form == "NFC" else "NFD", letter)
+        return self._of_kind(letter)
+
+    def _of_kind(self, letter: str) -> str:
+        """Return a character that the passage does not have, but others of its kind."""
+        if letter in TYPOGRAPHIC and letter not in self._kept:
+            flat = all(
+                (len(file) == 1 and file.isascii()) or file == "..."
+                for files in self._meant.values()
+                for file in files
+            )
+            if flat and any(raw in TYPOGRAPHIC for raw in self._meant):
+                return TYPOGRAPHIC[letter]
+        if (
+            len(letter) > 1
+            and letter[0] in "\\&"
+            and any(raw[0] == letter[0] and len(raw) > 1 for raw in self._meant)
+        ):
+            return read(letter, self._slips).keys[0]
+        return letter
+
+
+_AMBIGUOUS: Final = frozenset("\"'<>&-`\\/")

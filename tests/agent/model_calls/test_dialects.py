@@ -1,0 +1,119 @@
+"""Calls in the terms of other agents: translated where the meaning is certain, left alone elsewhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jumpseat.agent.blocks import AssistantMessage, ToolUseBlock
+from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.model import Completed, ModelRequest, ToolSchema, ToolSpec
+from jumpseat.agent.model_calls.arguments import repair_calls
+from jumpseat.tools.builtin import BUILTIN_TOOLS
+from tests.support.cases import check_each
+
+SPECS = [tool.spec for tool in BUILTIN_TOOLS]
+
+
+def translated(name: str, arguments: dict[str, Any], tools: list[ToolSpec] = SPECS) -> ToolUseBlock:
+    call = ToolUseBlock("1", name, canonical_json(arguments), arguments)
+    completed = Completed(AssistantMessage([call]), "tool_use")
+    return repair_calls(completed, ModelRequest("m", "", [], tools=tools)).message.tool_uses()[0]
+
+
+EDIT = {"path": "a", "old_str": "b", "new_str": "c"}
+CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
+    "Claude": ("Edit", {"file_path": "a", "old_string": "b", "new_string": "c"}, "edit", EDIT),
+    "opencode": ("edit", {"filePath": "a", "oldString": "b", "newString": "c"}, "edit", EDIT),
+    "all places": (
+        "edit",
+        {"filePath": "a", "oldString": "b", "newString": "c", "replaceAll": True},
+        "edit",
+        {**EDIT, "replace_all": True},
+    ),
+    "several edits": (
+        "MultiEdit",
+        {
+            "file_path": "a",
+            "edits": [{"old_string": "b", "new_string": "c"}, {"old_string": "d", "new_string": "e"}],
+        },
+        "edit",
+        {**EDIT, "edits": [{"old_str": "d", "new_str": "e"}]},
+    ),
+    "an editor": (
+        "str_replace_editor",
+        {"command": "str_replace", "path": "a", "old_str": "b", "new_str": "c"},
+        "edit",
+        EDIT,
+    ),
+    "an editor that views": (
+        "str_replace_based_edit_tool",
+        {"command": "view", "path": "a"},
+        "view",
+        {"path": "a"},
+    ),
+    "an editor that inserts": (
+        "str_replace_editor",
+        {"command": "insert", "path": "a", "insert_line": 2, "new_str": "c"},
+        "edit",
+        {"path": "a", "insert_line": 2, "new_str": "c", "old_str": ""},
+    ),
+    "Write": ("Write", {"file_path": "a", "content": "b"}, "create", {"path": "a", "file_text": "b"}),
+    "Read": ("Read", {"file_path": "a", "offset": 3, "limit": 2}, "view", {"path": "a", "view_range": [3, 4]}),
+    "Gemini": ("run_shell_command", {"command": "ls"}, "bash", {"command": "ls"}),
+    "codex": ("shell", {"command": ["bash", "-lc", "ls | wc"]}, "bash", {"command": "ls | wc"}),
+    "codex with words": ("shell", {"command": ["ls", "a b"]}, "bash", {"command": "ls 'a b'"}),
+    "noise": (
+        "functions.Write<|channel|>json",
+        {"filePath": "a", "content": ""},
+        "create",
+        {"path": "a", "file_text": ""},
+    ),
+    "null for what is optional": (
+        "Grep",
+        {"query": "x", "path": None, "glob": None},
+        "grep",
+        {"pattern": "x"},
+    ),
+}
+
+
+def test_calls_of_other_agents_are_translated_to_the_tools_that_are_offered() -> None:
+    def check(case: tuple[str, dict[str, Any], str, dict[str, Any]]) -> None:
+        name, arguments, meant, meant_arguments = case
+        call = translated(name, arguments)
+        assert (call.name, call.arguments) == (meant, meant_arguments)
+        assert json.loads(call.arguments_json) == meant_arguments
+        assert call.dialect is not None
+
+    check_each(CALLS, check)
+
+
+def test_calls_that_may_mean_something_else_are_left_alone() -> None:
+    taken = [*SPECS, ToolSpec("shell", "", ToolSchema.of({"type": "object"}))]
+    cases: dict[str, tuple[str, dict[str, Any], list[ToolSpec]]] = {
+        "right": ("edit", EDIT, SPECS),
+        "offered under this name": ("shell", {"command": ["ls"]}, taken),
+        "incomplete": ("Edit2", {"file_path": "a", "old_string": "b"}, SPECS),
+        "nothing like it": ("deploy", {"path": "a"}, SPECS),
+        "not offered": (
+            "Write",
+            {"file_path": "a", "content": "b"},
+            [spec for spec in SPECS if spec.name != "create"],
+        ),
+        "two arguments for one": ("edit", {"file": "a", "filename": "b", "old_str": "b", "new_str": "c"}, SPECS),
+        "no such command of an editor": ("str_replace_editor", {"command": "undo_edit", "path": "a"}, SPECS),
+    }
+
+    def check(case: tuple[str, dict[str, Any], list[ToolSpec]]) -> None:
+        name, arguments, tools = case
+        call = translated(name, arguments, tools)
+        assert (call.name, call.arguments, call.dialect) == (name, arguments, None)
+
+    check_each(cases, check)
+
+
+def test_arguments_of_any_tool_may_be_spelled_differently() -> None:
+    schema = {"type": "object", "properties": {"issueNumber": {"type": "integer"}}, "required": ["issueNumber"]}
+    call = translated("github-get", {"issue_number": 3}, [ToolSpec("github-get", "", ToolSchema.of(schema))])
+    assert call.arguments == {"issueNumber": 3}
