@@ -208,3 +208,25 @@ async def test_git_starts_no_program_of_a_repository_to_look_at_it_outside(tmp_p
         session = await open_session(server, project, *turns, sandboxConfig={"enabled": False})
         await run(server.wire, session)
     assert not ran.exists()
+
+
+async def test_a_question_about_a_command_outside_names_the_hooks_that_git_runs(
+    tmp_path: Path, project: Path
+) -> None:
+    git(project, "init", "-q")
+    sub = project / "sub"
+    git(project, "init", "-q", "sub")
+    git(project, "config", "core.hooksPath", ".husky/_")
+    for path in (".husky/_/pre-push", ".husky/_/pre-commit", ".husky/pre-push", "sub/.git/hooks/pre-push"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("#!/bin/sh\n# made by pre-commit\n")
+        (project / path).chmod(0o755)
+    (sub / ".pre-commit-config.yaml").write_text("")
+    lines = ("git push 2>&1 | tail", "git fetch", "cd sub && git push", "git -C sub push")
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *map(bash, lines), DONE)
+        events = await run(server.wire, session, *([ONCE] * len(lines)))
+    asked = [data["permissionRequest"]["warning"] for data in data_of(events, "permission.requested")]
+    told = [text.partition("code of the project: ")[2] for text in asked]
+    of_sub = "sub/.git/hooks/pre-push, sub/.pre-commit-config.yaml"
+    assert told == [".husky/pre-push", "", f".husky/pre-push, {of_sub}", f".husky/pre-push, {of_sub}"]

@@ -94,9 +94,16 @@ def _intention(args: BashArgs) -> str:
 
 
 async def _prepare(ctx: ToolContext, args: BashArgs) -> Prepared | ToolOutcome:
-    if ctx.shells.has_confined and _placement(ctx, args).leaves is not None:
-        return failure(f"{STILL_CONFINED}.")
-    return Prepared(_permission(ctx, args), partial(run_bash, ctx, args))
+    request, placement = _permission(ctx, args), _placement(ctx, args)
+    if placement.leaves is not None:
+        if ctx.shells.has_confined:
+            return failure(f"{STILL_CONFINED}.")
+        # Imported here: few commands leave the sandbox.
+        from jumpseat.tools.shell.git_hooks import hooks_of
+
+        hooks = await hooks_of(args.command, ctx.cwd, ctx.environ(), ctx.programs)
+        request = shell_permission(args.command, _intention(args), placement, hooks)
+    return Prepared(request, partial(run_bash, ctx, args))
 
 
 TOOL: Final = BuiltinTool(
