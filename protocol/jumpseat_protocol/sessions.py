@@ -514,18 +514,26 @@ class SessionOptions(KeptOptions):
 
 
 class SessionCreateParams(SessionOptions):
-    """A session with a ``name`` is listed and kept without any prompt."""
+    """A session with a ``name`` is listed and kept without any prompt.
+
+    ``allowed_models`` limits the session while it is open; see ``session.model.setAllowedModels``.
+    """
 
     name: str | None = None
+    allowed_models: list[str] | None = None
     session_id: str | None = Field(
         default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
 
 
 class SessionResumeParams(SessionOptions):
-    """``take_over`` aborts a prompt that the session runs in another process."""
+    """``take_over`` aborts a prompt that the session runs in another process.
+
+    ``allowed_models`` is as in ``session.create``; without it, a live session keeps its limit.
+    """
 
     session_id: str = Field(min_length=1)
+    allowed_models: list[str] | None = None
     disable_resume: StrictBool = False
     continue_pending_work: StrictBool = False
     take_over: StrictBool = False

@@ -11,6 +11,7 @@ import anyio
 from jumpseat.cli.commands import FAILED, CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.config import load_config
 from jumpseat.errors import ConfigError
+from jumpseat.system.installation import how_to_add
 
 if TYPE_CHECKING:
     from jumpseat.cluster.nats.settings import ClusterSettings
@@ -45,7 +46,7 @@ def load_cluster_settings(ctx: CommandContext) -> ClusterSettings:
     try:
         from jumpseat.cluster.nats import jetstream
     except ImportError:
-        raise ConfigError("store.url needs the package nats-py: install jumpseat[cluster]") from None
+        raise ConfigError(f"store.url needs the package nats-py: {how_to_add('cluster')}") from None
     del jetstream
     from jumpseat.cluster.nats.settings import cluster_settings
 

@@ -17,6 +17,7 @@ from jumpseat.network.site import Site
 from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import Framing
 from jumpseat.store.user.page_access import PageAccess
+from jumpseat.system.installation import how_to_add
 from jumpseat_protocol.version import __version__
 
 try:
@@ -25,7 +26,7 @@ except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "websockets":
         raise
     raise JumpseatError(
-        "WebSocket clients and the page need the package 'websockets': pip install 'jumpseat[web]'"
+        f"WebSocket clients and the page need the package 'websockets': {how_to_add('web')}"
     ) from None
 
 
