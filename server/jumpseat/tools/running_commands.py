@@ -117,6 +117,11 @@ class CommandRunner(Protocol):
         ...
 
     @property
+    def has_confined(self) -> bool:
+        """Return whether confined commands run that may change the session's folders."""
+        ...
+
+    @property
     def examined(self) -> bool:
         """Return whether everything that confined commands leave behind is examined."""
         ...
