@@ -155,6 +155,25 @@ async def test_without_a_sandbox_approvals_cover_only_the_approved_line(tmp_path
         assert data_of(events, "permission.requested")[0]["permissionRequest"]["sandboxed"] is False
 
 
+@pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")
+async def test_landlock_confines_and_is_no_reason_to_ask_less(tmp_path: Path, project: Path, outside: Path) -> None:
+    turns = [bash(f"touch inside {outside}/file"), bash("touch inside"), DONE]
+    config = '[sandbox]\nmechanisms = ["landlock"]\n[permissions]\nallow = ["sandboxed"]\n'
+    async with running_server(tmp_path, config=config) as server:
+        session = await open_session(server, project, *turns)
+        mode = {"sessionId": session, "mode": "sandboxed"}
+        answer = await server.wire.response(await server.wire.ask("session.permissions.setMode", mode))
+        assert "'sandboxed' is not available on this system: commands can" in answer["error"]["message"]
+        events = await run(server.wire, session, FOR_SESSION, REJECT)
+        assert outcomes(events) == ["ok", "denied"]
+        assert data_of(events, "permission.requested")[0]["permissionRequest"]["sandboxed"] is False
+        assert data_of(events, "tool.execution_complete")[0]["sandboxed"] is True
+        assert (project / "inside").exists()
+        assert not (outside / "file").exists()
+        (warning,) = [data for data in data_of(events, "session.warning") if data["warningType"] == "sandbox"]
+        assert warning["message"].startswith("Commands are confined by landlock only: ")
+
+
 async def test_a_required_sandbox_that_is_missing_runs_nothing(tmp_path: Path, project: Path) -> None:
     async with running_server(tmp_path, config='[sandbox]\nmode = "auto"\nmechanisms = []\n') as server:
         session = await open_session(server, project, bash("touch x"), DONE, **CONFINED)

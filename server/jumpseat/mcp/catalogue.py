@@ -34,7 +34,7 @@ PROJECT_FILES: Final = (".mcp.json", ".github/mcp.json")
 MAX_FILE_BYTES: Final = 1024 * 1024
 
 _KEY: Final = re.compile(r"[\w.\[\]-]+: ")
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}")
 
 
 class ServerEntry(Struct, frozen=True):

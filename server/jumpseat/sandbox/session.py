@@ -44,6 +44,11 @@ UNCONFINED: Final = (
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
 )
 
+PARTIAL: Final = (
+    "Commands are confined by {name} only: {lacks}. Approvals therefore cover a command only in exactly the"
+    " approved form. `jumpseat check sandbox` says why there is no better sandbox."
+)
+
 
 STILL_CONFINED: Final = (
     "The command was not started: it runs outside of the sandbox, and commands that still run in the sandbox could"
@@ -144,6 +149,11 @@ class Sandboxes:
                         log.warning("no sandbox works on this system: commands run with all rights of the user")
         return self.mechanism
 
+    async def lacks(self) -> str:
+        """Return what the mechanism of this system lacks; empty if it lacks nothing, or there is none."""
+        mechanism = await self.probe()
+        return mechanism.lacks if mechanism is not None else ""
+
     def own_environ(self) -> dict[str, str]:
         """Return the environment for programs of the server, without folders that commands could write to."""
         return OwnPrograms(lambda: self.opened).environ(self.environ)
@@ -213,7 +223,7 @@ class SessionSandbox:
         return {*self._folders(), *self._sandboxes.opened}
 
     async def probe(self) -> None:
-        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot.
+        """Check whether commands can be confined, unless the sandbox is off; warn once if not, or in part only.
 
         Examines the session's folders at the first call, before any command.
         """
@@ -221,9 +231,12 @@ class SessionSandbox:
         if self.mode == "off":
             return
         mechanism = await self._sandboxes.probe()
-        if mechanism is None and not self._warned:
+        if not self._warned and (mechanism is None or mechanism.lacks):
             self._warned = True
-            self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+            if mechanism is not None:
+                self._warn(PARTIAL.format(name=mechanism.name, lacks=mechanism.lacks))
+            else:
+                self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
         if mechanism is not None and not self._looked:
             async with self._lock:
                 roots = await anyio.to_thread.run_sync(self._roots, self._settings())
@@ -233,6 +246,15 @@ class SessionSandbox:
     def confines(self) -> bool | None:
         """Return whether commands are confined, after :meth:`probe`; ``None`` if the sandbox is off."""
         return None if self.mode == "off" else self._sandboxes.mechanism is not None
+
+    @property
+    def counts(self) -> bool:
+        """Return whether confined commands are asked about as such.
+
+        They are not if the mechanism lacks something, or what they leave in the folders is not examined entirely.
+        """
+        mechanism = self._sandboxes.mechanism
+        return self.examined and not (mechanism is not None and mechanism.lacks)
 
     @asynccontextmanager
     async def confined(

@@ -122,8 +122,8 @@ class CommandRunner(Protocol):
         ...
 
     @property
-    def examined(self) -> bool:
-        """Return whether everything that confined commands leave behind is examined."""
+    def sandbox_counts(self) -> bool:
+        """Return whether confined commands are asked about as such."""
         ...
 
     async def start(

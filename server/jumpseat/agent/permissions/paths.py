@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule
-from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB, CONFIGURATION_SUFFIXES
+from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, is_obeyed, obeyed_inside
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
-
-_HOOKS: Final = (
-    *(".husky", ".githooks", ".lefthook", "lefthook.yml", ".lefthook.yml", ".overcommit.yml", ".envrc"),
-    ".pre-commit-config.yaml",
-)
-PROTECTED_NAMES: Final = CONFIGURATION | frozenset(_HOOKS)
-"""Files and folders in a project that make other programs run something: this server, other agents and editors, and
-git (hooks that are kept in the project)."""
 
 PROTECTED_FILES: Final = frozenset({"skill.md"})
 
@@ -101,14 +92,11 @@ class PathScope(Struct):
 def linked_protection(path_scope: PathScope) -> list[Path]:
     """Return the targets of links at protected places of the project: the same files under other names."""
     folder = path_scope.main_folder
-    names = [*PROTECTED_NAMES, ".github", *(f".github/{name}" for name in CONFIGURATION_IN_GITHUB)]
-    places = [folder / name for name in names if (folder / name).is_symlink()]
-    found: list[Path] = []
-    for place in places:
-        if place.name == ".github":
-            found += [place / name for name in CONFIGURATION_IN_GITHUB]
-        else:
-            found.append(place)
+    found = [folder / name for name in NAMES if (folder / name).is_symlink()]
+    for names, inner in INSIDE.items():
+        places = [folder.joinpath(*names[: depth + 1]) for depth in range(len(names))]
+        linked = any(place.is_symlink() for place in places)
+        found += [place for place in map(places[-1].joinpath, inner) if linked or place.is_symlink()]
     return [target for place in found if (target := _resolve_or_none(place)) is not None]
 
 
@@ -136,10 +124,8 @@ def _configures(path: Path, path_scope: PathScope) -> bool:
             path = path.relative_to(folder)
             break
     names = [part.casefold() for part in path.parts]
-    return (
-        not PROTECTED_NAMES.isdisjoint(names)
-        or (bool(names) and (names[-1] in PROTECTED_FILES or names[-1].endswith(CONFIGURATION_SUFFIXES)))
-        or any(folder == ".github" and name in CONFIGURATION_IN_GITHUB for folder, name in pairwise(names))
+    return any(is_obeyed(name, obeyed_inside(names[:index])) for index, name in enumerate(names)) or (
+        bool(names) and names[-1] in PROTECTED_FILES
     )
 
 

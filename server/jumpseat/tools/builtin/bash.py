@@ -85,7 +85,7 @@ def _placement(ctx: ToolContext, args: BashArgs) -> Placement:
         confines=shells.confines(),
         may_leave=shells.may_leave,
         unsandboxed=args.unsandboxed,
-        examined=shells.examined,
+        counts=shells.sandbox_counts,
     )
 
 

@@ -254,13 +254,13 @@ class Placement(Struct, frozen=True):
 
 
 def place(
-    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, examined: bool = True
+    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, counts: bool = True
 ) -> Placement:
     """Return where a command runs, once it is approved.
 
     ``confines`` is whether the session confines commands, ``may_leave`` whether those that cannot work in a sandbox
-    run outside. ``unsandboxed`` is a reason to run this command outside. A command counts as confined only if what
-    it leaves is ``examined``.
+    run outside. ``unsandboxed`` is a reason to run this command outside. A command is asked about as confined only
+    if the sandbox ``counts``.
     """
     if not confines:
         # Without a sandbox, there is nothing to leave.
@@ -270,7 +270,7 @@ def place(
     needs = command_needs(command)
     if needs.outside is not None and may_leave:
         return Placement(False, leaves=needs.outside)
-    return Placement(examined, needs.hosts)
+    return Placement(counts, needs.hosts)
 
 
 def shell_permission(

@@ -97,9 +97,9 @@ class Shells:
         return self.sandbox is not None and self.sandbox.has_running
 
     @property
-    def examined(self) -> bool:
-        """Return whether everything that confined commands leave behind is examined."""
-        return self.sandbox is None or self.sandbox.examined
+    def sandbox_counts(self) -> bool:
+        """Return whether confined commands are asked about as such; see :attr:`SessionSandbox.counts`."""
+        return self.sandbox is None or self.sandbox.counts
 
     async def start(
         self,
