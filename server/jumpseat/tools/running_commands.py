@@ -117,6 +117,11 @@ class CommandRunner(Protocol):
         ...
 
     @property
+    def has_confined(self) -> bool:
+        """Return whether confined commands run that may change the session's folders."""
+        ...
+
+    @property
     def sandbox_counts(self) -> bool:
         """Return whether confined commands are asked about as such."""
         ...

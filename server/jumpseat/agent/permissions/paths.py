@@ -27,7 +27,8 @@ class PathScope(Struct):
 
     ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``
     are folders that the server made for the session. No rule and no approval allows writing to ``guarded`` folders.
-    ``unrestricted`` covers all paths, ``any_host`` all hosts.
+    ``unrestricted`` covers all paths, ``any_host`` all hosts. ``movers`` tell whether commands run that may move
+    files and folders, or replace them by links.
     """
 
     cwd: Callable[[], Path]
@@ -38,6 +39,7 @@ class PathScope(Struct):
     include_temp: bool = False
     unrestricted: bool = False
     any_host: bool = False
+    movers: list[Callable[[], bool]] = field(default_factory=list[Callable[[], bool]])
 
     @property
     def main_folder(self) -> Path:

@@ -178,11 +178,13 @@ class Reach:
 
 
 def _placement(command: FoundCommand) -> Placement | None:
-    name = program_name(command.texts)
+    name, subcommand = program_name(command.texts), git_subcommand(command.texts)
+    if subcommand == "mv":
+        name = subcommand
     walks = name in WALKS and (
         name == "mv" or _has_any_option(command.texts, ("-r", "-R", "-a", "--recursive", "--archive"))
     )
-    if not walks and name not in PLACES_INTO and git_subcommand(command.texts) != "diff":
+    if not walks and name not in PLACES_INTO and subcommand != "diff":
         return None
     words = (form for word in command.words[1:] if word.fixed for form in path_forms(word.text))
     globs = (word.text for word in command.words[1:] if word.glob)
