@@ -302,7 +302,7 @@ def _grows(pattern: re.Pattern[Any], use: _Use, before: str, repeated: str, end:
         if took(size) < LEAST_S:
             continue
         # Again, because the time of one run may be that of something else.
-        return size <= 32 or min(took(size) for _ in range(2)) > MOST_GROWTH * max(
-            took(size // 4) for _ in range(2)
-        )
+        long = min(took(size) for _ in range(4))
+        if long >= LEAST_S and (size <= 32 or long > MOST_GROWTH * max(took(size // 4) for _ in range(2))):
+            return True
     return False

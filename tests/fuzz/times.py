@@ -98,4 +98,5 @@ def grows(read: Callable[[str], Any], before: str, repeated: str, end: str) -> b
     if length is None:
         return False
     # Again, because the time of one run may be that of something else.
-    return min(took(length) for _ in range(2)) > MOST_GROWTH * max(took(length // 4) for _ in range(2))
+    long = min(took(length) for _ in range(4))
+    return long >= LEAST_S and long > MOST_GROWTH * max(took(length // 4) for _ in range(2))
