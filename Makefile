@@ -12,15 +12,19 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCKS := packaging/locks
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := echo "Compiling the modules of jumpseat"; $(BIN)/python -m compileall -qq server protocol clients/python || true
 # Without a cache of their own, each worker of pytest would rewrite and compile all test modules in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Install jumpseat with $(EXTRAS). pip itself prints either several lines for each package or nothing for minutes.
+# Install jumpseat and the requirements in $(LOCK), whose files are those that `make locks` has seen, and $(EXTRAS) for
+# developers. pip itself prints either several lines for each package or nothing for minutes.
 define install
-@echo "Installing jumpseat$(EXTRAS) and its requirements into $(VENV), which takes a minute or two:"
-@{ $(PIP) install --progress-bar off -e '.$(EXTRAS)' && echo installed; } | { \
+@echo "Installing jumpseat and its requirements into $(VENV), which takes a minute or two:"
+@{ $(PIP) install --progress-bar off --require-hashes -r $(LOCKS)/build.txt -r $(LOCKS)/$(LOCK).txt && \
+  $(PIP) install --quiet --no-deps --no-build-isolation -e . && \
+  $(if $(EXTRAS),$(PIP) install --progress-bar off --no-build-isolation -e '.$(EXTRAS)' &&) echo installed; } | { \
   while read -r word name rest; do \
     case "$$word $$name" in \
       "Collecting "*) printf '%s ' "$${name%%[!A-Za-z0-9._-]*}" ;; \
@@ -32,7 +36,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -60,7 +64,8 @@ help:
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
-	@echo "make audit     look for known vulnerabilities in what an installation consists of"
+	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
+	@echo "make audit     look for known vulnerabilities in the requirements of installations, containers and tests"
 	@echo "make clean     remove everything that make has created in this folder"
 
 demo: $(VENV)/.installed $(VENV)/.compiled
@@ -161,8 +166,19 @@ installs: dist
 sbom: dist $(VENV)/runtime
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.cdx.json $(VENV)/runtime/bin/python
 
-audit: $(VENV)/.installed-release $(VENV)/runtime
-	$(BIN)/pip-audit --strict --path "$$(echo $(VENV)/runtime/lib/python3*/site-packages)"
+audit: $(VENV)/.installed-release
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes \
+	  $(foreach lock,$(wildcard $(LOCKS)/*.txt),-r $(lock))
+
+# The same versions everywhere: those of the largest set. Names of package indexes are in none of the files.
+COMPILE_LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --custom-compile-command 'make locks' $(ARGS)
+locks: $(VENV)/.installed-release
+	$(COMPILE_LOCK) pyproject.toml $(LOCKS)/build.in --extra test --extra check -o $(LOCKS)/check.txt
+	$(COMPILE_LOCK) pyproject.toml --extra test -c $(LOCKS)/check.txt -o $(LOCKS)/test.txt
+	$(COMPILE_LOCK) pyproject.toml -c $(LOCKS)/check.txt -o $(LOCKS)/base.txt
+	$(COMPILE_LOCK) pyproject.toml --extra otel --extra cluster -c $(LOCKS)/check.txt -o $(LOCKS)/container.txt
+	$(COMPILE_LOCK) $(LOCKS)/build.in -c $(LOCKS)/check.txt -o $(LOCKS)/build.txt
 
 clean:
 	rm -rf clients/web/node_modules clients/web/src/generated clients/web/screenshots server/jumpseat/network/static
@@ -176,37 +192,41 @@ $(VENV)/.compiled: $(shell find server protocol clients/python -name '*.py') | $
 	@touch $@
 
 # A stamp file is newer than pyproject.toml if the requirements of its target are installed.
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: LOCK := base
+$(VENV)/.installed: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
 	$(install)
 	@touch $@
 
-$(VENV)/.installed-test: EXTRAS := [test]
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-test: LOCK := test
+$(VENV)/.installed-test: pyproject.toml $(LOCKS)/test.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-check: EXTRAS := [test,check]
-$(VENV)/.installed-check: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-check: LOCK := check
+$(VENV)/.installed-check: pyproject.toml $(LOCKS)/check.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
-$(VENV)/.installed-coverage: EXTRAS := [test,coverage]
-$(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-coverage: LOCK := check
+$(VENV)/.installed-coverage: pyproject.toml $(LOCKS)/check.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
+$(VENV)/.installed-fuzz: LOCK := test
 $(VENV)/.installed-fuzz: EXTRAS := [fuzz]
-$(VENV)/.installed-fuzz: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-fuzz: pyproject.toml $(LOCKS)/test.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
+$(VENV)/.installed-profile: LOCK := base
 $(VENV)/.installed-profile: EXTRAS := [profile]
-$(VENV)/.installed-profile: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-profile: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-release: LOCK := base
 $(VENV)/.installed-release: EXTRAS := [release]
-$(VENV)/.installed-release: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-release: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed
 
@@ -214,7 +234,8 @@ $(VENV)/.installed-release: pyproject.toml | $(BIN)/python
 $(VENV)/runtime: dist
 	rm -rf $@
 	$(PYTHON) -m venv --without-pip $@
-	$(PIP) --quiet --python $@/bin/python install --find-links dist "jumpseat==$$($(BIN)/jumpseat --version | tail -c +10)"
+	$(PIP) --quiet --python $@/bin/python install --require-hashes -r $(LOCKS)/base.txt
+	$(PIP) --quiet --python $@/bin/python install --no-deps --no-index dist/jumpseat-*.whl
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

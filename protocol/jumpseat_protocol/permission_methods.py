@@ -36,7 +36,10 @@ class UrlsConfig(WireModel):
 
 
 class PermissionsConfigureParams(WireModel):
-    """Fields that are set replace the current configuration; others leave it unchanged."""
+    """Fields that are set replace the current configuration; others leave it unchanged.
+
+    ``assisted_approval_instructions`` are for the model that judges calls in the mode ``assisted``.
+    """
 
     session_id: str
     approve_all_tool_permission_requests: StrictBool | None = None
@@ -44,7 +47,7 @@ class PermissionsConfigureParams(WireModel):
     rules: RuleSet | None = None
     paths: PathsConfig | None = None
     urls: UrlsConfig | None = None
-    additional_content_exclusion_policies: list[dict[str, Any]] | None = None
+    assisted_approval_instructions: str | None = None
 
 
 class ModifyRulesParams(WireModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.members import members_of
 from jumpseat_protocol.sessions import (
     AutopilotOptions,
@@ -50,22 +50,22 @@ SENT: Final[Mapping[str, _Sent]] = {
     "": _Sent(
         (SessionCreateParams, SessionResumeParams),
         """
-        additionalDirectories agent agentDirectories allowTranscriptRecovery askUserVariant authClientIdMetadataUrl
-        autopilot availableTools canvasProvider canvases capi clientName cloud commands configDir contextTier
-        continuePendingWork customAgents customAgentsLocalOnly defaultAgent diagnostics disableResume
-        disabledMcpServers disabledSkills embeddingCacheStorage enableCitations enableConfigDiscovery
+        additionalDirectories agent agentDirectories allowedModels allowTranscriptRecovery askUserVariant
+        authClientIdMetadataUrl autopilot availableTools canvases canvasProvider capi clientName cloud commands
+        configDir contextTier continuePendingWork customAgents customAgentsLocalOnly defaultAgent diagnostics
+        disabledMcpServers disabledSkills disableResume embeddingCacheStorage enableCitations enableConfigDiscovery
         enableFileChangeTracking enableFileHooks enableGitHubTelemetryForwarding enableHostGitOperations
         enableManagedSettings enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry
         enableSkills enforceManagedModelDefaults envValueMode excludedBuiltinAgents excludedManagedSettings
-        excludedTools expAssignments extensionInfo extensionSdkPath featureFlags gitHubToken
-        gitHubTokenProviderRegistrationId githubMcpToolConfig hasSkillProvider hookDirectories hooks imageGeneration
+        excludedTools expAssignments extensionInfo extensionSdkPath factories featureFlags githubMcpToolConfig
+        gitHubToken gitHubTokenProviderRegistrationId hasSkillProvider hookDirectories hooks imageGeneration
         includeSubAgentStreamingEvents infiniteSessions instructionDirectories interactiveUser isExperimentalMode
         largeOutput managedSettings mcpOAuthTokenStorage mcpServers memory model modelCapabilities models name
         openCanvases organizationCustomInstructions pluginDirectories provider providers reasoningEffort
         reasoningSummary refreshCustomInstructions remoteSession requestAutoModeSwitch requestCanvasRenderer
         requestElicitation requestExitPlanMode requestExtensions requestMcpApps requestPermission requestUserInput
         sandboxConfig sessionId sessionLimits skillDirectories skipEmbeddingRetrieval streaming systemMessage
-        toolFilterPrecedence toolSearch tools traceparent tracestate trustWorkingDirectory workingDirectory
+        toolFilterPrecedence tools toolSearch traceparent tracestate trustWorkingDirectory workingDirectory
         """,
     ),
     "autopilot": _Sent((AutopilotOptions,), "continuationEnabled maxContinues"),

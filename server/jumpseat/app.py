@@ -190,6 +190,8 @@ class App:
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ, children.variables_for)
         children.withhold(self.web.key_variables)
+        # Whoever has the login of the store reads and writes all sessions.
+        children.withhold(config.store.login_variables)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
         self.connections: set[ClientConnection] = set()
@@ -684,6 +686,8 @@ async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStac
         from jumpseat.cluster.cluster import join_cluster
         from jumpseat.cluster.nats.settings import cluster_settings
     except ImportError:
-        raise ConfigError("store.url needs the package nats-py: install jumpseat[cluster]") from None
+        from jumpseat.system.installation import how_to_add
+
+        raise ConfigError(f"store.url needs the package nats-py: {how_to_add('cluster')}") from None
     settings = cluster_settings(config, options.environ)
     return await stack.enter_async_context(join_cluster(settings, home, tasks))

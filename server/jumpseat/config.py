@@ -436,6 +436,10 @@ class StoreConfig(_Section):
     tls_cert: str | None = None
     tls_key: str | None = None
 
+    def login_variables(self) -> list[str]:
+        """Return the names of the variables with the login."""
+        return [name for name in (self.token_env, self.password_env) if name is not None]
+
 
 class Config(_Section):
     default_model: str | None = None

@@ -19,12 +19,13 @@ class Options(Discreet, Struct, frozen=True):
 
     ``environ`` holds the variables that are not empty, ``empty`` the names of the others: empty variables count as
     unset for the server itself, but as set where a declaration names them. ``metrics_port`` is that of health and
-    metrics. Sessions are closed after ``session_idle_s`` seconds without a client. ``allow_old_clients`` applies
-    unless the configuration has the setting. ``keep_model_calls`` keeps the usage of each call, as servers
-    with a page always do.
+    metrics, on loopback and at ``metrics_host``, where scrapers present ``metrics_token`` if there is one. Sessions
+    are closed after ``session_idle_s`` seconds without a client. ``allow_old_clients`` applies unless the
+    configuration has the setting. ``keep_model_calls`` keeps the usage of each call, as servers with a page always
+    do.
     """
 
-    hidden = ("environ", "auth_token")
+    hidden = ("environ", "auth_token", "metrics_token")
     environ: Mapping[str, str]
     tcp: TcpOptions | None = None
     empty: frozenset[str] = frozenset()
@@ -32,6 +33,8 @@ class Options(Discreet, Struct, frozen=True):
     log_format: LogFormat = "text"
     log_dir: str | None = None
     metrics_port: int | None = None
+    metrics_host: str | None = None
+    metrics_token: str | None = None
     session_idle_s: int | None = None
     auth_token: str | None = None
     auto_login: bool = True

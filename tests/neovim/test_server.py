@@ -210,7 +210,7 @@ def test_health_advises_how_to_install_a_missing_server(tmp_path: Path) -> None:
         nvim.lua("vim.cmd('checkhealth jumpseat')")
         report = nvim.lua("return table.concat(lines(0), '\\n')")
         assert 'ERROR "no-such-server" was not found' in report
-        assert "pip install jumpseat" in report
+        assert "pip install ~/src/jumpseat" in report
         assert "$PATH" in report
 
 

@@ -158,6 +158,10 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
     filtered = ['a "quoted" one', "-----BEGIN-----\nfirst\r\nsecond\n-----END-----", "back\\slash"]
     async with running_server(tmp_path, args=("--log-level", "debug", "--log-format", form)) as server:
         session = await server.wire.create(provider, gitHubToken="gho_of_somebody")
+        for address in ("htp:/other:pass-of-another@x", "other:pass-of-another@127.0.0.1:1/v1"):
+            await server.wire.error_of(
+                "session.create", {"provider": {**provider, "type": "openai", "baseUrl": address}}
+            )
         await server.wire.call("secrets.addFilterValues", {"values": filtered})
         for value in filtered:
             # Part of the last one is behind the place where the message is cut.
@@ -168,7 +172,15 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
     assert "received" in server.stderr
     assert "session.create" in server.stderr
     assert "page=7" in server.stderr
-    secrets = ("unusual-and-private", "quite-hidden", "gho_of_somebody", "someone", "word-of-mine", "in-the-query")
+    secrets = (
+        "unusual-and-private",
+        "quite-hidden",
+        "gho_of_somebody",
+        "someone",
+        "word-of-mine",
+        "in-the-query",
+        "of-another",
+    )
     for secret in (*secrets, "quoted", "first", "second", "BEGIN", "slash"):
         assert secret not in server.stderr, secret
 

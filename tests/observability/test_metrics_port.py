@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from ipaddress import ip_address
 from pathlib import Path
 
 import anyio.to_thread
@@ -11,6 +13,7 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from jumpseat.cli.arguments import parse
 from jumpseat.store.user.running_servers import RunningServers
 from tests.support.commands import run_command
 from tests.support.server import RunningServer, calls, running_server, scripted
@@ -66,6 +69,81 @@ async def test_a_web_page_under_another_name_gets_nothing(tmp_path: Path) -> Non
         missing = await client.get("/other")
 
     assert [rebound.status_code, posted.status_code, missing.status_code] == [403, 405, 404]
+
+
+def own_address() -> str:
+    """Return an address of this machine that others reach, or skip the test."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent: the system only chooses an address.
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        return probe.getsockname()[0]
+
+
+async def test_scrapers_read_the_metrics_at_a_private_address(tmp_path: Path) -> None:
+    address = own_address()
+    if not ip_address(address).is_private:
+        pytest.skip("this machine has no private address")
+    async with (
+        running_server(tmp_path, args=("--metrics-port", "0", "--metrics-host", address)) as server,
+        httpx2.AsyncClient(trust_env=False) as client,
+    ):
+        local = metrics_url(server)
+        remote = local.replace("127.0.0.1", address)
+        statuses = {
+            (url, path): (await client.get(f"{url}{path}")).status_code
+            for url in (local, remote)
+            for path in ("/healthz", "/metrics", "/status")
+        }
+        rebound = await client.get(f"{remote}/metrics", headers={"Host": "evil.example"})
+    assert [path for path, status in statuses.items() if status != 200] == [(remote, "/status")]
+    assert rebound.status_code == 403
+
+
+async def test_scrapers_present_the_token_at_any_address(tmp_path: Path) -> None:
+    address = own_address()
+    async with (
+        running_server(
+            tmp_path,
+            args=("--metrics-port", "0", "--metrics-host", "0.0.0.0"),
+            env={"JUMPSEAT_METRICS_TOKEN": "token-of-scrapers"},
+        ) as server,
+        httpx2.AsyncClient(trust_env=False) as client,
+    ):
+        remote = metrics_url(server).replace("127.0.0.1", address)
+        right = {"Authorization": "Bearer token-of-scrapers"}
+        for path, headers, status in (
+            ("/metrics", {}, 401),
+            ("/metrics", {"Authorization": "Bearer token"}, 401),
+            ("/metrics", {"Authorization": "Basic token-of-scrapers"}, 401),
+            ("/metrics", right, 200),
+            ("/metrics", {**right, "Host": "name.of.the.service"}, 200),
+            ("/readyz", {}, 200),
+            ("/status", right, 404),
+        ):
+            assert (await client.get(f"{remote}{path}", headers=headers)).status_code == status, (path, headers)
+        assert (await client.get(f"{metrics_url(server)}/status")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "token", "problem"),
+    [
+        (["--metrics-host", "10.0.0.7"], None, "--metrics-host needs --metrics-port"),
+        (["--metrics-port", "1", "--metrics-host", "0.0.0.0"], None, "set JUMPSEAT_METRICS_TOKEN"),
+        (["--metrics-port", "1", "--metrics-host", "::"], None, "set JUMPSEAT_METRICS_TOKEN"),
+        (["--metrics-port", "1", "--metrics-host", "8.8.8.8"], "", "set JUMPSEAT_METRICS_TOKEN"),
+        (["--metrics-port", "1", "--metrics-host", "pod.example"], "x", "expected an IP address"),
+    ],
+)
+def test_metrics_are_for_nobody_by_accident(
+    arguments: list[str], token: str | None, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = {"JUMPSEAT_METRICS_TOKEN": token} if token is not None else {}
+    with pytest.raises(SystemExit):
+        parse(["--headless", *arguments], environ)
+    assert problem in capsys.readouterr().err
 
 
 async def test_status_prints_the_health_of_running_servers_and_forgets_killed_ones(

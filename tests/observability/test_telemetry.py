@@ -14,6 +14,7 @@ import anyio
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from jumpseat.system.installation import how_to_add
 from tests.support.model_server import ModelServer, json_reply
 from tests.support.server import JsonObject, Wire, calls, running_server, scripted
 
@@ -232,7 +233,7 @@ async def test_variables_for_all_programs_stop_no_server_that_cannot_export_as_t
     found = await without_the_library(tmp_path, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})
     assert found.returncode == 0
     assert "WARNING no telemetry: " in found.stderr.decode()
-    assert "pip install 'jumpseat[otel]'" in found.stderr.decode()
+    assert how_to_add("otel") in found.stderr.decode()
 
 
 async def without_the_library(home: Path, env: dict[str, str]) -> CompletedProcess[bytes]:
@@ -251,5 +252,5 @@ async def test_without_the_library_one_sentence_says_what_to_install(tmp_path: P
     assert found.returncode == 0
     assert (
         "WARNING no telemetry: telemetry is asked for (COPILOT_OTEL_EXPORTER_TYPE), but OpenTelemetry is not"
-        " installed: pip install 'jumpseat[otel]'\n"
+        f" installed: {how_to_add('otel')}\n"
     ) in found.stderr.decode()

@@ -154,6 +154,9 @@ async def test_requests_with_a_restriction_that_cannot_be_kept_are_refused(tmp_p
                     assert error["code"] == UNSUPPORTED
                     assert problem in error["message"]
         assert await server.wire.call("session.name.get", {"sessionId": session}) == {"name": None}
+        # Where nothing is done, nothing can be restricted.
+        transfer = {"toSessionId": session, "expectedFromSessionId": "x"}
+        assert (await server.wire.call("sessions.transferRemoteControl", transfer))["transferred"] is False
         assert not [event for event in server.wire.events() if event["type"] == "user.message"]
 
 

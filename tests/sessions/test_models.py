@@ -135,6 +135,32 @@ async def test_a_client_limits_the_models_of_a_session(tmp_path: Path) -> None:
         assert (await send_prompt(wire, provider, session)).json["model"] == "one"
 
 
+async def test_a_session_is_opened_with_a_limit_of_its_models(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        named = {**at(provider), "name": "p"}
+        models = [{"provider": "p", "id": "one"}, {"provider": "p", "id": "two"}]
+        options: dict[str, Any] = {"providers": [named], "models": models}
+
+        async def open_session(method: str, **params: Any) -> str:
+            return (await wire.call(method, {**options, **params}))["sessionId"]
+
+        session = await open_session("session.create", allowedModels=["gone", "p/two"])
+        assert (await send_prompt(wire, provider, session)).json["model"] == "two"
+        switch = {"sessionId": session, "modelId": "p/one"}
+        assert "allowed models" in (await wire.error_of("session.model.switchTo", switch))["message"]
+        explicit = {"allowedModels": ["p/two"], "model": "p/one"}
+        refusals: list[dict[str, Any]] = [{"allowedModels": []}, {"allowedModels": ["gone"]}, explicit]
+        for refusal in refusals:
+            assert "allowedModels" in (await wire.error_of("session.create", {**options, **refusal}))["message"]
+
+        await wire.call("session.detach", {"sessionId": session})
+        refused = {**options, "sessionId": session, "allowedModels": ["gone"]}
+        assert "none of these models" in (await wire.error_of("session.resume", refused))["message"]
+        assert await open_session("session.resume", sessionId=session, allowedModels=["p/one"]) == session
+        assert (await send_prompt(wire, provider, session)).json["model"] == "one"
+
+
 @pytest.mark.parametrize(
     ("params", "what"),
     [

@@ -24,6 +24,7 @@ CREDENTIALS = [
     *("COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"),
     *("TAVILY_API_KEY", "JINA_API_KEY"),
     *("KEY_OF_A_TABLE", "KEY_OF_A_DECLARATION", "KEY_OF_A_FILE", "KEY_OF_A_SERVICE", "TOKEN_OF_THE_HOST"),
+    *("JUMPSEAT_METRICS_TOKEN", "TOKEN_OF_THE_STORE", "PASSWORD_OF_THE_STORE"),
 ]
 """Every variable that the server may read for a key, with this configuration."""
 
@@ -45,6 +46,10 @@ env = {base_url = "http://127.0.0.1:9"}
 
 [services.tavily]
 api_key = "KEY_OF_A_SERVICE"
+
+[store]
+token_env = "TOKEN_OF_THE_STORE"
+password_env = "PASSWORD_OF_THE_STORE"
 """
 
 

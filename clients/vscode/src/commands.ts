@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import type { Jumpseat } from "./jumpseat.ts";
 import { messageOf } from "./server.ts";
-import { keys, serverCommand, setKey } from "./settings.ts";
+import { INSTALL, keys, serverCommand, setKey } from "./settings.ts";
 import { selected } from "./tools.ts";
 
 /** The providers whose keys are asked for by name; others are named by their variable. */
@@ -81,7 +81,7 @@ async function check(secrets: vscode.SecretStorage): Promise<void> {
     void vscode.window.showInformationMessage(`The server is there: ${stdout.trim()}`);
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const answer = await vscode.window.showErrorMessage(missing ? `There is no command ${command.path}: pip install jumpseat, or name it in the settings.` : messageOf(error), "Open the settings");
+    const answer = await vscode.window.showErrorMessage(missing ? `There is no command ${command.path}: ${INSTALL}.` : messageOf(error), "Open the settings");
     if (answer) await vscode.commands.executeCommand("jumpseat.openSettings");
   }
 }

@@ -8,7 +8,7 @@ import { Pages, type PageHandler, type WebPage } from "./pages.ts";
 import { Relay } from "./relay.ts";
 import { adapt } from "./requests.ts";
 import { messageOf, Server, type Status } from "./server.ts";
-import { folders, serverCommand, setting } from "./settings.ts";
+import { folders, INSTALL, serverCommand, setting } from "./settings.ts";
 import { declarations, editorTools, type EditorTool } from "./tools.ts";
 import type { Terminals } from "./terminals.ts";
 
@@ -91,7 +91,7 @@ export class Jumpseat implements PageHandler {
       case "ready": return { kind: "link", link: "open", problem: "", version: status.version, remedies: [] };
       case "failed": return {
         kind: "link", link: "failed", version: "", remedies: status.missing ? remedies("jumpseat.openSettings", "jumpseat.restart") : remedies("jumpseat.restart", "jumpseat.showLog", "jumpseat.openSettings"),
-        problem: status.missing ? `The server could not be started: ${status.problem}. Install it with pip install jumpseat, or name it in the settings.` : `The server could not be started: ${status.problem}.`,
+        problem: status.missing ? `The server could not be started: ${status.problem}: ${INSTALL}.` : `The server could not be started: ${status.problem}.`,
       };
     }
   }

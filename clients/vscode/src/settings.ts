@@ -6,6 +6,8 @@ import * as vscode from "vscode";
 import type { Command } from "./server.ts";
 
 const SECRET = "environment";
+/** How to get the server. No name for a package index: whoever owned it there would run code here. */
+export const INSTALL = "install it from a checkout (pip install ~/src/jumpseat), or name it in the settings";
 /** Variables of the editor that would change how a child process works. */
 const OF_THE_EDITOR = /^(VSCODE_|ELECTRON_|NODE_OPTIONS$)/;
 

@@ -82,6 +82,11 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         metavar="PORT",
         help="serve health and metrics over HTTP on this loopback port",
     )
+    parser.add_argument(
+        "--metrics-host",
+        metavar="ADDRESS",
+        help="serve metrics at this address, too: a private one, or any one with a token in JUMPSEAT_METRICS_TOKEN",
+    )
     parser.add_argument("--auth-token-env", metavar="NAME", help="environment variable that holds a GitHub token")
     parser.add_argument("--yolo", action="store_true", help="run calls that no attached client can be asked about")
     parser.add_argument(
@@ -201,6 +206,8 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         log_format=known.log_format,
         log_dir=known.log_dir,
         metrics_port=known.metrics_port,
+        metrics_host=_metrics_host(parser, known, environ.get("JUMPSEAT_METRICS_TOKEN")),
+        metrics_token=environ.get("JUMPSEAT_METRICS_TOKEN"),
         session_idle_s=known.session_idle_timeout or None,
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
         auto_login=not known.no_auto_login,
@@ -212,6 +219,23 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         plugin_dirs=tuple(known.plugin_dir),
         keep_model_calls=known.keep_model_calls,
     )
+
+
+def _metrics_host(parser: CommandParser, known: Any, token: str | None) -> str | None:
+    host: str | None = known.metrics_host
+    if host is None:
+        return None
+    try:
+        address = ip_address(host)
+    except ValueError:
+        parser.error(f"--metrics-host: expected an IP address, got {host!r}")
+    if known.metrics_port is None:
+        parser.error("--metrics-host needs --metrics-port")
+    if not token and (address.is_unspecified or not address.is_private):
+        parser.error(
+            f"--metrics-host {host} is not a private address: set JUMPSEAT_METRICS_TOKEN to a token for scrapers"
+        )
+    return host
 
 
 def _origin(text: str) -> str:

@@ -45,7 +45,9 @@ def load_cluster_settings(ctx: CommandContext) -> ClusterSettings:
     try:
         from jumpseat.cluster.nats import jetstream
     except ImportError:
-        raise ConfigError("store.url needs the package nats-py: install jumpseat[cluster]") from None
+        from jumpseat.system.installation import how_to_add
+
+        raise ConfigError(f"store.url needs the package nats-py: {how_to_add('cluster')}") from None
     del jetstream
     from jumpseat.cluster.nats.settings import cluster_settings
 

@@ -24,8 +24,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "websockets":
         raise
+    from jumpseat.system.installation import how_to_add
+
     raise JumpseatError(
-        "WebSocket clients and the page need the package 'websockets': pip install 'jumpseat[web]'"
+        f"WebSocket clients and the page need the package 'websockets': {how_to_add('web')}"
     ) from None
 
 

@@ -1,15 +1,17 @@
-"""Health and metrics over HTTP, for supervisors and Prometheus: a separate port, on loopback only.
+"""Health and metrics over HTTP, for supervisors and Prometheus: a separate port, by default on loopback only.
 
 ``/healthz`` answers as long as the event loop runs, ``/readyz`` while new clients are accepted, ``/metrics`` in the
-text format of Prometheus, and ``/status`` with a JSON object for ``jumpseat status``.
+text format of Prometheus, and ``/status`` with a JSON object for ``jumpseat status``, on loopback only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv6Address, ip_address
 from typing import Any, Final
 
 import anyio
@@ -32,15 +34,20 @@ _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class Health(Struct, frozen=True):
-    """The state of the server. ``problems`` are the reasons why it is not ready; ``status`` describes it."""
+    """The state of the server. ``problems`` are the reasons why it is not ready; ``status`` describes it.
+
+    Other machines use the address ``host``, and present ``token`` for the metrics if there is one.
+    """
 
     problems: Callable[[], Sequence[str]]
     status: Callable[[], Mapping[str, Any]]
     metrics: PrometheusMetrics
+    host: str | None = None
+    token: str | None = None
 
-    def answer(self, path: str) -> tuple[int, str, bytes]:
-        """Return the status, the type and the body of the answer to a request."""
-        match path:
+    def answer(self, path: str, *, is_local: bool) -> tuple[int, str, bytes]:
+        """Return the status, the type and the body of the answer to a request, of this machine or another one."""
+        match path if is_local or path != "/status" else "":
             case "/healthz":
                 return 200, "text/plain; charset=utf-8", b"ok\n"
             case "/readyz":
@@ -81,15 +88,34 @@ async def serve_health(listening: socket.socket, health: Health) -> None:
                 tasks.start_soon(handle, accepted)
 
 
-def open_health_socket(port: int) -> socket.socket:
-    """Listen on a port of loopback.
+def open_health_sockets(port: int, host: str | None) -> list[socket.socket]:
+    """Listen on a port of loopback, and of ``host``.
 
     Raises:
-        OSError: the port is in use.
+        OSError: the port is in use, or this machine does not have the address.
     """
-    listening = socket.create_server(("127.0.0.1", port))
-    listening.setblocking(False)
-    return listening
+    address = ip_address(host) if host is not None else None
+    found: list[socket.socket] = []
+    try:
+        if address is None or not address.is_unspecified:
+            found.append(socket.create_server(("127.0.0.1", port)))
+            port = found[0].getsockname()[1]
+        if address is not None and not address.is_loopback:
+            is_six = address.version == 6
+            found.append(
+                socket.create_server(
+                    (str(address), port),
+                    family=socket.AF_INET6 if is_six else socket.AF_INET,
+                    dualstack_ipv6=is_six and address.is_unspecified,
+                )
+            )
+    except BaseException:
+        for listening in found:
+            listening.close()
+        raise
+    for listening in found:
+        listening.setblocking(False)
+    return found
 
 
 async def _answer(accepted: socket.socket, health: Health) -> None:
@@ -99,7 +125,7 @@ async def _answer(accepted: socket.socket, health: Health) -> None:
         connection.receive_data(await loop.sock_recv(accepted, 1 << 16))
     if not isinstance(event, h11.Request):
         return
-    status, kind, body = _checked(event, health)
+    status, kind, body = _checked(event, health, is_local=_is_local(accepted))
     headers = [
         ("content-type", kind),
         ("content-length", str(len(body))),
@@ -115,13 +141,30 @@ async def _answer(accepted: socket.socket, health: Health) -> None:
     await loop.sock_sendall(accepted, sent)
 
 
-def _checked(request: h11.Request, health: Health) -> tuple[int, str, bytes]:
-    """Answer a request of this machine: a page in a browser must not read the status under another name."""
-    hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
-    name = hosts[0].rpartition(":")[0] or hosts[0] if hosts else "127.0.0.1"
+def _is_local(accepted: socket.socket) -> bool:
+    """Return whether a connection is one of this machine to loopback."""
+    address = ip_address(accepted.getsockname()[0])
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _checked(request: h11.Request, health: Health, *, is_local: bool) -> tuple[int, str, bytes]:
+    """Answer a request, unless it is one of a page in a browser that reads the status under another name."""
+    headers = {name: value.decode("latin-1") for name, value in request.headers}
+    path = request.target.partition(b"?")[0].decode("latin-1")
     plain = "text/plain; charset=utf-8"
-    if hosts and name not in _LOCAL_HOSTS and hosts[0] not in _LOCAL_HOSTS:
-        return 403, plain, b"only requests to a loopback address are answered\n"
+    if is_local or health.token is None:
+        host = headers.get(b"host")
+        allowed = _LOCAL_HOSTS if is_local else {health.host, f"[{health.host}]"}
+        if host is not None and host not in allowed and host.rpartition(":")[0] not in allowed:
+            return 403, plain, b"only requests to the address of the server are answered\n"
+    elif path == "/metrics" and not _presents(headers.get(b"authorization", ""), health.token):
+        return 401, plain, b"send the token of JUMPSEAT_METRICS_TOKEN: Authorization: Bearer TOKEN\n"
     if request.method not in (b"GET", b"HEAD"):
         return 405, plain, b"use GET\n"
-    return health.answer(request.target.partition(b"?")[0].decode("latin-1"))
+    return health.answer(path, is_local=is_local)
+
+
+def _presents(authorization: str, token: str) -> bool:
+    scheme, _, given = authorization.partition(" ")
+    return scheme.casefold() == "bearer" and hmac.compare_digest(given.strip().encode("latin-1"), token.encode())

@@ -187,6 +187,7 @@ class Observability:
             ConfigError: a variable is invalid, a file cannot be written, or OpenTelemetry is required and missing.
         """
         self._port = options.metrics_port
+        self._host, self._token = options.metrics_host, options.metrics_token
         self._home = home
         self._listed: RunningServers | None = None
         self._metrics: PrometheusMetrics | None = None
@@ -216,18 +217,20 @@ class Observability:
         """
         if self._port is None or self._metrics is None:
             return
-        from jumpseat.observability.health import Health, open_health_socket, serve_health
+        from jumpseat.observability.health import Health, open_health_sockets, serve_health
         from jumpseat.store.user.running_servers import RunningServers
 
         try:
-            listening = open_health_socket(self._port)
+            sockets = open_health_sockets(self._port, self._host)
         except OSError as error:
-            message = (
-                f"cannot listen on --metrics-port {self._port}: {error.strerror or os.strerror(error.errno or 0)}"
-            )
-            raise JumpseatError(message) from None
-        tasks.start_soon(serve_health, listening, Health(server.problems, server.status, self._metrics))
-        port = listening.getsockname()[1]
+            option = f"--metrics-port {self._port}"
+            option = f"--metrics-host {self._host} and {option}" if self._host is not None else option
+            reason = error.strerror or os.strerror(error.errno or 0)
+            raise JumpseatError(f"cannot listen on {option}: {reason}") from None
+        health = Health(server.problems, server.status, self._metrics, self._host, self._token)
+        for listening in sockets:
+            tasks.start_soon(serve_health, listening, health)
+        port = sockets[0].getsockname()[1]
         log.info("serving health and metrics", extra=fields(port=port))
         servers = RunningServers(self._home)
         await anyio.to_thread.run_sync(servers.add_this, port)
@@ -251,7 +254,9 @@ def _open_telemetry(settings: TelemetrySettings, secrets: Secrets, gauges: Seque
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
-        problem = NOT_INSTALLED.format(variable=settings.variable)
+        from jumpseat.system.installation import how_to_add
+
+        problem = NOT_INSTALLED.format(variable=settings.variable, instruction=how_to_add("otel"))
         log.warning("no telemetry: %s", problem)
         return None
     return Telemetry(settings, secrets, gauges)

@@ -14,9 +14,7 @@ log = logging.getLogger(__name__)
 
 SOURCE_NAME: Final = "jumpseat"
 
-NOT_INSTALLED: Final = (
-    "telemetry is asked for ({variable}), but OpenTelemetry is not installed: pip install 'jumpseat[otel]'"
-)
+NOT_INSTALLED: Final = "telemetry is asked for ({variable}), but OpenTelemetry is not installed: {instruction}"
 
 Protocol = Literal["http/json", "http/protobuf"]
 

@@ -62,9 +62,7 @@ class IgnoredMembers:
         """By method and path. SDKs send the same members each time."""
 
     def missed(self, method: str, unknown: Iterable[UnknownMember]) -> dict[str, str]:
-        """Log the members that this server does not serve, without their values.
-
-        Return those that the client may miss, and why they have no effect, as text by key.
+        """Return the members that the client may miss, and why they have no effect, as text by key.
 
         Raises:
             InvalidParamsError: a member seems to name a provider, or its address or key.
@@ -75,7 +73,7 @@ class IgnoredMembers:
             if (meant := meant_for_provider(method, member)) is not None:
                 # A prompt and a key must not go to another host than the one that was meant.
                 raise InvalidParamsError(method, [f"{dotted(member.path)}: unknown, did you mean {meant!r}?"])
-            found = self._find(method, member)
+            found = self.note(method, member)
             if found.state == "neutral" or changes_nothing(found.key, member.value):
                 continue
             path = dotted(member.path)
@@ -84,7 +82,8 @@ class IgnoredMembers:
             missed.setdefault(found.key, f"{path!r:.200} ({found.because})")
         return missed
 
-    def _find(self, method: str, member: UnknownMember) -> WithoutEffect:
+    def note(self, method: str, member: UnknownMember) -> WithoutEffect:
+        """Log a member that this server does not serve, without its value, and return why."""
         path = ".".join(member.shape)
         if (known := self._known.get((method, path))) is not None:
             return known
@@ -319,7 +318,9 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         if (opened := _awaited(ctx, method, params)) is not None:
             return _serve_later(opened, serve, params)
         if is_fixed:
-            ignored.missed(method, unknown_members(fixed_answer_params(method), params))
+            # Nothing is done that a member could restrict.
+            for member in unknown_members(fixed_answer_params(method), params):
+                ignored.note(method, member)
             _validate(method, fixed_answer_params(method), params)
             return fixed_answer(ctx, method, params or {})
         if method not in CLIENT_REQUESTS:

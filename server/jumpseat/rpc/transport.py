@@ -363,8 +363,10 @@ LONGEST_CHARS: Final = 4000
 _CREDENTIAL: Final = re.compile(r"token|key|secret|passw|authorization|credential|cookie|signature", re.IGNORECASE)
 # All members of these hold values that may be credentials, whatever their names are.
 _CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environment"})
-# The name and the password in a URL, and the parameters of its query.
-_USER: Final = re.compile(r"://[^/?#\s]*@")
+# The name and the password in a URL, the same in one without a scheme, and the parameters of its query.
+_USER: Final = re.compile(r":/+[^/?#\s]*@")
+_BARE_USER: Final = re.compile(r"^[^/?#\s]*@")
+_ADDRESS: Final = re.compile(r"ur[li]$|address|endpoint|host", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"([?&][^=&?#\s]+=)[^&?#\s]+")
 
 
@@ -398,7 +400,10 @@ def _mask(value: Any, mask: Callable[[str], str], name: str = "", *, all_members
         return value
     if all_members or _CREDENTIAL.search(name):
         return MASK
-    return _PARAMETER.sub(_mask_parameter, _USER.sub(f"://{MASK}@", mask(value)))
+    value = _USER.sub(f"://{MASK}@", mask(value))
+    if _ADDRESS.search(name):
+        value = _BARE_USER.sub(f"{MASK}@", value)
+    return _PARAMETER.sub(_mask_parameter, value)
 
 
 def _mask_parameter(found: re.Match[str]) -> str:

@@ -18,10 +18,12 @@ from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import HostPolicy, Login, SessionSettings
-from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
+from jumpseat.errors import ClientCallError, InvalidRequestError, JumpseatError, UnsupportedError
 from jumpseat.sessions.changes import allow_additional_folders, check_new_name, set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.options import (
+    allow_models,
+    allowed_instead,
     apply_options,
     changed_settings,
     check_agent,
@@ -147,6 +149,12 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     settings.set_options(disabled_skills=list(dict.fromkeys(disabled)))
     await ctx.models.copilot.authenticate(settings)
     await ctx.process.declarations.read(settings.cwd)
+    if params.allowed_models is not None:
+        if (other := await allowed_instead(ctx, settings, params.allowed_models)) is not None:
+            if params.model is not None:
+                raise InvalidRequestError(f"allowedModels: expected the model {params.model!r} among them")
+            settings.set_options(model=other)
+        settings.allowed_models = params.allowed_models
     skills = await ctx.process.skills.find(settings)
     ctx.process.skills.prepare(skills)
     _check_connected(ctx)
@@ -223,6 +231,12 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     elif live is None and storage is not None:
         announce_failures(session, storage)
     session.settings.login = alone.login or session.settings.login
+    if params.allowed_models is not None:
+        try:
+            await allow_models(ctx, session, params.allowed_models)
+        except JumpseatError:
+            await ctx.registry.detach_and_close(session.id, ctx.connection)
+            raise
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)

@@ -62,17 +62,28 @@ async def allow_models(ctx: Parts, session: Session, allowed: list[str]) -> None
         ConfigError: there are no models to switch to.
         ProviderError: the models cannot be listed.
     """
+    if (other := await allowed_instead(ctx, session.settings, allowed)) is not None:
+        session.use_model(other, "sdk", cause="allowed_models")
+    session.settings.allowed_models = allowed
+
+
+async def allowed_instead(ctx: Parts, settings: SessionSettings, allowed: list[str]) -> str | None:
+    """Return the first available of the ``allowed`` models, if that of the session is none of them.
+
+    Raises:
+        InvalidRequestError: no model is allowed, or none that is allowed is available.
+        ConfigError: there are no models.
+        ProviderError: the models cannot be listed.
+    """
     if not allowed:
         raise InvalidRequestError("allowedModels: expected at least one model; null lifts the limit")
-    settings = session.settings
-    current = settings.options.model or await ctx.models.default_name(settings)
-    if current not in allowed:
-        available = {info.id for info in await session_models(ctx, replace(settings, allowed_models=None))}
-        fallback = next((model for model in allowed if model in available), None)
-        if fallback is None:
-            raise InvalidRequestError("allowedModels: the session has none of these models")
-        session.use_model(fallback, "sdk", cause="allowed_models")
-    settings.allowed_models = allowed
+    if (settings.options.model or await ctx.models.default_name(settings)) in allowed:
+        return None
+    available = {info.id for info in await session_models(ctx, replace(settings, allowed_models=None))}
+    other = next((model for model in allowed if model in available), None)
+    if other is None:
+        raise InvalidRequestError("allowedModels: the session has none of these models")
+    return other
 
 
 async def _all_models(ctx: Parts, settings: SessionSettings, refresh: bool) -> list[ModelInfo]:

@@ -19,6 +19,7 @@ from tests.agent.permissions.test_permissions_over_the_wire import (
     outcomes,
     run,
 )
+from tests.agent.subagents.test_subagents_over_the_wire import by_prompt, task, turn
 from tests.support.callbacks import answering
 from tests.support.cases import all_cases
 from tests.support.server import JsonObject, Wire, calls, running_server, scripted
@@ -89,6 +90,31 @@ async def test_a_person_decides_about_each_call_that_a_host_wants_asked_about(tm
                     assert outcomes(again) == ["denied"]
         alone = await open_session(wire, tmp_path, *TOUCHES, asks=False, **policy(ask=["Shell(touch *)"]))
         assert outcomes(await run(wire, alone)) == ["denied"]
+
+
+async def test_a_policy_holds_for_sub_agents_and_for_changed_arguments(tmp_path: Path) -> None:
+    model = by_prompt(
+        {
+            "delegate": [turn(task()), {"text": "Done."}],
+            "look": [bash("touch a", "call-2"), DONE],
+            "change": [bash("true", "call-3"), DONE],
+        }
+    )
+    async with running_server(tmp_path, config=ALL_ALLOWED, args=["--yolo"]) as server:
+        wire = server.wire
+        asks = {"requestPermission": True, "workingDirectory": str(tmp_path)}
+        session = await wire.create(model, **asks, **policy(deny=["Shell(touch *)"], ask=["Shell(true)"]))
+        events = await wire.prompt(session, "delegate")
+        assert outcomes(events) == ["denied", "ok"]
+        await wire.call("session.send", {"sessionId": session, "prompt": "change"})
+        asked = await wire.event("permission.requested", session=session)
+        changed = {"kind": "approve-once", "modifiedArgs": {"command": "touch a", "description": "x"}}
+        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": changed}
+        since = len(wire.messages)
+        await wire.call("session.permissions.handlePendingPermissionRequest", answer)
+        await wire.event("session.idle", session=session, since=since)
+        assert outcomes(wire.events(session, since=since)) == ["denied"]
+        assert not (tmp_path / "a").exists()
 
 
 async def test_what_a_host_does_not_list_is_asked_about(tmp_path: Path) -> None:

@@ -52,6 +52,19 @@ async def test_the_judge_is_not_shown_the_description_by_the_model_that_makes_th
     assert "approved this" not in json.dumps(shown)
 
 
+async def test_the_judge_follows_the_instructions_of_the_client(tmp_path: Path) -> None:
+    model = Listening()
+    judge = PermissionJudge(
+        cast("ModelSource", model),
+        SessionSettings(cwd=tmp_path),
+        cast("Any", None),
+        list,
+        instructions="Ask about every push.",
+    )
+    await judge(shell_permission("git push", ""), None)
+    assert model.asked[0].system.endswith("\n\nAsk about every push.")
+
+
 async def test_an_answer_that_is_nested_too_deeply_approves_nothing(tmp_path: Path) -> None:
     model = Listening("[" * 100_000)
     judge = PermissionJudge(cast("ModelSource", model), SessionSettings(cwd=tmp_path), cast("Any", None), list)

@@ -27,7 +27,7 @@ local function check_server()
   local path = vim.fn.exepath(cmd[1])
   if path == "" then
     return health.error(("%q was not found or is not executable"):format(cmd[1]), {
-      "install the server: pip install jumpseat, or from a checkout: pip install ~/src/jumpseat",
+      "install the server from a checkout: pip install ~/src/jumpseat",
       'or set its path: require("jumpseat").setup({ cmd = { "~/src/jumpseat/.venv/bin/jumpseat" } })',
       "if Neovim was not started from a terminal, its $PATH may differ; it is: " .. (vim.env.PATH or ""),
     })

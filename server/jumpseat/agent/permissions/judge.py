@@ -45,7 +45,10 @@ class JudgeConfig(Struct, frozen=True):
 
 
 class PermissionJudge(Struct, frozen=True):
-    """The judge of one session. ``prompts`` returns the user's prompts, oldest first."""
+    """The judge of one session.
+
+    ``prompts`` returns the user's prompts, oldest first. ``instructions`` are the client's, after our own.
+    """
 
     models: ModelSource
     settings: SessionSettings
@@ -54,6 +57,7 @@ class PermissionJudge(Struct, frozen=True):
     config: JudgeConfig | None = None
     observers: Observers = field(default_factory=Observers)
     session_id: str | None = None
+    instructions: str = ""
 
     async def __call__(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
         """Ask the model for its opinion of ``request``. ``model`` takes precedence over the configured model."""
@@ -83,7 +87,8 @@ class PermissionJudge(Struct, frozen=True):
 
     async def _answer(self, settings: SessionSettings, question: str) -> str:
         resolved = await self.models.resolve(settings, ask_token=self.ask_token)
-        request = ModelRequest(resolved.wire_name, INSTRUCTIONS, [UserMessage([TextBlock(question)])], stream=False)
+        system = f"{INSTRUCTIONS}\n\n{self.instructions}" if self.instructions else INSTRUCTIONS
+        request = ModelRequest(resolved.wire_name, system, [UserMessage([TextBlock(question)])], stream=False)
         call = ModelCall(session_id=self.session_id, purpose="judge", resolved=resolved, request=request)
         completed = await whole_answer(self.observers, call)
         return completed.message.text() if completed is not None else ""

@@ -143,6 +143,7 @@ class Permissions:
         )
         self.mode: Mode = "assisted" if judge is not None and self._policy.judge is not None else "manual"
         self.judging_model: str | None = None
+        self.judging_instructions = ""
         self.questions = PermissionQuestions(emit, observers, session_id)
         self._warned = False
         self._policy_rules: tuple[Path, Rules] | None = None

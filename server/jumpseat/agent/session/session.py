@@ -239,6 +239,7 @@ class Session:
             services.policy.judge,
             services.observers,
             self.id,
+            self.permissions.judging_instructions,
         )
         return await judge(request, model)
 

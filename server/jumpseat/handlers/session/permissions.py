@@ -99,9 +99,15 @@ def get_mode(ctx: Context, params: SessionParams) -> PermissionModeResult:
     return PermissionModeResult(mode=ctx.registry.live(params.session_id).permissions.mode)
 
 
-def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
-    """Change the mode while the session is live. The mode is not stored: a resumed session has the default."""
+async def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
+    """Change the mode while the session is live. The mode is not stored: a resumed session has the default.
+
+    Raises:
+        InvalidRequestError: the mode is ``sandboxed``, and the sandbox of this system lacks something.
+    """
     permissions = ctx.registry.live(params.session_id).permissions
+    if params.mode == "sandboxed" and (lacks := await ctx.registry.lacks_of_sandbox()):
+        raise InvalidRequestError(f"the mode 'sandboxed' is not available on this system: {lacks}")
     permissions.set_mode(params.mode, params.assisted_approval_model if params.mode == "assisted" else None)
     return PermissionModeSetResult(mode=permissions.mode)
 
@@ -130,8 +136,6 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
     """Replace the given parts of the configuration: all of them, or none if one is invalid."""
     session = ctx.registry.live(params.session_id)
     permissions = session.permissions
-    if params.additional_content_exclusion_policies:
-        raise UnsupportedError("session.permissions.configure with additionalContentExclusionPolicies")
     if params.approve_all_tool_permission_requests or params.approve_all_read_permission_requests:
         permissions.check_escalation("approve_all")
     if params.paths is not None and params.paths.unrestricted:
@@ -153,6 +157,8 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
     permissions.approvals.rules.configured = Rules(allow=allow, deny=deny)
     if params.urls is not None:
         permissions.path_scope.any_host = params.urls.unrestricted
+    if params.assisted_approval_instructions is not None:
+        permissions.judging_instructions = params.assisted_approval_instructions.strip()
     if params.approve_all_read_permission_requests is not None:
         permissions.approvals.rules.allow_reads = params.approve_all_read_permission_requests
     if params.approve_all_tool_permission_requests is not None:
