@@ -93,6 +93,8 @@ def _change(passage: list[str], rng: random.Random) -> str:
     line = lines[at]
     indentation = line[: len(line) - len(line.lstrip())]
     unit = "\t" if any(other.startswith("\t") for other in lines) else "    "
+    if any((len(other) - len(other.lstrip(" "))) % 4 == 2 for other in lines):
+        unit = "  "
     added = rng.choice(
         ["log(value)", "if (ready) return", "count += 1", "# checked", "total = compute(a, 'b', \"c\")"]
     )
@@ -155,7 +157,9 @@ def in_file(deform: Callable[[str], str]) -> Kind:
         if (
             len(old_lines) == len(new_lines)
             and [line.count(" ") for line in old_lines] != [line.count(" ") for line in new_lines]
-        ) or any("ready" in line or "count +=" in line or "total =" in line for line in new_lines):
+        ) or any(
+            "ready" in line or "count +=" in line or "total =" in line or "# checked" in line for line in new_lines
+        ):
             return None
         text, after = change.before + old + change.rest, change.before + new + change.rest
         return Case(text, change.old, change.new, after)
@@ -305,6 +309,14 @@ def exact(change: Change, _rng: random.Random) -> Case:
     return Case(change.text, change.old, change.new, change.after)
 
 
+def two_blanks(change: Change, rng: random.Random) -> Case | None:
+    """The model writes two blanks per level, the file has four."""
+    sizes = [len(match[0]) for match in re.finditer(r"^ +(?=[^ *\n])", change.text, re.MULTILINE)]
+    if sum(size % 4 == 2 for size in sizes) * 10 > len(sizes):
+        return None
+    return mixed(half_indented)(change, rng)
+
+
 def crlf_file(change: Change, rng: random.Random) -> Case | None:
     return Case(crlf(change.text, rng, ""), change.old, change.new, crlf(change.after, rng, ""))
 
@@ -381,7 +393,7 @@ def omission_in_new(change: Change, rng: random.Random) -> Case | None:
 
 
 def already_there(change: Change, _rng: random.Random) -> Case | None:
-    if change.old in change.after and "\n" not in change.new.strip("\n"):
+    if change.old in change.after and (change.old not in change.new or "\n" not in change.new.strip("\n")):
         return None
     letters = len(re.findall(r"\w", change.new))
     return (
@@ -401,7 +413,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "no indentation of the first line": mixed(bare_start),
     "tabs for spaces": mixed(as_tabs),
     "spaces for tabs": mixed(as_spaces),
-    "two blanks per level": mixed(half_indented),
+    "two blanks per level": two_blanks,
     "blank lines around": mixed(blank_around),
     "blanks in blank lines of the edit": mixed(blanks_in_blank_lines),
     "blanks in blank lines of the file": in_file(blanks_of_line),

@@ -153,7 +153,7 @@ ROOMS: dict[str, set[str]] = {
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
         *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "mcp", "options", "script"),
-        *("sessions", "store.plugins", "store.project", "store.user", "system", "tools.builtin"),
+        *("sandbox", "sessions", "store.plugins", "store.project", "store.user", "system", "tools.builtin"),
         *("tools.declared",),
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},

@@ -102,11 +102,11 @@ COMMANDS: Final = {
     "--help": 25,
     "schema": 106,
     "token list": 94,
-    "adapters": 146,
-    "sessions list": 150,
+    "adapters": 147,
+    "sessions list": 151,
     "hooks": 180,
 }
-BUDGETS: Final = {"ping": 310, "session.create": 326, "session.send": 416}
+BUDGETS: Final = {"ping": 312, "session.create": 327, "session.send": 416}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

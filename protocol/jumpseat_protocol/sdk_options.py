@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.members import members_of
 from jumpseat_protocol.sessions import (
     AutopilotOptions,

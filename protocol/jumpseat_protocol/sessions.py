@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.wire import Later, Method, Number, WireModel, WireStruct, always
@@ -255,23 +256,17 @@ AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "buil
 """
 
 
-def _mcp_servers() -> Any:
-    """Return the type of MCP servers, which are validated one by one when they are started."""
-    from jumpseat_protocol.mcp import McpServerConfig
-
-    return dict[str, McpServerConfig]
-
-
 class CustomAgentConfig(WireModel):
     """An agent that the client defines.
 
     ``tools`` are names and patterns as in ``availableTools``, ``*`` for all, or ``server/tool`` and ``server/*``
     for those of MCP servers; by default, the tools of the session. ``model`` is as in ``session.create``; if it is
     not available, the agent has the model of the session, or none if ``model_policy`` is ``required``. Each of
-    ``mcp_servers`` is an MCP server configuration (``mcp.py``). ``skills`` are part of the prompt from the start.
+    ``mcp_servers`` is an MCP server configuration (``mcp_servers.py``). ``skills`` are part of the prompt from the
+    start.
     """
 
-    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": lambda: dict[str, McpServerConfig]}
 
     name: str = Field(min_length=1)
     display_name: str | None = None
@@ -400,16 +395,16 @@ class StoredOptions(WireModel):
     """The options that a session keeps for good: a client that resumes it in a later process need not repeat them.
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
-    an MCP server configuration (``mcp.py``). ``included_builtin_agents`` are the only built-in kinds of sub-agents,
-    ``*`` for all. ``agent_directories`` and ``hook_directories`` are folders of agents and of hook files, which
-    need neither ``enable_config_discovery`` nor ``enable_file_hooks``. ``keep_interrupted_answers`` keeps what was
-    shown of an aborted answer in the conversation. ``one_off`` marks a session for one prompt only, which lists for
-    people leave out. ``enable_file_change_tracking`` has an effect on sessions without prompts only. Without
-    ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its secrets, and
-    so are MCP servers.
+    an MCP server configuration (``mcp_servers.py``). ``included_builtin_agents`` are the only built-in kinds of
+    sub-agents, ``*`` for all. ``agent_directories`` and ``hook_directories`` are folders of agents and of hook
+    files, which need neither ``enable_config_discovery`` nor ``enable_file_hooks``. ``keep_interrupted_answers``
+    keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a session for one prompt only,
+    which lists for people leave out. ``enable_file_change_tracking`` has an effect on sessions without prompts
+    only. Without ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its
+    secrets, and so are MCP servers.
     """
 
-    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": _mcp_servers}
+    members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": lambda: dict[str, McpServerConfig]}
 
     client_name: OneLine | None = None
     reasoning_summary: str | None = None

@@ -26,13 +26,16 @@ _INVISIBLE: Final = re.compile(
     "(?<![\u2190-\u2bff\U0001f000-\U0001faff\ufe0f])[\u200d\ufe0f]"
     "|[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680"
     "\u17b4\u17b5\u180b-\u180f\u2000-\u200c\u200e\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ud800-\udfff\ue000-\uf8ff"
-    "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U00016fe4\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3"
+    "\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
-# Forms of ASCII characters for other uses, and punctuation that passes for a dot, a slash, a colon or a quote.
+# Forms of ASCII characters for other uses, and punctuation that passes for a dot, a slash, a bar, a colon, a quote
+# or, where an option begins, a hyphen.
 _IMITATION: Final = re.compile(
-    "[\u01c3\u02d0\u037e\u0589\u05c3\u2010-\u2012\u2024\u2044\u2212\u2215\u2216\u2223\u2236\u29f5\u29f8\u29f9\ua789"
-    "\ufe68\uff01-\uff5e\U0001d400-\U0001d7ff]"
+    "[\u01c0\u01c3\u02d0\u037e\u0589\u05c3\u2010-\u2012\u2024\u2043\u2044\u2102\u210a-\u2115\u2119-\u211d\u2124"
+    "\u2128-\u2134\u2139\u2145-\u2149\u2160-\u217f\u2212\u2215\u2216\u2223\u2236\u2571-\u2573\u2758\u2759\u27cb\u27cd\u29f5"
+    "\u29f8\u29f9\ua789\ufe58\ufe63\ufe68\uff01-\uff5e\uffe8\U0001d400-\U0001d7ff]"
+    r"|(?<!\S)[\u2013-\u2015](?=\S)"
 )
 # What reorders text, has no width, or changes a terminal, in any language. Joiners may be part of a script.
 _CONTROLS: Final = re.compile(
@@ -42,6 +45,9 @@ _CONTROLS: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPTS: Final = ("ARMENIAN ", "CHEROKEE ", "COPTIC ", "CYRILLIC ", "GREEK ", "LISU ")
 """Scripts with letters that look like those of ASCII, by the beginnings of their Unicode names."""
+_LATIN: Final = ("LATIN LETTER SMALL CAPITAL ", "LATIN SMALL LETTER DOTLESS ", "LATIN SMALL LETTER SCRIPT G")
+_LATIN_LETTERS: Final = "\u0251\u0269\u027e\u028b"
+"""Letters that look like those of ASCII, and are deceptive between these only: some languages have them."""
 
 _SPACES: Final = re.compile(rf"[ \t]{{{MAX_SPACES + 1},}}")
 _EMPTY_LINES: Final = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
@@ -49,15 +55,16 @@ _EMPTY_LINES: Final = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
 def visible(text: str) -> str:
     """Return ``text`` with all invisible and imitating characters made visible; keep line breaks and tabs."""
-    text = _WORD.sub(_show_mixed, text)
+    if not text.isascii():
+        text = _WORD.sub(_show_mixed, text)
     return _IMITATION.sub(_show, _INVISIBLE.sub(_show, text))
 
 
 def deceptive_characters(text: str) -> list[str]:
     """Return the characters of ``text`` that :func:`visible` replaces, each once, as ``U+202E``."""
     found = {*_INVISIBLE.findall(text), *_IMITATION.findall(text)}
-    for word in _WORD.findall(text):
-        found.update(_letters_of_other_scripts(word))
+    for word in () if text.isascii() else _WORD.findall(text):
+        found.update(_letters_like_ascii(word))
     return [f"U+{ord(character):04X}" for character in sorted(found)]
 
 
@@ -120,8 +127,21 @@ def _show(found: re.Match[str]) -> str:
 
 
 def _show_mixed(found: re.Match[str]) -> str:
-    others = _letters_of_other_scripts(found[0])
+    others = _letters_like_ascii(found[0])
     return "".join(f"<U+{ord(letter):04X}>" if letter in others else letter for letter in found[0])
+
+
+def _letters_like_ascii(word: str) -> set[str]:
+    """Return the letters of a word that pass for ASCII letters, if all others are ASCII letters."""
+    others = {letter for letter in word if not letter.isascii()}
+    if not others or len(others) == len(set(word)):
+        return set()
+    alike = {
+        letter
+        for letter in others
+        if letter in _LATIN_LETTERS or unicodedata.name(letter, "").startswith((*_OTHER_SCRIPTS, *_LATIN))
+    }
+    return alike if alike == others else _letters_of_other_scripts(word)
 
 
 def _letters_of_other_scripts(word: str) -> set[str]:

@@ -80,8 +80,9 @@ class Outcome:
         assert completed["message"].pop("tokens") is None
         assert completed["message"].pop("universal") is None
         for block in completed["message"]["blocks"]:
-            # Adapters do not validate calls.
+            # Adapters neither validate nor translate calls.
             assert block.pop("problem", None) is None
+            assert block.pop("dialect", None) is None
         if completed["usage"]:
             # Few providers send these.
             if completed["usage"]["cost"] is None:

@@ -411,6 +411,7 @@ def test_the_redactor_masks_a_key_in_base64_and_in_parts() -> None:
                 assert len(masked) - len(MASK) <= len(text) - len(key) * 4 // 3 + 1
     assert veil("begins with prod.4f9a, ends with 7.Qm1x2Z") == f"begins with {MASK}, ends with {MASK}"
     assert veil("a part: 4f9a0c7") == "a part: 4f9a0c7"
+    assert veil(f"reversed: {key[::-1]}") == f"reversed: {MASK}"
 
 
 def test_the_redactor_masks_the_longer_of_two_secrets_first() -> None:

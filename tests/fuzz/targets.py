@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from jumpseat.agent.permissions.rules import KINDS
-from tests.fuzz import byte_streams, methods, shell, texts
+from tests.fuzz import byte_streams, methods, shell, texts, times
 from tests.fuzz.target import Target, pure
 
 _JSON: Final = (
@@ -87,6 +87,13 @@ TARGETS: Final[Mapping[str, Target]] = {
          '"cap_reached"', '"completed"', "18446744073709551615", "9007199254740991", '"turnCount":',
          '"tokenCount":', '"creditCountNanoAiu":"', '"resumeCount":', '"createdAt":', '"pauseReason":', "}}"),
         texts.objective_seeds,
+    ),
+    "times": Target(
+        pure(times.check_times),
+        (*_XML, "|", "a", "0", "=", ": ", "-", "@@ -1 +1 @@\n", "- [ ] a", "\"", "'", "\\", "[TOOL_CALLS]", "{",
+         "<function=run>", "sk-", "@{a", "/*", ";", "No such file or directory", "host=", "model ", "tool ",
+         "\u202e"),
+        short=30,
     ),
     "front_matter": Target(
         pure(texts.check_front_matter),

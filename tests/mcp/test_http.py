@@ -21,7 +21,7 @@ from jumpseat.mcp.client import McpClient, RefusedError, ServerCallbacks, Server
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.probe import probe
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply
 from tests.support.server import JsonObject

@@ -27,6 +27,11 @@ SHOWN = {
     "p\u0430ypal": "p<U+0430>ypal",
     "a\u2215b": "a<U+2215>b",
     "\uff4d \U0001d41a": "<U+FF4D> <U+1D41A>",
+    "\u0261it \u217cs ca\u2113": "<U+0261>it <U+217C>s ca<U+2113>",
+    "g\u0131t \u0131\u015f\u0131k": "g<U+0131>t \u0131\u015f\u0131k",
+    "x \u01c0 sh \u2758 a\u2571b": "x <U+01C0> sh <U+2758> a<U+2571>b",
+    "rm \u2013rf \u2014force a \u2013 b 1\u20132": "rm <U+2013>rf <U+2014>force a \u2013 b 1\u20132",
+    "a\U00016fe4\U0001d159b": "a<U+16FE4><U+1D159>b",
     "half \ud800": "half <U+D800>",
 }
 

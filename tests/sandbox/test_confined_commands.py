@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
+from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
 from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import TEMP_FOLDERS
@@ -133,6 +134,46 @@ async def test_a_command_reaches_no_service_of_this_host(session: Confining) -> 
         )
         result = await session.run(f"python3 connect.py {port} jumpseat-test-{os.getpid()}")
     assert result.output.count("refused [") == 2, result.output
+
+
+@pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")
+async def test_landlock_opens_no_socket_terminal_or_memory_of_other_programs(tmp_path: Path) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=MECHANISMS["landlock"])
+    terminal, its_end = os.openpty()
+    file = tmp_path / "file"
+    file.touch(0o600)
+    (session.project / "try.py").write_text(
+        "import ctypes, os, socket, sys\n"
+        "terminal, file, shared = sys.argv[1:]\n"
+        "attempts = [\n"
+        "    lambda: socket.socket(socket.AF_UNIX),\n"
+        "    lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),\n"
+        "    lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW),\n"
+        "    lambda: os.open(terminal, os.O_RDWR),\n"
+        "    lambda: os.open('/dev/tty', os.O_RDWR),\n"
+        "    lambda: open(shared, 'w'),\n"
+        "    lambda: os.chmod(file, 0o4755),\n"
+        "    lambda: os.chmod(file, 0o666),\n"
+        "    lambda: os.fchmod(os.open(file, os.O_RDONLY), 0o666),\n"
+        "    lambda: os.chown(file, 12345, 12345),\n"
+        "    lambda: os.setxattr(file, 'user.name', b''),\n"
+        "]\n"
+        "for number, attempt in enumerate(attempts):\n"
+        "    try:\n"
+        "        attempt()\n"
+        "        print('done', number)\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "left, right = socket.socketpair()\n"
+        "left.send(b'sent')\n"
+        "print(right.recv(4).decode(), ctypes.CDLL(None).syscall(425, 1, 0))\n"
+    )
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as shared:
+        result = await session.run(f"python3 try.py {os.ttyname(its_end)} {file} {shared.name}; chmod +x try.py")
+    for descriptor in (terminal, its_end):
+        os.close(descriptor)
+    assert (result.exit_code, result.output) == (0, "sent -1\n")
+    assert file.stat().st_mode & 0o7777 == 0o600
 
 
 async def test_programs_in_the_sandbox_can_talk_to_each_other(tmp_path: Path, bubblewrap: Mechanism) -> None:
@@ -485,3 +526,66 @@ async def test_a_mechanism_that_does_not_work_is_passed_over(tmp_path: Path) -> 
     (tmp_path / "bwrap").chmod(0o755)
     found = await find_mechanism({"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)})
     assert found is None or getattr(found, "program", "") != str(tmp_path / "bwrap")
+
+
+async def test_a_command_does_not_reach_the_socket_files_of_other_programs(
+    tmp_path: Path, bubblewrap: Mechanism, outside: Path
+) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    # The file stays: a sandbox that another test starts now could not hide a file that has gone.
+    path = outside.parent / "a socket"
+    path.unlink(missing_ok=True)
+    (session.project / "connect.py").write_text(
+        "import socket, sys\nsocket.socket(socket.AF_UNIX).connect(sys.argv[1])\nprint('connected')\n"
+    )
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        result = await session.run(f"[ -e '{path}' ] && python3 connect.py '{path}'")
+    assert "Error" in result.output
+
+
+async def test_of_dot_folders_a_command_reads_only_what_tools_need(
+    tmp_path: Path, mechanism: Mechanism, outside: Path
+) -> None:
+    secret = [
+        ".zsh_history", ".invented/key", ".invented/bin/../key", ".codex/auth.json", ".cache/huggingface/token",
+        ".config/containers/auth.json", ".config/invented/token", ".config/git/credentials", ".config/uv/uv.toml",
+        ".local/share/opencode/auth.json", ".local/share/uv/credentials/x", ".local/state/invented/x",
+        ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".docker/config.json",
+    ]  # fmt: skip
+    needed = [
+        ".gitconfig", ".config/git/ignore", ".config/pip/pip.conf", ".config/go/env", ".cache/pip/x", ".npm/x",
+        ".nvm/versions/x", ".cargo/registry/x", ".rustup/toolchains/x", ".gradle/wrapper/x", ".m2/repository/x",
+        ".local/bin/x", ".local/lib/x", ".local/share/uv/tools/x", ".pyenv/x", ".invented/bin/x", "notes/.env",
+    ]  # fmt: skip
+    for name in (*secret, *needed):
+        path = outside / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[index]\nurl = https://me:word@example.com\n" if name.endswith("uv.toml") else "content\n")
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism, user_home=outside)
+    session.environ["PATH"] += f":{outside}/.invented/bin"
+    read = 'for name in "$@"; do [ -n "$(cat "$name" 2>/dev/null)" ] && echo "$name"; done; true'
+    (session.project / "read").write_text(f"cd {outside}\n{read}\n")
+    assert (await session.run(f"bash read {' '.join(secret)}")).output == ""
+    assert (await session.run(f"bash read {' '.join(needed)}")).output.split() == needed
+
+
+async def test_a_hidden_folder_that_the_settings_show_is_readable(
+    tmp_path: Path, mechanism: Mechanism, outside: Path
+) -> None:
+    for name in (".one/x", ".config/two/x", ".config/three/x"):
+        (outside / name).parent.mkdir(parents=True)
+        (outside / name).write_text(name)
+    settings = SandboxSettings(mode="auto", show=(f"{outside}/.one", f"{outside}/.config/two"))
+    session = Confining(tmp_path / "project", tmp_path / "home", settings, mechanism, outside)
+    assert (await session.run(f"cd {outside}; cat .one/x .config/*/x 2>/dev/null")).output == ".one/x.config/two/x"
+
+
+async def test_no_command_leaves_a_file_of_the_table(session: Confining) -> None:
+    names = [*NAMES, *(f"name{suffix}" for suffix in SUFFIXES)]
+    names += ["/".join((*folder, name)) for folder, inside in INSIDE.items() for name in inside]
+    (session.project / "names").write_text("".join(f"sub/{name}\n" for name in names))
+    result = await session.run('while read -r name; do mkdir -p "${name%/*}"; echo x >"$name"; done <names')
+    assert result.exit_code == 0
+    assert [name for name in names if (session.project / "sub" / name).exists()] == []

@@ -18,8 +18,8 @@ from tests.agent.permissions.test_permissions_over_the_wire import (
     outcomes,
     run,
 )
-from tests.sandbox.parts import MECHANISMS, members, ready_namespaces
-from tests.support.server import JsonObject, running_server
+from tests.sandbox.parts import MECHANISMS, git, members, ready_namespaces
+from tests.support.server import JsonObject, calls, running_server
 from tests.tools.session import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
@@ -155,6 +155,25 @@ async def test_without_a_sandbox_approvals_cover_only_the_approved_line(tmp_path
         assert data_of(events, "permission.requested")[0]["permissionRequest"]["sandboxed"] is False
 
 
+@pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")
+async def test_landlock_confines_and_is_no_reason_to_ask_less(tmp_path: Path, project: Path, outside: Path) -> None:
+    turns = [bash(f"touch inside {outside}/file"), bash("touch inside"), DONE]
+    config = '[sandbox]\nmechanisms = ["landlock"]\n[permissions]\nallow = ["sandboxed"]\n'
+    async with running_server(tmp_path, config=config) as server:
+        session = await open_session(server, project, *turns)
+        mode = {"sessionId": session, "mode": "sandboxed"}
+        answer = await server.wire.response(await server.wire.ask("session.permissions.setMode", mode))
+        assert "'sandboxed' is not available on this system: commands can" in answer["error"]["message"]
+        events = await run(server.wire, session, FOR_SESSION, REJECT)
+        assert outcomes(events) == ["ok", "denied"]
+        assert data_of(events, "permission.requested")[0]["permissionRequest"]["sandboxed"] is False
+        assert data_of(events, "tool.execution_complete")[0]["sandboxed"] is True
+        assert (project / "inside").exists()
+        assert not (outside / "file").exists()
+        (warning,) = [data for data in data_of(events, "session.warning") if data["warningType"] == "sandbox"]
+        assert warning["message"].startswith("Commands are confined by landlock only: ")
+
+
 async def test_a_required_sandbox_that_is_missing_runs_nothing(tmp_path: Path, project: Path) -> None:
     async with running_server(tmp_path, config='[sandbox]\nmode = "auto"\nmechanisms = []\n') as server:
         session = await open_session(server, project, bash("touch x"), DONE, **CONFINED)
@@ -183,3 +202,50 @@ async def test_background_processes_end_with_the_session_and_with_a_killed_serve
         else:
             await server.wire.call(how, {"sessionId": session})
         await until(lambda: not any(map(members, [namespace, *ready])))
+
+
+async def test_no_command_leaves_the_sandbox_while_others_run_there(tmp_path: Path, project: Path) -> None:
+    background = bash("echo started; sleep 100")
+    background["tool_calls"][0]["arguments"]["mode"] = "async"
+    turns = [background, bash("git push"), calls("stop_bash", "c3", shellId="0"), bash("git push"), DONE]
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        # Only the first and the last of the commands are asked about.
+        events = await run(server.wire, session, ONCE, ONCE)
+    _, refused, _, pushed = data_of(events, "tool.execution_complete")
+    assert "The command was not started: it runs outside of the sandbox" in str(refused)
+    assert (pushed["success"], pushed["sandboxed"]) == (True, False)
+
+
+async def test_git_starts_no_program_of_a_repository_to_look_at_it_outside(tmp_path: Path, project: Path) -> None:
+    ran = tmp_path / "ran"
+    git(project, "init", "-q")
+    git(project, "config", "core.fsmonitor", f"touch {ran}; false")
+    turns = [bash("git status; git log --oneline -1; git add ."), DONE]
+    rules = '[permissions]\nallow = ["shell(git status)", "shell(git log)", "shell(git add)"]\n'
+    async with running_server(tmp_path, config=rules) as server:
+        session = await open_session(server, project, *turns, sandboxConfig={"enabled": False})
+        await run(server.wire, session)
+    assert not ran.exists()
+
+
+async def test_a_question_about_a_command_outside_names_the_hooks_that_git_runs(
+    tmp_path: Path, project: Path
+) -> None:
+    git(project, "init", "-q")
+    sub = project / "sub"
+    git(project, "init", "-q", "sub")
+    git(project, "config", "core.hooksPath", ".husky/_")
+    for path in (".husky/_/pre-push", ".husky/_/pre-commit", ".husky/pre-push", "sub/.git/hooks/pre-push"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("#!/bin/sh\n# made by pre-commit\n")
+        (project / path).chmod(0o755)
+    (sub / ".pre-commit-config.yaml").write_text("")
+    lines = ("git push 2>&1 | tail", "git fetch", "cd sub && git push", "git -C sub push")
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *map(bash, lines), DONE)
+        events = await run(server.wire, session, *([ONCE] * len(lines)))
+    asked = [data["permissionRequest"]["warning"] for data in data_of(events, "permission.requested")]
+    told = [text.partition("code of the project: ")[2] for text in asked]
+    of_sub = "sub/.git/hooks/pre-push, sub/.pre-commit-config.yaml"
+    assert told == [".husky/pre-push", "", f".husky/pre-push, {of_sub}", f".husky/pre-push, {of_sub}"]

@@ -14,7 +14,7 @@ from jumpseat.sandbox.proxy import Target
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from tests.sandbox.parts import MECHANISMS
 
 pytestmark = pytest.mark.anyio

@@ -46,6 +46,10 @@ pytestmark = pytest.mark.anyio
         "2002:7f00:1::",
         "2002:a9fe:a9fe::1",
         "2001:db8::1",
+        "3fff::1",
+        "2620:4f:8000::1",
+        "192.88.99.1",
+        "192.31.196.1",
     ],
 )
 def test_addresses_outside_the_public_internet_are_private(address: str) -> None:

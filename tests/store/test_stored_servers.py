@@ -12,7 +12,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.session.mcp_servers import split_servers
 from jumpseat.store.session.options import FILE, read_options, write_options
 from jumpseat.store.session.state_files import DiskFiles
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ SHARES_WIDTH: Final = 72
 """Maximum width of the bar that shows parts of a whole, in cells."""
 # Without backgrounds, because the terminal's own colours are unknown.
 _THEME: Final = Theme({"markdown.code": "cyan", "markdown.code_block": "", "markdown.link_url": "dim underline"})
-_TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_TRAILING: Final = re.compile(r"(?<! )[ ]++((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")

@@ -9,9 +9,8 @@ from typing import Final
 
 MOST_CHARS: Final = 16_000
 """Characters of an output that the model is given: its end."""
-_BLOCK: Final = re.compile(
-    r'\n\n<user_command line="([^"\n]*)">\n(?:(?!</user_command>).)*</user_command>\Z', re.DOTALL
-)
+_START: Final = re.compile(r'\n\n<user_command line="([^"\n]*)">\n')
+_END: Final = "</user_command>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def join_prompt(prompt: str, commands: Sequence[UserCommand]) -> str:
 def split_prompt(text: str) -> tuple[str, list[str]]:
     """Split the output of :func:`join_prompt` into the prompt and the lines of the commands."""
     lines: list[str] = []
-    while found := _BLOCK.search(text):
+    while text.endswith(_END) and (found := _START.search(text, max(0, text.rfind(_END, 0, -len(_END))))):
         text = text[: found.start()]
         lines.insert(0, found[1])
     return text, lines

@@ -129,6 +129,9 @@ _REFUSED_CODES: Final = frozenset(
         "unprocessable",
     }
 )
+JUDGED_CHARS: Final = 8192
+"""The length of an error message that decides about its class, in characters."""
+
 # Patterns for failures are compiled with the first one.
 _CONTEXT_TEXT: Final = (
     r"context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
@@ -166,7 +169,7 @@ _IMAGES: Final = (
     r"\b(?:image|picture|vision|multi-?modal)s?(?![ _-]?(?:type|format|size|media|dimension|mime|file))"
 )
 _NO_IMAGES_TEXT: Final = (
-    rf"{_NOT}\w*\W.{{0,40}}{_IMAGES}"
+    rf"{_NOT}\w{{0,8}}\W.{{0,40}}{_IMAGES}"
     rf"|\b(?:image|vision|multi-?modal)[ _](?:input|url|content|support)s?\W.{{0,40}}{_NOT}|\bimages are {_NOT}"
     r"|no endpoints found that support image|at most 0 image|unknown variant .?image_url"
     r"|image_url.{0,40}only supported by|not a (?:vision|multi-?modal)|\bmmproj\b"
@@ -369,7 +372,7 @@ def _failure(status: int | None, details: ErrorDetails, retry_after_s: float | N
 
 def _limit_in(message: str) -> int | None:
     """Return the limit in tokens that a refusal names."""
-    found = re.search(_LIMIT_TEXT, message, re.IGNORECASE)
+    found = re.search(_LIMIT_TEXT, message[:JUDGED_CHARS], re.IGNORECASE)
     return as_limit(int(next(filter(None, found.groups())).replace(",", ""))) if found is not None else None
 
 
@@ -378,7 +381,7 @@ def _kind(
 ) -> tuple[type[ProviderError], bool | None]:
     """Return the class for a failure, and whether to retry if that differs from the default of the class."""
     codes = {code.lower() for code in details.codes}
-    text = details.message
+    text = details.message[:JUDGED_CHARS]
     server_side = status is not None and status >= 500
     if not server_side and (codes & _FILTER_CODES or re.search(_FILTER_TEXT, text, re.IGNORECASE)):
         return ProviderFilterError, None
@@ -440,7 +443,7 @@ def _phrase(status: int) -> str:
 def _readable(text: str) -> str:
     """Return a body that is not JSON as text; of an HTML page, the title."""
     if re.match(r"\s*<(?:!doctype|html)", text, re.IGNORECASE):
-        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        title = re.search(r"<title[^<>]*>([^<]*)</title>", text, re.IGNORECASE | re.DOTALL)
         return title.group(1) if title else "an HTML page"
     return text
 

@@ -28,9 +28,9 @@ def is_dummy(key: str) -> bool:
 
 
 def forms_of(key: str) -> set[str]:
-    """Return ``key``, and the text that is common to the base64 of everything that contains it."""
+    """Return ``key``, its reverse, and the text that is common to the base64 of everything that contains it."""
     data = key.encode()
-    forms = {key}
+    forms = {key, key[::-1]}
     for before in range(3):
         # Three bytes become four characters: the first and last ones depend on the bytes around the key.
         coded = base64.b64encode(bytes(before) + data).decode()

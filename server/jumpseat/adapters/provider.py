@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from jumpseat.adapters.local_servers import ServerState, state_of_list
 from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo, ModelRequest
@@ -26,6 +25,7 @@ from jumpseat_protocol.structs import Discreet
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter, Endpoint
+    from jumpseat.adapters.local_servers import ServerState
 
 EndpointFamily: TypeAlias = Literal["openai", "azure", "anthropic"]
 
@@ -202,7 +202,14 @@ def read_chat_models(answer: JsonObject) -> ModelPage:
     return ModelPage(models)
 
 
-CHAT_LISTING: Final = ModelListing(chat_models_url, read_chat_models, state=state_of_list)
+def _state_of_list(answer: JsonObject) -> ServerState | None:
+    # Imported late: most processes read no list.
+    from jumpseat.adapters.local_servers import state_of_list
+
+    return state_of_list(answer)
+
+
+CHAT_LISTING: Final = ModelListing(chat_models_url, read_chat_models, state=_state_of_list)
 
 
 # --- parts --------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ _UNMARKED: Final = (SUMMARY_REQUEST, SUMMARIZED, "<system_notification>")
 
 _WRAPPING: Final = re.compile(
     r"<(current_datetime|reminder|system_reminder|ide_selection|tools_changed_notice|tagged_files|github_references)>"
-    r".*?</\1>",
+    r"(?:(?!<\1>).)*?</\1>",
     re.DOTALL,
 )
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(last_user|last_tool_result|model)\s*\}\}")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.buffer_history import BufferHistory
 from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -29,6 +28,9 @@ from jumpseat_protocol.callbacks import (
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
 from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
+
+if TYPE_CHECKING:
+    from jumpseat.agent.buffer_history import BufferHistory
 
 
 class EditorFiles(Protocol):

@@ -32,14 +32,20 @@ from jumpseat.errors import ConfigError, JumpseatError, ProviderProtocolError, P
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.dry_run import DryRun
 
-DESCRIPTION: Final = "Send one small request to a model of an adapter, and diagnose a failure."
+DESCRIPTION: Final = (
+    "Send one small request to a model of an adapter, and diagnose a failure. 'jumpseat check sandbox' says what"
+    " confines commands on this machine, and what it does not stop."
+)
+
+SANDBOX: Final = "sandbox"
+"""In the place of an adapter: check the sandbox."""
 
 ANSWER_TOKENS: Final = 256
 """The output limit of the test request: enough for a model that always reasons first."""
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("adapter", help="name of the adapter, as in 'jumpseat adapters'")
+    parser.add_argument("adapter", help="name of the adapter, as in 'jumpseat adapters', or 'sandbox'")
     parser.add_argument(
         "model", nargs="?", help="default: the first model that the adapter declares or its provider lists"
     )
@@ -50,6 +56,10 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    if args.adapter == SANDBOX:
+        from jumpseat.cli.check_sandbox import check_sandbox
+
+        return check_sandbox(ctx.environ, as_json=args.json)
     return with_models(ctx, partial(_check, ctx, args))
 
 

@@ -98,7 +98,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'"),
     "adapters": CommandInfo("list the adapters", "adapters"),
     "models": CommandInfo("list the models", "models"),
-    "check": CommandInfo("test an adapter", "check", "ADAPTER"),
+    "check": CommandInfo("test an adapter, or the sandbox", "check", "ADAPTER"),
     "tools": CommandInfo("list the declared tools", "tools"),
     "hooks": CommandInfo("list the commands that run at hooks", "hooks"),
     "mcp": CommandInfo("list MCP servers and log in to them", "mcp"),

@@ -24,7 +24,7 @@ from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_serve
 from jumpseat.mcp.tokens import Login, parse_login
 from jumpseat.store.user.mcp_config import McpConfigFile, McpTokenFile
 from jumpseat.store.user.trusted_folders import TrustedFolders
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.safe import one_line
 
 INVALID: Final = 3

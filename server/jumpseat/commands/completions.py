@@ -50,7 +50,7 @@ def find_token(text: str, offset: int) -> Token | None:
 
     if whole and (match := re.fullmatch(r"/(\S*)", before)):
         return token("command", before, match[1])
-    if whole and (match := re.fullmatch(r"/(\S+) +(.*)", before)):
+    if whole and (match := re.fullmatch(r"/(\S+) ++(.*)", before)):
         found = token("argument", match[2], match[2], match[1])
     else:
         found = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -32,7 +31,10 @@ def find_rule(pairs: Sequence[Pair], others: Sequence[str], step: int) -> Rule |
         written, there = pairs[0]
         model_step = _step([*known, *others])
         if written and model_step not in (0, step) and len(there) * model_step == len(written) * step:
-            return _scale(known)
+            if all((len(other) + len(there) - len(written)) % step == 0 for other in others):
+                # The block may as well be moved as a whole.
+                return lambda _: None
+            return _scale(known, Fraction(step, model_step))
     return _shift(known, others) or _tabs(known) or _scale(known)
 
 
@@ -65,9 +67,13 @@ def _shift(known: dict[str, str], others: Sequence[str]) -> Rule | None:
 def indentation_step(text: str) -> int:
     """Return the number of spaces per level in a text, 0 if it has none."""
     sizes = [len(match[0]) for match in _SPACES.finditer(text, 0, 100_000)]
-    # One more blank is the alignment of a comment.
-    steps = Counter(abs(after - before) for before, after in pairwise(sizes) if abs(after - before) > 1)
-    return min((step for step, count in steps.items() if count * 4 >= max(steps.values())), default=0)
+    sizes = [size for size in sizes if size]
+    # Few lines are aligned with something else.
+    return next((step for step in (4, 2, 3) if sizes and _share(sizes, step) > ALIGNED), 0)
+
+
+def _share(sizes: Sequence[int], step: int) -> float:
+    return sum(size % step == 0 for size in sizes) / len(sizes)
 
 
 def _step(indentations: Sequence[str]) -> int:
@@ -95,20 +101,20 @@ def _tabbed(blanks: str, width: int) -> str:
     return "\t" * count + " " * rest
 
 
-def _scale(known: dict[str, str]) -> Rule | None:
-    """Return a rule for other blanks or another number of blanks per level."""
+def _scale(known: dict[str, str], factor: Fraction | None = None) -> Rule | None:
+    """Return a rule for other blanks or another number of blanks per level; ``factor`` is that of the sizes."""
     models, files = "".join(known), "".join(known.values())
     if len(set(models)) != 1 or len(set(files)) != 1:
         return None
     blank, file_blank = models[0], files[0]
     points = sorted({(len(model), len(file)) for model, file in known.items()})
     (size, file_size), (last_size, last_file_size) = points[0], points[-1]
-    if len(points) == 1:
+    if len(points) > 1:
+        factor = Fraction(last_file_size - file_size, last_size - size)
+    elif factor is None:
         if blank == file_blank or not size or not file_size:
             return None
         factor = Fraction(file_size, size)
-    else:
-        factor = Fraction(last_file_size - file_size, last_size - size)
     if factor <= 0 or any((length - size) * factor + file_size != file_length for length, file_length in points):
         return None
 
@@ -121,13 +127,17 @@ def _scale(known: dict[str, str]) -> Rule | None:
     return scaled
 
 
+ALIGNED: Final = 0.7
+"""Share of the lines of a text whose indentation consists of whole levels."""
+
+
 class Block(Struct, frozen=True):
     """The lines of a change, blank lines excluded.
 
     ``pairs`` are the indentations of the lines of the passage, as the model wrote them and in the file. ``new`` are
     those of the new lines, ``texts`` the rest of these lines, and ``partners`` the index of the line of the passage
-    that each of them keeps or replaces. ``step`` is the number of spaces per level in the file. A change ``within``
-    a line leaves the blanks before it alone.
+    that each of them keeps or replaces. ``step`` is the number of spaces per level in the file, ``following`` its
+    next line. A change ``within`` a line leaves the blanks before it alone.
     """
 
     pairs: Sequence[Pair]
@@ -135,6 +145,7 @@ class Block(Struct, frozen=True):
     texts: Sequence[str]
     partners: Sequence[int | None]
     step: int = 0
+    following: str = ""
     within: bool = False
 
 
@@ -180,16 +191,22 @@ def _of_one_line(block: Block, written: str, there: str) -> list[str] | None:
         return block_moved
     faults, faults_as_written = (_faults(blanks, block) for blanks in (block_moved, as_written))
     if faults != faults_as_written:
-        return block_moved if faults < faults_as_written else as_written
+        if faults > faults_as_written:
+            return as_written
+        # Lines that have the indentation of the file may be meant as they are.
+        return None if all(blanks.startswith(there) for blanks in new[1:]) else block_moved
     kept = next((index for index, partner in enumerate(block.partners) if index and partner is not None), None)
-    if kept is not None and (new[kept] == written) != (new[kept] == there):
-        return block_moved if new[kept] == written else as_written
-    return None
+    if kept is not None and new[kept] == written:
+        return block_moved
+    # After an opening line, the other lines may be nested instead.
+    return as_written if kept is not None and new[kept] == there and block.texts[0][-1:] not in _OPENERS else None
 
 
 def _faults(indentations: Sequence[str], block: Block) -> int:
     """Count the lines whose indentation does not fit to the line before."""
     lines = list(zip(map(len, indentations), block.texts, strict=True))
+    if following := block.following.lstrip():
+        lines.append((len(block.following) - len(following), following))
     step = 0 if "\t" in "".join(indentations) else block.step
     return sum(_is_fault(before, line, step) for before, line in pairwise(lines))
 
@@ -204,10 +221,10 @@ def _is_fault(before: tuple[int, str], line: tuple[int, str], step: int) -> bool
     return next_size > size and text[-1:] not in _CONTINUED
 
 
-_SPACES: Final = re.compile(r"^ *(?=[^ \t\r\n])", re.MULTILINE)
+_SPACES: Final = re.compile(r"^ *(?=[^ *\t\r\n])", re.MULTILINE)
 _OPENERS: Final = tuple(":{([")
 _CLOSERS: Final = tuple("})]")
-_CONTINUED: Final = tuple(",\\=+-*/|&.<>?")
+_CONTINUED: Final = tuple(",\\=+-*/|&")
 
 
 def _choose(block: Block, rule: Rule | None, start: int) -> list[str] | None:
@@ -221,13 +238,23 @@ def _choose(block: Block, rule: Rule | None, start: int) -> list[str] | None:
     clean = list(block.new[start:])
     if slipped == clean or all(written == there for written, there in pairs[start:]):
         return clean
-    same = _has_same_slip(block, start)
+    same = _has_same_slip(block, start, slipped)
     if same is None:
         return None
-    certain = [indentation for indentation in slipped if indentation is not None]
-    if not same:
-        return clean
-    return certain if len(certain) == len(slipped) else None
+    certain = [indentation for indentation in slipped if indentation is not None] if same else clean
+    if len(certain) != len(slipped) or not _keeps_blanks(block, start, certain):
+        return None
+    return certain
+
+
+def _keeps_blanks(block: Block, start: int, indentations: Sequence[str]) -> bool:
+    """Return whether the lines of the file have their indentation, or a part of it, or blanks in addition."""
+    for indentation, partner in zip(indentations, block.partners[start:], strict=True):
+        if partner is not None:
+            there = block.pairs[partner][1]
+            if not (indentation.startswith(there) or there.startswith(indentation) or indentation.endswith(there)):
+                return False
+    return True
 
 
 def _apply(rule: Rule | None, written: str, pairs: Sequence[Pair]) -> str | None:
@@ -237,25 +264,37 @@ def _apply(rule: Rule | None, written: str, pairs: Sequence[Pair]) -> str | None
     return None if rule is None else rule(written)
 
 
-def _has_same_slip(block: Block, start: int) -> bool | None:
-    """Return whether the new lines are indented like the passage, not like the file; ``None`` if it is unclear."""
+def _has_same_slip(block: Block, start: int, slipped: Sequence[str | None]) -> bool | None:
+    """Return whether the new lines are indented like the passage, not like the file; ``None`` if it is unclear.
+
+    ``slipped`` are the indentations in the file if they are.
+    """
+    blanks_of_file = set("".join(there for _, there in block.pairs[start:]))
+    if blanks_of_file and not set("".join(block.new[start:])) <= blanks_of_file:
+        # Tabs in a passage with spaces, or the other way round.
+        return True
     if not start:
         written, there = block.pairs[block.partners[0] or 0]
         if (block.new[0] == written) != (block.new[0] == there):
             return block.new[0] == written
     kept = [
-        (blanks, *block.pairs[partner])
-        for blanks, partner in zip(block.new[start:], block.partners[start:], strict=True)
+        (blanks, *block.pairs[partner], block.pairs[partner][1] if moved is None else moved)
+        for blanks, partner, moved in zip(block.new[start:], block.partners[start:], slipped, strict=True)
         if partner is not None
     ]
+    if block.step and all(moved is not None for moved in slipped):
+        off = any(len(blanks) % block.step for blanks in block.new[start:])
+        if off != any(len(moved or "") % block.step for moved in slipped):
+            # Only one of them has whole levels of the file.
+            return off
     # A block that was moved as a whole is moved by the same number of blanks.
-    jumps = _count_jumps([len(blanks) - len(written) for blanks, written, _ in kept])
-    jumps_from_file = _count_jumps([len(blanks) - len(there) for blanks, _, there in kept])
+    jumps = _count_jumps([len(moved) - len(there) for _, _, there, moved in kept])
+    jumps_from_file = _count_jumps([len(blanks) - len(there) for blanks, _, there, _ in kept])
     if jumps != jumps_from_file:
         return jumps < jumps_from_file
     # Later lines may be nested, so that they have the other indentation by chance.
     return next(
-        (blanks == written for blanks, written, there in kept if (blanks == written) != (blanks == there)), None
+        (blanks == written for blanks, written, there, _ in kept if (blanks == written) != (blanks == there)), None
     )
 
 

@@ -78,6 +78,8 @@ def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
     slips = place.slips
     ending = _line_end(text, place)
     wanted, there = read(old, slips), read(text[place.start : place.end], slips)
+    if "escaped line ends" in slips and new.count("\\\\n") != old.count("\\\\n"):
+        raise UncertainError("it is not certain which backslashes in new_str are meant")
     if wanted.keys != there.keys:
         raise UncertainError("old_str can be read in several ways")
     new_slips = slips - _absent_slips(wanted, there, new)
@@ -86,8 +88,12 @@ def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
         return _deletion(text, place, wanted, new, ending)
     within = place.start > 0 and text[place.start - 1] not in "\r\n"
     ends_within = place.end < len(text) and text[place.end] not in "\r\n"
-    step = indentation_step(text) if "indentation" in slips else 0
-    merger = _Merger(wanted, there, result, slips, new_slips, ending, step, within=within, ends_within=ends_within)
+    merger = _Merger(wanted, there, result, slips, new_slips, ending, within=within, ends_within=ends_within)
+    if "indentation" in slips:
+        merger.step = indentation_step(text)
+        merger.following = next(
+            (line for line in text[place.end : place.end + 2000].split("\n") if line.strip()), ""
+        )
     merged = merger.merged()
     # The content must be that of the new text, whatever was decoded.
     if all(_visible(merged, encodings) != _visible(new, encodings) for encodings in (NONE, ESCAPES, ENTITIES)):
@@ -187,13 +193,13 @@ class _Merger:
         slips: frozenset[Slip],
         new_slips: frozenset[Slip],
         ending: str,
-        step: int,
         *,
         within: bool,
         ends_within: bool,
     ) -> None:
         self._slips = slips
-        self._step = step
+        self.step = 0
+        self.following = ""
         self._ends_within = ends_within
         self._within = within
         self._ending = ending
@@ -233,6 +239,8 @@ class _Merger:
         follows = None if partner is None else partner + 1
         blanks: list[str] = []
         if follows is not None and follows < len(self._file.lines):
+            if len(self._new.tail) and len(self._old.tail) > 1 and self._old.lines[follows].blank_lines:
+                raise UncertainError("it is not certain which blank lines to keep")
             # The lines after the last one were deleted, but for blank ones.
             blanks = [_blanks_of(blank) for blank in self._file.lines[follows].blank_lines]
         return "".join(self._ending + (blanks[index] if index < len(blanks) else "") for index in range(added))
@@ -270,7 +278,7 @@ class _Merger:
             tokens = [replace(token, raw=self._letters.undo(token)) for token in new.tokens]
             tokens = [replace(token, before=self._plain(token.before)) for token in tokens]
             return Line(
-                self._gap_after(index) or self._own_blank_lines(new, index),
+                self._blank_lines(index),
                 new.indentation,
                 tokens,
                 "" if "trailing blanks" in self._slips else new.trailing,
@@ -280,18 +288,12 @@ class _Merger:
         ends_alike = last == (partner + 1 == len(self._old.lines))
         slipped = "trailing blanks" in self._slips
         return Line(
-            self._blank_lines(index, partner),
+            self._blank_lines(index),
             new.indentation,
             self._tokens(old, file, new),
             file.trailing if slipped or new.trailing == old.trailing else new.trailing,
             file.end if ends_alike else "" if last else self._ending,
         )
-
-    def _own_blank_lines(self, new: Line, index: int) -> list[str]:
-        if index == 0:
-            return self._first_blank_lines(new)
-        slipped = {"blank lines", "trailing blanks"} & self._slips
-        return [("" if slipped else _blanks_of(blank)) + self._ending for blank in new.blank_lines]
 
     def _first_blank_lines(self, new: Line) -> list[str]:
         """Return the blank lines before the first line that are not around the passage as well."""
@@ -304,30 +306,33 @@ class _Merger:
             return self._file.lines[partner].blank_lines[-added:]
         return [self._ending] * added
 
-    def _blank_lines(self, index: int, partner: int) -> list[str]:
-        new, old, file = self._new.lines[index], self._old.lines[partner], self._file.lines[partner]
+    def _blank_lines(self, index: int) -> list[str]:
+        """Return the blank lines before a new line: those of the file, if the passage has as many at this place.
+
+        Raises:
+            UncertainError: the passage lacks blank lines of the file, and it is not certain where they belong.
+        """
+        new, partner = self._new.lines[index], self._partners[index]
         if index == 0:
             return self._first_blank_lines(new)
-        if partner == 0:
-            # New lines come before the passage: nothing is known about blank lines between them.
-            return [self._ending] * len(new.blank_lines)
-        follows = self._partners[index - 1] == partner - 1
-        if len(old.blank_lines) != len(file.blank_lines) and not follows:
-            raise UncertainError("it is not certain where the blank lines belong")
-        if len(new.blank_lines) == len(old.blank_lines):
-            return file.blank_lines
-        if len(old.blank_lines) != len(file.blank_lines):
-            raise UncertainError("it is not certain which blank lines to keep")
-        return self._gap_after(index) or self._own_blank_lines(new, index)
-
-    def _gap_after(self, index: int) -> list[str] | None:
-        """Return the file's blank lines between the kept line before a new one and the next, if they are kept."""
-        partner = self._partners[index - 1] if index else None
-        if partner is None or partner + 1 == len(self._old.lines):
-            return None
-        old, file = self._old.lines[partner + 1], self._file.lines[partner + 1]
-        kept = len(self._new.lines[index].blank_lines) == len(old.blank_lines) == len(file.blank_lines)
-        return file.blank_lines if kept else None
+        before = self._partners[index - 1]
+        gaps: list[range] = []
+        if before is not None and partner is not None and before < partner:
+            gaps.append(range(before + 1, partner + 1))
+        if partner:
+            gaps.append(range(partner, partner + 1))
+        if before is not None and before + 1 < len(self._old.lines):
+            gaps.append(range(before + 1, before + 2))
+        for gap in gaps:
+            there = [blank for line in self._file.lines[gap.start : gap.stop] for blank in line.blank_lines]
+            written = sum(len(line.blank_lines) for line in self._old.lines[gap.start : gap.stop])
+            follows = before is not None and partner == before + 1
+            if written != len(there) and not (follows and len(new.blank_lines) == written):
+                raise UncertainError("it is not certain where the blank lines belong")
+            if len(new.blank_lines) == written:
+                return there
+        slipped = {"blank lines", "trailing blanks"} & self._slips
+        return [("" if slipped else _blanks_of(blank)) + self._ending for blank in new.blank_lines]
 
     def _indent(self, lines: Sequence[Line]) -> None:
         """Give the new lines their indentation in the file.
@@ -349,7 +354,8 @@ class _Merger:
             [_plain_indentation(line) for line in self._new.lines],
             [line.text for line in self._new.lines],
             self._partners,
-            self._step,
+            self.step,
+            self.following,
             within=self._within,
         )
         indentations = new_indentations(block)
@@ -397,10 +403,14 @@ class _Merger:
         if not decoded:
             return
         for line, partner in zip(self._new.lines, self._partners, strict=True):
-            kept = partner is not None and self._key(line) == self._key(self._old.lines[partner])
-            keys = [token.key for token in line.tokens]
-            if not kept and (keys.count('"') % 2 or keys.count("'") % 2):
+            expected = _odd_quotes(self._old.lines[partner]) if partner is not None else (0, 0)
+            if _odd_quotes(line) != expected:
                 raise UncertainError("it is not certain which escapes in new_str are meant")
+
+
+def _odd_quotes(line: Line) -> tuple[int, int]:
+    keys = [token.key for token in line.tokens]
+    return keys.count('"') % 2, keys.count("'") % 2
 
 
 def _plain_indentation(line: Line) -> str:

@@ -199,6 +199,8 @@ def _slips_around(wanted: Reading, there: Reading, *, whole_start: bool, whole_e
     before, after = split_breaks(wanted.gaps[0], escapes=True), split_breaks(wanted.gaps[-1], escapes=True)
     if len(before) > 1 or len(after) > 3:
         slips.add("blank lines")
+    if "\\" in wanted.gaps[0] + wanted.gaps[-1]:
+        slips.add("escaped line ends")
     if whole_start and before[-1] != there.gaps[0]:
         slips.add("indentation")
     if after[0] != split_breaks(there.gaps[-1])[0]:

@@ -46,8 +46,6 @@ _BREAK: Final = r"\r\n|\r|\n"
 _ESCAPED_BREAK: Final = r"\\r\\n|\\r|\\n"
 _ENTITY: Final = "&(?:" + "|".join(entity[1:-1] for entity in CHARACTERS) + ");"
 _ESCAPED: Final = r"\\[\"'`\\/]"
-# A base character with its marks, or a Korean syllable in parts.
-_LETTER: Final = r"[\s\S][\u0300-\u036f\u3099\u309a\u1160-\u11ff]*"
 
 
 def _pattern(*, breaks: bool, quotes: bool, entities: bool) -> re.Pattern[str]:
@@ -55,7 +53,7 @@ def _pattern(*, breaks: bool, quotes: bool, entities: bool) -> re.Pattern[str]:
     encoded = "|".join([_ESCAPED] * quotes + [_ENTITY] * entities) or "(?!)"
     # The second of two backslashes begins no escape.
     pair = r"\\\\|" if breaks else ""
-    return re.compile(rf"(?P<gap>{gap})|(?P<encoded>{encoded})|{pair}\.\.\.|{_LETTER}")
+    return re.compile(rf"(?P<gap>{gap})|(?P<encoded>{encoded})|{pair}\.\.\.|[\s\S]")
 
 
 _PATTERNS: Final = {
@@ -99,10 +97,20 @@ def read(text: str, slips: frozenset[Slip]) -> Reading:
         if kind == "gap":
             gaps[-1] = raw
             continue
+        if raw > "\u02ff" and keys and not gaps[-1] and _is_mark(raw):
+            # A letter with its marks is one character.
+            raws[-1] += raw
+            keys[-1] = _key(raws[-1], slips)
+            continue
         keys.append(_decoded(raw) if kind == "encoded" else _key(raw, slips))
         raws.append(raw)
         gaps.append("")
     return Reading(keys, raws, gaps)
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character belongs to the one before: a combining mark, or a part of a Korean syllable."""
+    return unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff"
 
 
 def _key(raw: str, slips: frozenset[Slip]) -> str:

@@ -82,7 +82,7 @@ def agent_to_wire(agent: CustomAgentConfig, mask: Callable[[str], str], *, with_
 def _servers(agent: CustomAgentConfig, mask: Callable[[str], str]) -> dict[str, dict[str, Any]] | None:
     # Imported here, because most agents have no servers.
     from jumpseat.store.session.mcp_servers import split_servers
-    from jumpseat_protocol.mcp import McpServerConfig
+    from jumpseat_protocol.mcp_servers import McpServerConfig
 
     configs: dict[str, McpServerConfig] = {}
     for name, value in (agent.mcp_servers or {}).items():

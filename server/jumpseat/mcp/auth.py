@@ -27,7 +27,7 @@ ROUNDS: Final = 3
 
 MAX_METADATA_BYTES: Final = 64 * 1024
 
-_PARAM: Final = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PARAM: Final = re.compile(r'(?<![A-Za-z_])([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 
 
 class NeedsLoginError(Exception):

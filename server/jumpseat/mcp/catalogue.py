@@ -23,7 +23,8 @@ from jumpseat.agent.skills import Plugin
 from jumpseat.errors import InvalidRequestError
 from jumpseat.parsing.validation import in_file, validation_problems
 from jumpseat.system.regular_files import read_whole, repository_root
-from jumpseat_protocol.mcp import McpServerConfig, McpSource
+from jumpseat_protocol.mcp import McpSource
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.members import members_of, nearest
 from jumpseat_protocol.sessions import AgentSource, GitHubMcpToolConfig
 
@@ -33,7 +34,7 @@ PROJECT_FILES: Final = (".mcp.json", ".github/mcp.json")
 MAX_FILE_BYTES: Final = 1024 * 1024
 
 _KEY: Final = re.compile(r"[\w.\[\]-]+: ")
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}")
 
 
 class ServerEntry(Struct, frozen=True):

@@ -46,7 +46,8 @@ from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio
 from jumpseat.mcp.tool_list import list_tools, needs_task
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.system.log_fields import fields
-from jumpseat_protocol.mcp import McpServerConfig, McpStatus
+from jumpseat_protocol.mcp import McpStatus
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 log = logging.getLogger(__name__)

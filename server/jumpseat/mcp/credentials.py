@@ -21,8 +21,8 @@ from jumpseat_protocol.mcp import (
     McpOauthAnswer,
     McpOauthCancelled,
     McpOauthToken,
-    McpServerConfig,
 )
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 if TYPE_CHECKING:
     import httpx2

@@ -11,7 +11,7 @@ import httpx2
 from jumpseat.mcp.auth import NeedsLoginError
 from jumpseat.mcp.catalogue import MissingVariableError
 from jumpseat.mcp.stdio import ServerFailedError
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 log = logging.getLogger(__name__)
 

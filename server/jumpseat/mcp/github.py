@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderRequestError
 from jumpseat.mcp.catalogue import ServerEntry
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 NAME: Final = "github-mcp-server"

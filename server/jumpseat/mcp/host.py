@@ -24,7 +24,8 @@ from jumpseat.mcp.servers import HostServices, ServerState, loaded_server, remot
 from jumpseat.mcp.tools import McpTool
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat_protocol import events
-from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
+from jumpseat_protocol.mcp import McpProbeResult, McpServerInfo, McpStatus
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from jumpseat.mcp.stdio import MAX_LINE_BYTES, ServerFailedError, Streams
 from jumpseat.parsing.decompression import ACCEPT_ENCODING, DecompressionError, decompress
 from jumpseat.parsing.json_text import SurrogateRepair
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 CONNECT_S: Final = 30.0
 READ_S: Final = 300.0

@@ -10,7 +10,7 @@ import anyio
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.loading import load
 from jumpseat.mcp.tokens import LoginTokens
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 log = logging.getLogger(__name__)
 

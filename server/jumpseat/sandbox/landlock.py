@@ -1,7 +1,8 @@
 """Landlock and seccomp: restrictions that a process puts on itself, for systems without bubblewrap or namespaces.
 
-Weaker than namespaces: a file inside a writable folder cannot be made read-only, ``/tmp`` cannot be written, and
-without network there is no loopback either. The process that restricts itself is ``landlock_launcher.py``.
+Weaker than namespaces: a file inside a writable folder cannot be made read-only, ``/tmp`` cannot be written, there
+are no terminals, no shared memory and no sockets in files, and without network there is no loopback either. The
+process that restricts itself is ``landlock_launcher.py``.
 """
 
 from __future__ import annotations
@@ -22,17 +23,26 @@ class Landlock:
     """Runs commands below ``landlock_launcher.py``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
 
     name = "landlock"
+    lacks = (
+        "commands can change permissions and times of your files elsewhere, see other processes, and leave some"
+        " behind, and files that configure programs are restored instead of protected"
+    )
     has_processes = False
     can_protect = False
 
     def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
         """Return the command line that runs ``command``."""
         accesses = view.accesses(own_temp=False)
-        hidden = frozenset(path for path, access in accesses if access == "hide")
+        # No socket of a file can be reached, so that folders with sockets need not be listed.
+        hidden = frozenset(path for path, access in accesses if access == "hide" and not Path(path).is_socket())
         rules = {
             "write": [path for folder, access in accesses if access == "write" for path in _without(folder, hidden)]
             + _temp(view),
-            "read": [*_without("/", hidden), *(path for path, access in accesses if access == "read")],
+            "read": [
+                path
+                for folder in ("/", *(folder for folder, access in accesses if access == "read"))
+                for path in _without(folder, hidden)
+            ],
             "network": view.network,
         }
         return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(rules), *command]

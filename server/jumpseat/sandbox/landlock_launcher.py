@@ -8,13 +8,14 @@ https://docs.kernel.org/userspace-api/landlock.html describes the calls.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import platform
 import signal
 import struct
 import sys
-from typing import Final
+from typing import Final, TypeAlias
 
 assert sys.platform == "linux"
 
@@ -33,17 +34,41 @@ _AMBIENT_CLEAR_ALL: Final = 4
 _CAPABILITY_CALLS: Final = {"x86_64": (125, 126), "aarch64": (90, 91)}
 """The numbers of ``capget`` and ``capset``."""
 _CAPABILITY_VERSION: Final = 0x20080522
-_KEPT_CAPABILITIES: Final = (0, 1, 3, 4)
-"""``CHOWN``, ``DAC_OVERRIDE``, ``FOWNER`` and ``FSETID``: Landlock limits the files that root reaches with these.
-With others, root could make the node of a disk and write to the disk."""
+_DAC_OVERRIDE: Final = 1
+"""The capability that root keeps, because a project may belong to another user. Landlock limits the files that it
+opens."""
+
 _FILTER: Final = 2
 _AUDIT_ARCH: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_CALLS: Final = {"x86_64": (41, 53, 425, 101), "aarch64": (198, 199, 425, 117)}
-"""The numbers of ``socket``, ``socketpair``, ``io_uring_setup`` and ``ptrace``."""
-_LOCAL_FAMILIES: Final = (1, 16)
-"""``AF_UNIX`` and ``AF_NETLINK``."""
+_CALLS: Final = {
+    "x86_64": {
+        "ioctl": 16, "socket": 41, "socketpair": 53, "chmod": 90, "fchmod": 91, "ptrace": 101, "setxattr": 188,
+        "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199,
+        "fchmodat": 268, "process_vm_readv": 310, "process_vm_writev": 311,
+    },
+    "aarch64": {
+        "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+        "ioctl": 29, "fchmod": 52, "fchmodat": 53, "ptrace": 117, "socket": 198, "socketpair": 199,
+        "process_vm_readv": 270, "process_vm_writev": 271,
+    },
+}  # fmt: skip
+_COMMON_CALLS: Final = {
+    "io_uring_setup": 425, "pidfd_getfd": 438, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466,
+    "file_setattr": 469,
+}  # fmt: skip
+_NEWEST_CALL: Final = 469
+"""The last call that was looked at. Programs do without a newer one."""
 
-_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm")  # noqa: S108
+_AF_UNIX, _AF_NETLINK = 1, 16
+_CONNECTED: Final = (1, 5)
+"""``SOCK_STREAM`` and ``SOCK_SEQPACKET``: half a pair of another type can be connected to the socket of a file."""
+_FORBIDDEN_MODES: Final = 0o4002
+"""Permission bits that no file gets: those of other users to write, and of programs that run as their owner."""
+_FORBIDDEN_IOCTLS: Final = (0x5412, 0x541C, 0x40086602, 0x401C5820)
+"""``TIOCSTI`` and ``TIOCLINUX``, which type into a terminal; ``FS_IOC_SETFLAGS`` and ``FS_IOC_FSSETXATTR``."""
+
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full")
+"""Writable devices: neither terminals nor shared memory, because those of a command cannot be told from others."""
 
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
@@ -93,8 +118,65 @@ def _allow(ruleset: int, path: str, access: int) -> None:
         os.close(descriptor)
 
 
+_Step: TypeAlias = tuple[int, int, int, int]
+"""A step of a filter: the code, how many steps to skip if true and if false, and the value."""
+
+_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_ALLOW: Final[_Step] = (_RETURN, 0, 0, 0x7FFF0000)
+
+
+def _refuse(code: int) -> _Step:
+    return (_RETURN, 0, 0, 0x00050000 | code)
+
+
+def _argument(index: int) -> _Step:
+    return (_LOAD, 0, 0, 16 + 8 * index)
+
+
+def _filter_of(network: bool, machine: str) -> list[_Step]:
+    """Return the steps of the filter."""
+    calls = _CALLS[machine] | _COMMON_CALLS
+    steps: list[_Step] = [
+        (_LOAD, 0, 0, 4),
+        (_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
+        _refuse(errno.EACCES),
+        (_LOAD, 0, 0, 0),
+        # Also the calls of the x32 interface.
+        (_AT_LEAST, 0, 1, _NEWEST_CALL + 1),
+        _refuse(errno.ENOSYS),
+    ]
+    for name in ("io_uring_setup", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd"):
+        steps += [(_EQUAL, 0, 1, calls[name]), _refuse(errno.EACCES)]
+    for name, number in calls.items():
+        if "xattr" in name or name == "file_setattr":
+            # Programs that copy files go on without.
+            steps += [(_EQUAL, 0, 1, number), _refuse(errno.ENOTSUP)]
+    no_socket = _refuse(errno.EACCES)
+    rules = [(calls["socketpair"], [_argument(1), (_AND, 0, 0, 0xF), *_only(_CONNECTED, no_socket)])]
+    if network:
+        rules.append((calls["socket"], [_argument(0), (_EQUAL, 0, 1, _AF_UNIX), no_socket, _ALLOW]))
+    else:
+        rules.append((calls["socket"], [_argument(0), *_only((_AF_NETLINK,), no_socket)]))
+    for name, index in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2)):
+        if name in calls:
+            mode = [_argument(index), (_ANY_BIT, 0, 1, _FORBIDDEN_MODES), _refuse(errno.EPERM), _ALLOW]
+            rules.append((calls[name], mode))
+    forbidden = [step for code in _FORBIDDEN_IOCTLS for step in ((_EQUAL, 0, 1, code), _refuse(errno.EPERM))]
+    rules.append((calls["ioctl"], [_argument(1), *forbidden, _ALLOW]))
+    for number, rule in rules:
+        steps += [(_EQUAL, 0, len(rule), number), *rule]
+    return [*steps, _ALLOW]
+
+
+def _only(values: tuple[int, ...], otherwise: _Step) -> list[_Step]:
+    """Return the steps that allow a call if the value is one of ``values``."""
+    return [*(step for value in values for step in ((_EQUAL, 0, 1, value), _ALLOW)), otherwise]
+
+
 def restrict_calls(*, network: bool) -> None:
-    """Refuse sockets of other families than the local ones (unless ``network``), io_uring and ptrace.
+    """Refuse what Landlock does not restrict: sockets of the machine, other processes, attributes of files.
+
+    Without ``network``, there are no sockets but pairs and those of the kernel.
 
     Raises:
         OSError: the kernel refuses the filter, or the processor is unknown.
@@ -102,25 +184,7 @@ def restrict_calls(*, network: bool) -> None:
     machine = platform.machine()
     if machine not in _CALLS:
         raise OSError(f"no system call filter for {machine}")
-    socket, _socketpair, io_uring, ptrace = _CALLS[machine]
-    load, equal, at_least, done = 0x20, 0x15, 0x35, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000 | 13
-    # Each step: (code, jump if true, jump if false, value).
-    steps = [
-        (load, 0, 0, 4), (equal, 1, 0, _AUDIT_ARCH[machine]), (done, 0, 0, refuse),
-        (load, 0, 0, 0),
-    ]  # fmt: skip
-    if machine == "x86_64":
-        # The calls of the x32 interface.
-        steps += [(at_least, 0, 1, 0x40000000), (done, 0, 0, refuse)]
-    for number in (io_uring, ptrace):
-        steps += [(equal, 0, 1, number), (done, 0, 0, refuse)]
-    if not network:
-        steps += [(equal, 1, 0, socket), (done, 0, 0, allow), (load, 0, 0, 16)]
-        for family in _LOCAL_FAMILIES:
-            steps += [(equal, 0, 1, family), (done, 0, 0, allow)]
-        steps += [(done, 0, 0, refuse)]
-    steps += [(done, 0, 0, allow)]
+    steps = _filter_of(network, machine)
     code = b"".join(struct.pack("<HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(buffer))
@@ -130,21 +194,23 @@ def restrict_calls(*, network: bool) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up all capabilities of root but :data:`_KEPT_CAPABILITIES`, for the programs that this one executes.
+    """Give up all capabilities of root but one, for the programs that this one executes.
+
+    With others, root could make the node of a disk, or change the owner of any file.
 
     Raises:
         OSError: the kernel refuses.
     """
     _libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     number = 0
-    while number in _KEPT_CAPABILITIES or _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
+    while number == _DAC_OVERRIDE or _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
     get, set_ = _CAPABILITY_CALLS[platform.machine()]
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0))
     sets = ctypes.create_string_buffer(24)
     _call(get, header, sets)
     # The effective, the permitted and the inheritable set, the lower halves first.
-    permitted = struct.unpack("6I", sets.raw)[1] & sum(1 << number for number in _KEPT_CAPABILITIES)
+    permitted = struct.unpack("6I", sets.raw)[1] & (1 << _DAC_OVERRIDE)
     _call(set_, header, struct.pack("6I", permitted, permitted, 0, 0, 0, 0))
 
 
@@ -162,7 +228,7 @@ def main(arguments: list[str]) -> None:
         os.execvp(arguments[1], arguments[1:])  # noqa: S606 - the purpose of this program
     except OSError as error:
         print(f"sandbox: {arguments[1]}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
-        sys.exit(127 if error.errno == 2 else 126)
+        sys.exit(127 if error.errno == errno.ENOENT else 126)
 
 
 if __name__ == "__main__":

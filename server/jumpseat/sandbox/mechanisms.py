@@ -32,11 +32,15 @@ class Mechanism(Protocol):
     """A way to confine a command.
 
     With ``has_processes``, confined processes have their own PID namespace, which ends as a whole. With
-    ``can_protect``, files inside writable folders can be made read-only.
+    ``can_protect``, files inside writable folders can be made read-only. A mechanism that ``lacks`` something is no
+    reason to ask less: it says what, for people.
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def lacks(self) -> str: ...
 
     @property
     def has_processes(self) -> bool: ...
@@ -75,7 +79,7 @@ async def find_mechanism(environ: Mapping[str, str], names: Container[str] | Non
     for mechanism in candidates(environ):
         if names is not None and mechanism.name not in names:
             continue
-        problem = await anyio.to_thread.run_sync(_problem, mechanism, environ)
+        problem = await anyio.to_thread.run_sync(problem_of, mechanism, environ)
         if problem is None:
             log.info("commands are confined by %s", mechanism.name)
             return mechanism
@@ -83,8 +87,8 @@ async def find_mechanism(environ: Mapping[str, str], names: Container[str] | Non
     return None
 
 
-def _problem(mechanism: Mechanism, environ: Mapping[str, str]) -> str | None:
-    """Try to write a file inside and one outside, and to read a hidden file; return the first unexpected result."""
+def problem_of(mechanism: Mechanism, environ: Mapping[str, str]) -> str | None:
+    """Return why a mechanism does not work, by writing a file inside and one outside, and reading a hidden file."""
     folder = Path(tempfile.mkdtemp(prefix="jumpseat-probe-")).resolve()
     try:
         inside, outside, hidden = folder / "inside", folder / "outside", folder / "hidden"

@@ -1,24 +1,74 @@
-"""Well-known paths: credentials, sockets of services, files that programs obey, and caches of package managers."""
+"""Well-known paths: credentials, sockets of services, start files of the user, and caches of package managers."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+NEEDED: Final = frozenset({
+    # Package managers, compilers and their versions.
+    ".arduino15", ".asdf", ".asdfrc", ".bun", ".bundle", ".cabal", ".cache", ".cargo", ".ccache", ".cocoapods",
+    ".conan", ".conan2", ".conda", ".condarc", ".coursier", ".cpan", ".cpanm", ".deno", ".dotnet", ".elan",
+    ".flutter", ".fnm", ".fvm", ".gem", ".ghcup", ".goenv", ".gradle", ".gvm", ".ivy2", ".jabba", ".jbang", ".jenv",
+    ".julia", ".juliaup", ".konan", ".lein", ".linuxbrew", ".local", ".luarocks", ".m2", ".mamba", ".micromamba",
+    ".mise", ".mix", ".n", ".nix-channels", ".nix-defexpr", ".nix-profile", ".nodenv", ".node-gyp", ".npm",
+    ".npm-global", ".npm-packages", ".nuget", ".nvm", ".nvs", ".opam", ".phpenv", ".pixi", ".platformio", ".plenv",
+    ".pnpm-store", ".poetry", ".pub-cache", ".pyenv", ".rakubrew", ".rbenv", ".roswell", ".rustup", ".rvm", ".rye",
+    ".sbt", ".sccache", ".sdkman", ".spack", ".stack", ".swiftly", ".swiftpm", ".texlive", ".tfenv", ".tgenv",
+    ".virtualenvs", ".volta", ".wasmer", ".wasmtime", ".yarn", ".zig", ".zvm",
+    # Settings of git, and of tools that choose a version or a style.
+    ".bash_aliases", ".bash_profile", ".bashrc", ".clang-format", ".clang-tidy", ".config", ".default-gems",
+    ".default-npm-packages", ".default-python-packages", ".editorconfig", ".gitattributes", ".gitconfig",
+    ".gitignore", ".gitignore_global", ".gitmessage", ".inputrc", ".java-version", ".node-version", ".nvmrc",
+    ".profile", ".python-version", ".ruby-version", ".rustfmt.toml", ".terminfo", ".tool-versions", ".zprofile",
+    ".zshenv", ".zshrc",
+})  # fmt: skip
+"""The names with a dot in the home folder that tools need. Any other may hold secrets, and is hidden."""
+
+NEEDED_IN: Final[Mapping[str, frozenset[str]]] = {
+    ".config": frozenset({
+        "ccache", "dotnet", "fontconfig", "git", "go", "matplotlib", "mise", "nix", "nixpkgs", "pip", "pnpm",
+        "pycodestyle", "ripgrep", "ruff", "rustfmt", "uv", "yapf",
+    }),
+    ".local/share": frozenset({
+        "bash-completion", "coursier", "fnm", "fonts", "gem", "hatch", "man", "mise", "nvm", "pdm", "pipx", "pnpm",
+        "pypoetry", "rtx", "rye", "swiftly", "uv", "virtualenv", "virtualenvs",
+    }),
+    ".local/state": frozenset({"mise", "nix"}),
+}  # fmt: skip
+"""Folders whose contents are hidden, too, except for these."""
+
 CREDENTIALS: Final = (
-    ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", ".pypirc", ".npmrc",
-    ".yarnrc.yml", ".config/gcloud", ".config/op", ".config/sops", ".config/rclone", ".config/github-copilot",
-    ".config/hub", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-    ".m2/settings-security.xml", ".gradle/gradle.properties", ".terraform.d", ".vault-token", ".databrickscfg",
-    ".boto", ".s3cfg", ".pgpass", ".my.cnf", ".password-store", ".local/share/keyrings", ".local/share/kwalletd",
-    ".local/share/kwallet", ".config/keepassxc", ".config/1Password", ".config/Bitwarden", "Library/Keychains",
-    ".codex/auth.json", ".claude.json", ".claude/.credentials.json", ".gemini", ".copilot",
+    ".android/adbkey", ".bundle/config", ".cabal/config", ".cache/gh", ".cache/huggingface/stored_tokens",
+    ".cache/huggingface/token", ".cargo/credentials", ".cargo/credentials.toml", ".conan/.conan.db",
+    ".conan2/.conan.db",
+    ".config/pnpm/auth.ini", ".config/pnpm/rc", ".dotnet/corefx", ".gem/credentials", ".gradle/gradle.properties",
+    ".ivy2/.credentials", ".lein/credentials.clj.gpg", ".local/share/uv/credentials", ".m2/settings-security.xml",
+    ".m2/settings.xml", ".mix/hex.config", ".nuget/NuGet", ".pub-cache/credentials.json", ".sbt/.credentials",
+    ".sbt/1.0/credentials.sbt", ".swiftpm/configuration", "Library/Keychains",
+    *(f".cache/{name}" for name in (
+        "BraveSoftware", "chromium", "google-chrome", "librewolf", "microsoft-edge", "mozilla", "opera",
+        "thunderbird", "vivaldi",
+    )),
 )  # fmt: skip
-"""Files and folders of the home folder."""
+"""Files and folders with secrets among those that tools need."""
+
+SETTINGS: Final = (
+    ".condarc", ".config/mise/config.toml", ".config/nix/nix.conf", ".config/pip/pip.conf", ".config/uv/uv.toml",
+)  # fmt: skip
+"""Settings that name a package index, and are hidden if they have a login for it."""
+
+NAMED_BY: Final = (
+    "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONTAINER_HOST",
+    "DOCKER_CONFIG", "DOCKER_HOST", "GNUPGHOME", "GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "NETRC",
+    "NPM_CONFIG_USERCONFIG", "PGPASSFILE", "PODMAN_HOST", "SSH_AUTH_SOCK",
+)  # fmt: skip
+"""Variables that name sockets and credentials outside of their usual places."""
 
 GIT_CREDENTIALS: Final = (".git-credentials", ".config/git/credentials")
 GH_CREDENTIALS: Final = (".config/gh",)
@@ -26,16 +76,14 @@ GH_CREDENTIALS: Final = (".config/gh",)
 OF_ROOT: Final = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
 """Files with passwords of all users, which commands of root could read."""
 
-BROWSERS: Final = (
-    ".mozilla", ".librewolf", ".thunderbird", ".config/google-chrome", ".config/google-chrome-beta",
-    ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/opera", ".config/vivaldi",
+OTHERS: Final = (
     "snap/firefox", "snap/chromium", "Library/Application Support/Google/Chrome",
     "Library/Application Support/Firefox", "Library/Safari", "Library/Cookies",
 )  # fmt: skip
-"""Profiles of browsers, with cookies and passwords."""
+"""Profiles of browsers, with cookies and passwords, in folders without a dot."""
 
-SOCKETS: Final = (".docker/run", ".docker/desktop", ".colima", ".rd", ".lima", ".orbstack/run")
-"""Folders of the home folder with sockets of programs that run with more rights or in a virtual machine."""
+_LOGIN: Final = r"//[^/\s@]+@|password|passwd|secret|token|credential"
+_SETTINGS_BYTES: Final = 64 * 1024
 
 START_FILES: Final = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile",
@@ -44,23 +92,6 @@ START_FILES: Final = (
     ".editorconfig", "Library/LaunchAgents",
 )  # fmt: skip
 """Files of the home folder that programs of the user run or obey. In a session there, they are read-only, too."""
-
-_AGENTS: Final = (
-    ".agents", ".aider.conf.yml", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini", ".jumpseat", ".kiro",
-    ".mcp.json", ".opencode", "opencode.json", ".qwen", ".roo", ".windsurf",
-)  # fmt: skip
-_EDITORS: Final = (
-    ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".fleet", ".idea", ".lvimrc", ".nvim.lua",
-    ".nvimrc", ".vscode", ".zed",
-)  # fmt: skip
-CONFIGURATION: Final = frozenset({*_AGENTS, *_EDITORS})
-"""Files and folders of a project that configure this server, other agents (servers, hooks, skills) or editors
-(tasks, settings), at any depth, in lower case."""
-
-CONFIGURATION_SUFFIXES: Final = (".code-workspace",)
-
-CONFIGURATION_IN_GITHUB: Final = frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "skills"})
-"""The same, in a folder ``.github``, the rest of which is like any other."""
 
 RUNTIME: Final = ("/run", "/var/run")
 """Folders with the sockets of the system's services."""
@@ -71,24 +102,66 @@ RESOLVER: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManag
 _SHARED: Final = frozenset({"/", "/home", "/root", "/usr", "/etc", "/var", "/opt", "/tmp", "/var/tmp", "/Users"})  # noqa: S108
 
 
-def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool) -> Iterator[str | Path]:
-    """Yield the paths that commands must not read; with ``git`` or ``gh``, not the credentials of that program."""
+def hidden_paths(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the paths outside of the home folder that commands must not read, and those that ``environ`` names."""
     yield from RUNTIME
     if is_root():
         yield from OF_ROOT
         keys = _names_in(Path("/etc/ssh"))
         yield from (f"/etc/ssh/{name}" for name in keys if name.startswith("ssh_host_") and name.endswith("_key"))
-    names = [*CREDENTIALS, *BROWSERS, *SOCKETS]
-    names += [] if git else GIT_CREDENTIALS
-    names += [] if gh else GH_CREDENTIALS
-    # Most of these paths do not exist, and looking for each would take longer than the rest of the preparation.
+    for name in NAMED_BY:
+        for path in environ.get(name, "").removeprefix("unix://").split(os.pathsep):
+            if path.startswith("/"):
+                yield path
+
+
+def hidden_in_home(home: Path, *, git: bool, gh: bool) -> Iterator[str]:
+    """Yield the paths of the home folder that commands must not read.
+
+    With ``git`` or ``gh``, the credentials of that program are left out.
+    """
+    opened = {*(GIT_CREDENTIALS if git else ()), *(GH_CREDENTIALS if gh else ())}
     existing = _names_in(home)
-    # Strings, because paths take several times as long to build.
-    yield from (f"{home}/{name}" for name in names if name.partition("/")[0] in existing)
-    for name in ("SSH_AUTH_SOCK", "DOCKER_HOST", "CONTAINER_HOST", "PODMAN_HOST"):
-        path = environ.get(name, "").removeprefix("unix://")
-        if path.startswith("/"):
-            yield path
+    for name in sorted(existing):
+        if name[0] == "." and name not in NEEDED and name not in opened:
+            path = f"{home}/{name}"
+            # A link may lead to a folder around the home folder.
+            if not (os.path.islink(path) and home.is_relative_to(os.path.realpath(path))):
+                yield path
+    # Most well-known paths do not exist, and looking for each would take longer than the rest of the preparation.
+    names = [*NEEDED_IN, *CREDENTIALS, *OTHERS, *GIT_CREDENTIALS]
+    yield from (f"{home}/{name}" for name in names if name.partition("/")[0] in existing and name not in opened)
+    yield from (f"{home}/{name}" for name in SETTINGS if has_login(f"{home}/{name}"))
+
+
+def needed_paths(home: Path, *, gh: bool) -> Iterator[str]:
+    """Yield the contents of hidden folders that tools need; with ``gh``, its credentials, too."""
+    for folder, names in NEEDED_IN.items():
+        yield from (f"{home}/{folder}/{name}" for name in sorted(_names_in(home / folder) & names))
+    if gh:
+        yield from (f"{home}/{name}" for name in GH_CREDENTIALS)
+
+
+def has_login(path: str) -> bool:
+    """Return whether a file of settings exists and has a login, or is too large to tell."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_SETTINGS_BYTES + 1).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return len(text) > _SETTINGS_BYTES or re.search(_LOGIN, text, re.IGNORECASE) is not None
+
+
+def socket_files() -> list[str]:
+    """Return the paths of the sockets that programs of this machine have bound to files."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            # The last column, the only one with slashes. An abstract name begins with @.
+            return [f"/{path}" for line in file if (path := line.rstrip("\n").partition(" /")[2])]
+    except OSError:
+        return []
 
 
 def is_root() -> bool:
@@ -110,16 +183,19 @@ def may_be_writable(folder: Path, home: Path) -> bool:
     return folder == home or not (str(folder) in _SHARED or home.is_relative_to(folder))
 
 
-def program_folders(program: str, environ: Mapping[str, str], roots: Collection[Path]) -> Iterator[str]:
+def program_folders(program: str, environ: Mapping[str, str], home: Path, roots: Collection[Path]) -> Iterator[str]:
     """Yield the folders that ``program`` and those of ``PATH`` need; of a Python environment, all of it.
 
-    Folders that commands may change, ``roots``, are not among them, only those in them.
+    Of a hidden folder of the home folder, only the programs are shown: it may have credentials, too. Folders that
+    commands may change, ``roots``, are not among them, only those in them.
     """
     for folder in (os.path.dirname(program), *environ.get("PATH", "").split(os.pathsep)):
         if folder.startswith("/"):
             above, name = os.path.split(folder.rstrip("/"))
-            whole = name in ("bin", "sbin", ".bin") and above.count("/") > 1 and not _holds(above, roots)
-            yield above if whole else folder
+            parent, own_name = os.path.split(above)
+            is_hidden = parent == str(home) and own_name[:1] == "." and own_name not in NEEDED
+            whole = name in ("bin", "sbin", ".bin") and above.count("/") > 1
+            yield above if whole and not is_hidden and not _holds(above, roots) else folder
 
 
 def _holds(folder: str, roots: Collection[Path]) -> bool:

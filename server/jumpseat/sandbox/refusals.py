@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +14,17 @@ from jumpseat.sandbox.view import TEMP_FOLDERS, View
 
 MAX_REFUSALS: Final = 3
 _TAIL_CHARS: Final = 16_384
+_MAX_PATHS: Final = 64
+"""Limit of the paths that are compared with the folders of the view."""
 
-_PATH: Final = r"[\"'`\u2018]?(?P<path>[^\s\"'`\u2018\u2019:]+)[\"'`\u2019]?"
+# A path begins where no other character of it is in front, so that the text is read once.
+_IN_PATH: Final = r"[^\s\"'`\u2018\u2019:]"
+_PATH: Final = rf"(?<!{_IN_PATH})(?P<path>{_IN_PATH}{{1,4096}})[\"'`\u2019]?"
 _WRITES: Final = (
     re.compile(rf"{_PATH}: Read-only file system", re.IGNORECASE),
-    re.compile(rf"Read-only file system(?: \(os error 30\))?: {_PATH}", re.IGNORECASE),
-    re.compile(rf"EROFS: read-only file system, \w+ {_PATH}"),
-    re.compile(rf"could not (?:lock|write) config file {_PATH}: Device or resource busy"),
+    re.compile(rf"Read-only file system(?: \(os error 30\))?: [\"'`\u2018]?{_PATH}", re.IGNORECASE),
+    re.compile(rf"EROFS: read-only file system, \w+ [\"'`\u2018]?{_PATH}"),
+    re.compile(rf"could not (?:lock|write) config file [\"'`\u2018]?{_PATH}: Device or resource busy"),
 )
 _HOST: Final = r"[\"'`]?(?P<host>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)"
 _HOSTS: Final = (
@@ -48,6 +53,10 @@ def find_refusals(output: str, view: View, cwd: Path, known: Sequence[str] = ())
     return list(dict.fromkeys(found))[:MAX_REFUSALS]
 
 
+def _beginnings(folders: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(f"{str(folder).rstrip('/')}/" for folder in folders)
+
+
 def _is_hidden_by_temp(path: Path) -> bool:
     """Return whether a temporary file that a command did not find exists outside of the sandbox."""
     return any(path.is_relative_to(folder) for folder in TEMP_FOLDERS) and os.path.lexists(path)
@@ -63,13 +72,15 @@ def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
     yield from (f"writing to {cwd / path}" for path in paths)
     if not paths and _READ_ONLY.search(output):
         yield "writing to a file"
-    for match in _MISSING.finditer(output):
-        path = cwd / match["path"]
-        if any(path.is_relative_to(folder) for folder in view.hidden):
+    hidden, writable = _beginnings(view.hidden), _beginnings(view.writable)
+    missing = dict.fromkeys((match["path"], match["denied"]) for match in _MISSING.finditer(output))
+    for name, denied in islice(missing, _MAX_PATHS):
+        path = cwd / name
+        if f"{path}/".startswith(hidden):
             yield f"reading {path}"
-        elif not match["denied"] and view.temp is not None and _is_hidden_by_temp(path):
+        elif not denied and view.temp is not None and _is_hidden_by_temp(path):
             yield f"reading {path}, because commands have their own folder for temporary files"
-        elif match["denied"] and not any(path.is_relative_to(folder) for folder in view.writable):
+        elif denied and not f"{path}/".startswith(writable):
             yield f"writing to {path}"
     if view.network:
         return

@@ -17,6 +17,7 @@ class Seatbelt:
     """Runs commands with ``sandbox-exec``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
 
     name = "seatbelt"
+    lacks = ""
     has_processes = False
     can_protect = True
 

@@ -44,6 +44,16 @@ UNCONFINED: Final = (
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
 )
 
+PARTIAL: Final = (
+    "Commands are confined by {name} only: {lacks}. Approvals therefore cover a command only in exactly the"
+    " approved form. `jumpseat check sandbox` says why there is no better sandbox."
+)
+
+
+STILL_CONFINED: Final = (
+    "The command was not started: it runs outside of the sandbox, and commands that still run in the sandbox could"
+    " change what it runs, such as git hooks. Wait for those or stop them (list_bash, stop_bash), then call again"
+)
 
 TOO_LARGE: Final = (
     "This session has more than {} folders, so that settings of other programs which a command leaves"
@@ -59,13 +69,21 @@ class SandboxUnavailableError(OSError):
         super().__init__(UNAVAILABLE)
 
 
+class StillConfinedError(OSError):
+    """A command may not leave the sandbox, because confined ones run that could change what it runs outside."""
+
+    def __init__(self) -> None:
+        super().__init__(STILL_CONFINED)
+
+
 class Confined(Struct):
     """A command line and its environment, confined by ``mechanism``, or unconfined if that is ``None``.
 
     ``enter`` is the beginning of the command line, without the command itself. The paths in ``view`` are those
     outside of the sandbox. ``roots`` and ``git`` are the folders to examine afterwards, ``before`` is their state
     when the command began, and ``reach`` has the approved hosts. A ``steady`` view has no path that a command which
-    runs meanwhile could replace by a link; what it therefore leaves unprotected is compared by its contents.
+    runs meanwhile could replace by a link; what it therefore leaves unprotected is compared by its contents. With
+    ``of_server``, the command is an MCP server.
     """
 
     command: list[str]
@@ -79,6 +97,7 @@ class Confined(Struct):
     before: Snapshot | None = None
     reach: Reach = field(default_factory=Reach)
     steady: bool = False
+    of_server: bool = False
 
     @property
     def contents(self) -> bool:
@@ -130,6 +149,11 @@ class Sandboxes:
                         log.warning("no sandbox works on this system: commands run with all rights of the user")
         return self.mechanism
 
+    async def lacks(self) -> str:
+        """Return what the mechanism of this system lacks; empty if it lacks nothing, or there is none."""
+        mechanism = await self.probe()
+        return mechanism.lacks if mechanism is not None else ""
+
     def own_environ(self) -> dict[str, str]:
         """Return the environment for programs of the server, without folders that commands could write to."""
         return OwnPrograms(lambda: self.opened).environ(self.environ)
@@ -152,7 +176,7 @@ class SessionSandbox:
     ``settings`` returns the current settings, ``folders`` the folders that commands may change. The server created
     ``own_folders`` for the session. New files that configure programs are moved to ``quarantine``. ``warn`` shows a
     warning to the user. Without ``network``, commands reach all hosts or none. ``examined`` is whether everything
-    that commands leave in the folders is examined.
+    that commands leave in the folders is examined. ``of_servers``: it is that of MCP servers.
     """
 
     def __init__(
@@ -164,11 +188,14 @@ class SessionSandbox:
         quarantine: Path | None = None,
         warn: Callable[[str], None] = lambda _text: None,
         network: SessionNetwork | None = None,
+        *,
+        of_servers: bool = False,
     ) -> None:
         self._sandboxes = sandboxes
         self._settings = settings
         self._folders = folders
         self._network = network
+        self._of_servers = of_servers
         self._warn = warn
         self._warned = False
         self.examined = True
@@ -196,7 +223,7 @@ class SessionSandbox:
         return {*self._folders(), *self._sandboxes.opened}
 
     async def probe(self) -> None:
-        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot.
+        """Check whether commands can be confined, unless the sandbox is off; warn once if not, or in part only.
 
         Examines the session's folders at the first call, before any command.
         """
@@ -204,9 +231,12 @@ class SessionSandbox:
         if self.mode == "off":
             return
         mechanism = await self._sandboxes.probe()
-        if mechanism is None and not self._warned:
+        if not self._warned and (mechanism is None or mechanism.lacks):
             self._warned = True
-            self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+            if mechanism is not None:
+                self._warn(PARTIAL.format(name=mechanism.name, lacks=mechanism.lacks))
+            else:
+                self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
         if mechanism is not None and not self._looked:
             async with self._lock:
                 roots = await anyio.to_thread.run_sync(self._roots, self._settings())
@@ -216,6 +246,15 @@ class SessionSandbox:
     def confines(self) -> bool | None:
         """Return whether commands are confined, after :meth:`probe`; ``None`` if the sandbox is off."""
         return None if self.mode == "off" else self._sandboxes.mechanism is not None
+
+    @property
+    def counts(self) -> bool:
+        """Return whether confined commands are asked about as such.
+
+        They are not if the mechanism lacks something, or what they leave in the folders is not examined entirely.
+        """
+        mechanism = self._sandboxes.mechanism
+        return self.examined and not (mechanism is not None and mechanism.lacks)
 
     @asynccontextmanager
     async def confined(
@@ -313,19 +352,35 @@ class SessionSandbox:
 
     async def settle(self, confined: Confined) -> list[str]:
         """Examine the session's folders after a command; return messages about files that were moved away."""
-        self.abandon(confined)
+        self._revoke(confined)
         if confined.mechanism is None:
             return []
-        async with self._lock:
-            messages = await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+        try:
+            async with self._lock:
+                messages = await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+        finally:
+            self.abandon(confined)
         self._tell()
         return messages
 
     def abandon(self, confined: Confined) -> None:
-        """Revoke the hosts of a command that has ended, or could not be started."""
+        """Forget a command that could not be started, or has ended and was settled."""
+        self._revoke(confined)
         self._sandboxes.running = [found for found in self._sandboxes.running if found is not confined]
+
+    def _revoke(self, confined: Confined) -> None:
+        """Revoke the hosts of a command."""
         if self._network is not None:
             self._network.end(confined.reach)
+
+    @property
+    def has_running(self) -> bool:
+        """Return whether confined commands in the same folders run or are examined, but for MCP servers."""
+        running = [found for found in self._sandboxes.running if not found.of_server]
+        if not running:
+            return False
+        roots = [Path(os.path.realpath(folder)) for folder in self._folders()]
+        return any(found.overlaps(roots) for found in running)
 
     def may_prepare(self, confined: Confined) -> bool:
         """Return whether a sandbox like that of ``confined`` can be started now, for a later command."""
@@ -395,6 +450,7 @@ class SessionSandbox:
             git,
             before,
             steady=steady,
+            of_server=self._of_servers,
         )
 
     def _roots(self, settings: SandboxSettings) -> tuple[Path, ...]:

@@ -12,14 +12,18 @@ from typing import Final
 
 from jumpseat.sandbox.configuration_files import Snapshot
 from jumpseat.sandbox.git_folders import GitSettings
+from jumpseat.sandbox.obeyed_files import obeyed_inside
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
+    hidden_in_home,
     hidden_paths,
     link_settings,
     may_be_writable,
+    needed_paths,
     program_folders,
     shared_caches,
+    socket_files,
 )
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import View, real, real_outside, real_paths
@@ -136,16 +140,22 @@ class Surroundings:
         targets = _link_targets(before, roots)
         # A mounted folder cannot be renamed, so that the paths of its contents stay the same.
         mounted = [Path(path) for path in before.git if _is_plain(path, within)]
-        mounted += [path.parent for path in protected if path.parent.name == ".github"]
+        mounted += [path.parent for path in protected if _holds_obeyed(path.parent)]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
-        shown = {real_outside(cwd / os.path.expanduser(path), roots) for path in settings.show}
+        named = (real_outside(cwd / os.path.expanduser(path), roots) for path in settings.show)
+        shown = set(filter(None, named))
+        sockets = (path for path in real_paths(socket_files()) if not _is_inside(path, roots))
         hidden = [
-            *hidden_paths(self._user_home, environ, git=settings.git, gh=settings.gh),
+            *sockets,
+            *hidden_paths(environ),
+            *hidden_in_home(self._user_home, git=settings.git, gh=settings.gh),
             *(cwd / os.path.expanduser(path) for path in settings.hide),
             self._home,
         ]
         readable = [
+            *needed_paths(self._user_home, gh=settings.gh),
+            *shown,
             *self._program_folders(program, environ, roots),
             *(self._home / name for name in ("skills", "plugins", "installed-plugins", "hooks", "tools")),
         ]
@@ -181,8 +191,9 @@ class Surroundings:
         """Return the folders of programs, resolved once because they hardly ever change."""
         key = program, environ.get("PATH", ""), roots
         if self._programs is None or self._programs[0] != key:
-            folders = (real_outside(path, roots) for path in program_folders(program, environ, roots))
-            self._programs = key, tuple(dict.fromkeys(filter(None, folders)))
+            folders = program_folders(program, environ, self._user_home, roots)
+            resolved = (real_outside(path, roots) for path in folders)
+            self._programs = key, tuple(dict.fromkeys(filter(None, resolved)))
         return self._programs[1]
 
     def _cache_folder(self, cwd: Path) -> Path:
@@ -197,6 +208,10 @@ class Surroundings:
         link_settings(folder, self._server_environ, self._user_home)
         self._caches[main] = folder
         return folder
+
+
+def _holds_obeyed(folder: Path) -> bool:
+    return bool(obeyed_inside([name.casefold() for name in folder.parts[-2:]]))
 
 
 def _link_targets(before: Snapshot, roots: Sequence[Path]) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -113,4 +114,26 @@ def real_outside(path: str | Path, roots: Sequence[Path]) -> Path | None:
 
 def real_paths(paths: Iterable[str | Path]) -> Iterator[Path]:
     """Yield the real paths of those that exist, without repetitions."""
-    return iter(dict.fromkeys(existing for path in paths if (existing := real(path)) is not None))
+    folders: dict[str, Path | None] = {}
+    found: dict[Path, None] = {}
+    for path in map(str, paths):
+        folder, _, name = path.rpartition("/")
+        if not folder or name in ("", ".", ".."):
+            existing = real(path)
+        else:
+            # Most paths are in a few folders, which are resolved once.
+            if folder not in folders:
+                folders[folder] = real(folder)
+            above = folders[folder]
+            existing = _below(f"{above}/{name}") if above is not None else None
+        if existing is not None:
+            found[existing] = None
+    return iter(found)
+
+
+def _below(path: str) -> Path | None:
+    """Return the real path of a file or folder in a real folder."""
+    try:
+        return real(path) if stat.S_ISLNK(os.lstat(path).st_mode) else Path(path)
+    except (OSError, ValueError):
+        return None

@@ -16,9 +16,13 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 # A public address, but it serves metadata and credentials to virtual machines in Azure.
 _AZURE_HOST: Final = ipaddress.ip_address("168.63.129.16")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-# Listed here because not every supported Python version treats them as private.
+# The special-purpose networks that not every supported Python version treats as private.
 _SPECIAL: Final = tuple(
-    ipaddress.ip_network(network) for network in ("192.0.0.0/24", "::/96", "64:ff9b:1::/48", "fec0::/10")
+    ipaddress.ip_network(network)
+    for network in (
+        *("192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24"),
+        *("::/96", "64:ff9b:1::/48", "2001::/23", "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fec0::/10"),
+    )
 )
 
 _INTERNAL: Final = (".local", ".internal", ".intranet", ".lan", ".home.arpa", ".localhost", ".localdomain")

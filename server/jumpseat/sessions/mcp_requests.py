@@ -34,7 +34,9 @@ async def loaded_mcp_host(ctx: Context, session_id: str, server_name: str) -> Mc
     return host
 
 
-_UNKNOWN: Final = re.compile(r"(unknown|no such) resource|resource\b.*\b(not found|unknown)", re.IGNORECASE)
+_UNKNOWN: Final = re.compile(
+    r"(unknown|no such) resource|resource\b(?:(?!resource\b).)*\b(not found|unknown)", re.IGNORECASE
+)
 RESOURCE_NOT_FOUND: Final = -32002
 """MCP's code for a resource that does not exist; older servers only say so."""
 

@@ -181,6 +181,11 @@ class SessionRegistry:
         """Return the programs of the server for work in a session's folders."""
         return own_programs(session, self._environment.sandboxes)
 
+    async def lacks_of_sandbox(self) -> str:
+        """Return what the sandbox of this system lacks, so that no command may run unasked in it."""
+        sandboxes = self._environment.sandboxes
+        return "" if sandboxes is None else await sandboxes.lacks()
+
     async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
         """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""
         # Imported here: few clients ask for names.

@@ -117,8 +117,13 @@ class CommandRunner(Protocol):
         ...
 
     @property
-    def examined(self) -> bool:
-        """Return whether everything that confined commands leave behind is examined."""
+    def has_confined(self) -> bool:
+        """Return whether confined commands run that may change the session's folders."""
+        ...
+
+    @property
+    def sandbox_counts(self) -> bool:
+        """Return whether confined commands are asked about as such."""
         ...
 
     async def start(

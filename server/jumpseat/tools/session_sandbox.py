@@ -41,6 +41,7 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
         scope.session_folders,
         warn=warn,
         network=network,
+        of_servers=of_servers,
     )
 
 

@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 import anyio.to_thread
 from msgspec import Struct
 
-from jumpseat.agent.buffer_history import same_text
 from jumpseat.agent.client import EditorFiles
 from jumpseat.errors import ClientCallError
 from jumpseat.system.nofollow import (
@@ -205,6 +204,9 @@ class Files:
             return
         text = data.decode("utf-8", "surrogateescape")
         found = await anyio.to_thread.run_sync(_text, path, abandon_on_cancel=True)
+        # Imported late: few clients are editors that lend their buffers.
+        from jumpseat.agent.buffer_history import same_text
+
         if found is not None and same_text(found.saved, text):
             self._editor.history.wrote(path, text, self._unsaved.get(path))
 

@@ -45,7 +45,8 @@ const seen = await app.connectWith(stream, async (ctx) => {
   await ctx.request(methods.agent.authenticate, { methodId: hello.authMethods[0].id });
   const opened = await ctx.request(session.new, { cwd, mcpServers: [] });
   const { sessionId } = opened;
-  await ctx.request(session.setMode, { sessionId, modeId: opened.modes.availableModes[1].id });
+  // In the second one, plan mode, nothing is changed.
+  for (const at of [1, 0]) await ctx.request(session.setMode, { sessionId, modeId: opened.modes.availableModes[at].id });
   const answer = await ctx.request(session.prompt, { sessionId, prompt: text("please edit") });
   const message = () =>
     new Promise((resolve) => {

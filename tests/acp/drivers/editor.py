@@ -58,7 +58,9 @@ async def main(command: str, cwd: str) -> None:
         await agent.authenticate(method_id=hello.auth_methods[0].id)
         opened = await agent.new_session(cwd=cwd, mcp_servers=[])
         seen["options"] = [option.id for option in opened.config_options]
-        await agent.set_session_mode(mode_id=opened.modes.available_modes[1].id, session_id=opened.session_id)
+        # In the second one, plan mode, nothing is changed.
+        for mode in reversed(opened.modes.available_modes[:2]):
+            await agent.set_session_mode(mode_id=mode.id, session_id=opened.session_id)
         answer = await agent.prompt(session_id=opened.session_id, prompt=[acp.text_block("please edit")])
         seen["stop"] = answer.stop_reason
         editor.spoke.clear()

@@ -106,3 +106,17 @@ def test_filters_are_covered_with_the_command_that_they_filter(
         run_without_event_loop(permissions.approvals.add_for_location("/", record))
         found[line, later] = decide(permissions, request_for(later)).status == "allowed"
     assert found == FILTERED
+
+
+def test_an_approval_of_git_mv_does_not_cover_moving_settings_into_place(tmp_path: Path) -> None:
+    permissions = Permissions(
+        lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: tmp_path)
+    )
+    for folder in ("agents", ".github", "src"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "mcp.json").write_text("{}")
+    record = approve(shell("git mv a b"), permissions.path_scope)
+    assert record is not None
+    run_without_event_loop(permissions.approvals.add_for_location("/", record))
+    lines = ("git mv mcp.json src", "git mv agents .github", "git mv -f mcp.json .github/")
+    assert [decide(permissions, shell(line)).status for line in lines] == ["allowed", "denied", "denied"]

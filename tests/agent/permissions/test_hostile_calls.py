@@ -16,7 +16,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
 from jumpseat.agent.shell.syntax import parse_shell
-from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB
+from jumpseat.sandbox.obeyed_files import INSIDE, NAMES
 from jumpseat.tools.shell.sandbox_needs import shell_permission
 from jumpseat_protocol.permissions import (
     PermissionRequest,
@@ -303,7 +303,7 @@ def test_files_that_configure_nothing_are_written_with_an_approval(project: Path
 
 def test_file_tools_ask_about_everything_that_the_sandbox_keeps_commands_from_changing(project: Path) -> None:
     approval = ApprovalRecord(SessionApproval(kind="write"))
-    for name in (*CONFIGURATION, *(f".github/{name}" for name in CONFIGURATION_IN_GITHUB)):
+    for name in (*NAMES, *("/".join((*folder, name)) for folder, names in INSIDE.items() for name in names)):
         request = WritePermission(intention="", file_name=str(project / "sub" / name), diff="")
         assert decide(permissions(project, approvals=[approval]), request).status == "denied", name
 

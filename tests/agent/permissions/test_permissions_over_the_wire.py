@@ -387,6 +387,28 @@ async def test_a_call_is_judged_after_the_calls_before_it_have_run(tmp_path: Pat
     assert str(tmp_path / "secret") in asked["permissionRequest"]["warning"]
 
 
+@pytest.mark.parametrize("sandbox", [True, False], ids=["sandbox", "no sandbox"])
+async def test_files_are_unknown_while_a_command_runs_that_may_move_them(
+    tmp_path: Path, project: Path, sandbox: bool
+) -> None:
+    def background(line: str) -> JsonObject:
+        turn = bash(line)
+        turn["tool_calls"][0]["arguments"] |= {"mode": "async", "detach": True}
+        return turn
+
+    (project / "f").write_text("f")
+    for_session = {"kind": "approve-for-session"}
+    read = [bash("cat f; pwd; sleep 0"), background("sleep 100"), bash("cat f"), DONE]
+    move = [background("sleep 100; mv k k2"), bash("pwd"), bash("cat k2/up/secret.txt"), DONE]
+    async with running_server(tmp_path) as server:
+        options = {} if sandbox else {"sandboxConfig": {"enabled": False}}
+        session = await open_session(server, project, *read, *move, **options)
+        # A command that only reads moves nothing.
+        await run(server.wire, session, for_session)
+        events = await run(server.wire, session, for_session, REJECT)
+    assert outcomes(events) == ["ok", "ok", "denied"]
+
+
 async def test_an_approved_line_is_asked_about_when_it_is_typed_or_would_configure_servers(
     tmp_path: Path, project: Path
 ) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from jumpseat.adapters.local_servers import OLLAMA, ServerState
 from jumpseat.adapters.provider import (
     EnvironmentVariables,
     ModelDetails,
@@ -39,6 +38,7 @@ from jumpseat.agent.model import ModelInfo
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Endpoint
+    from jumpseat.adapters.local_servers import ServerState
 
 _OPTIONS: Final = "parameters.options"
 
@@ -85,6 +85,9 @@ def read_details(info: ModelInfo, answer: JsonObject, endpoint: Endpoint) -> Mod
 
 def server_state(answer: JsonObject) -> ServerState:
     """Return the request for the models that run."""
+    # Imported late: most processes read no list.
+    from jumpseat.adapters.local_servers import OLLAMA
+
     return OLLAMA
 
 

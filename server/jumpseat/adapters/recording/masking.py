@@ -30,11 +30,11 @@ _FIELD: Final = (
     r"(?:[a-z_-]*[_-]|x-)?(?:api[_-]?key|(?:access|refresh|id|auth|session|bearer)[_-]?token|authorization"
     r"|password|passwd|(?:client[_-]?)?secret|private[_-]?key|credentials?|cookie)"
 )
-_FIELD_NAME: Final = re.compile(_FIELD, re.IGNORECASE)
-_PREFIX: Final = r"(?:(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_]|gh[opusr]_|github_pat_|AIza)"
-# A digit is required: `hf_download_model` is a name.
-_SHAPE: Final = re.compile(rf"\b{_PREFIX}(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{{16,}}")
-_SHAPE_BEGUN: Final = re.compile(rf"\b{_PREFIX}[A-Za-z0-9_-]*\Z")
+_WORD: Final = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{19,}")
+_KEY: Final = re.compile(r"\b(?:(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_]|gh[opusr]_|github_pat_|AIza)")
+_LAST_WORD: Final = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++\Z")
+_SHORTEST_REST: Final = 16
+"""The least number of characters of a key after its prefix."""
 _UNLIKE_WORDS: Final = re.compile(r"(?=.*[0-9])\S{16,}\Z")
 
 
@@ -94,7 +94,7 @@ class ContentMask:
         """Return ``text`` with secrets masked."""
         for secret in self._secrets:
             text = text.replace(secret, MASK)
-        return self._mask_more(_SHAPE.sub(MASK, text))
+        return self._mask_more(_WORD.sub(_mask_key, text))
 
     def json(self, value: Any) -> Any:
         """Return a JSON value with its strings masked, and with the values of secret fields replaced entirely."""
@@ -115,7 +115,7 @@ class ContentMask:
         text = data.decode("latin-1")
         for secret in self._secrets:
             text = text.replace(secret.encode().decode("latin-1"), MASK)
-        text = _SHAPE.sub(MASK, self._field.sub(rf"\1{MASK}", text))
+        text = _WORD.sub(_mask_key, self._field.sub(rf"\1{MASK}", text))
         masked = text.encode("latin-1")
         try:
             return self._mask_more(masked.decode()).encode()
@@ -138,11 +138,23 @@ class ContentMask:
                 if encoded_secret.startswith(text[place:]):
                     places.append(place)
                     break
-        for pattern in (_SHAPE_BEGUN, self._field_begun) if fields else (_SHAPE_BEGUN,):
-            if found := pattern.search(text):
-                places.append(found.start())
+        if (word := _LAST_WORD.search(text)) and (key := _KEY.search(text, word.start())):
+            places.append(key.start())
+        if fields and (found := self._field_begun.search(text)):
+            places.append(found.start())
         place = min(places)
         return place if len(text) - place <= MAX_HELD_CHARS else len(text)
+
+
+def _mask_key(word: re.Match[str]) -> str:
+    """Mask what is shaped like a known key in a word."""
+    key = _KEY.search(word.string, word.start(), word.end())
+    if key is None or word.end() - key.end() < _SHORTEST_REST:
+        return word[0]
+    # A digit is required: `hf_download_model` is a name.
+    if not any(character.isdecimal() for character in word.string[key.end() : word.end()]):
+        return word[0]
+    return word.string[word.start() : key.start()] + MASK
 
 
 class MaskedPieces:

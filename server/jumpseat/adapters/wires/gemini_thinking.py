@@ -32,7 +32,7 @@ def generation_of(model: str) -> tuple[int, int] | None:
     match = _MODEL.search(model)
     if match is not None:
         return int(match.group(1)), int(match.group(2) or 0)
-    return _LATEST if re.search(r"gemini-.*latest", model, re.IGNORECASE) else None
+    return _LATEST if re.search(r"gemini-(?:(?!gemini-).)*latest", model, re.IGNORECASE) else None
 
 
 def thinking_level(model: str, effort: str) -> str | None:

@@ -71,7 +71,7 @@ HOSTED_TOOLS: Final[Mapping[str, JsonObject]] = {**HOSTED, "google_search": HOST
 UNSIGNED: Final = "skip_thought_signature_validator"
 """The signature that the API accepts on a call of another model."""
 
-_NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-.*latest", re.IGNORECASE)
+_NEW: Final = re.compile(r"gemini-(?:[3-9]|\d\d)(?!\d)|gemini-(?:(?!gemini-).)*latest", re.IGNORECASE)
 
 
 class GenerateContentAdapter(JsonAdapter):

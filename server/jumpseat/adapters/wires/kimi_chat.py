@@ -25,7 +25,7 @@ from jumpseat.agent.model import ModelRequest
 
 _GRADED: Final = re.compile(r"kimi-k(?:[3-9]|\d\d)")
 _SWITCHED: Final = re.compile(r"kimi-k2\.[56]")
-_ALWAYS: Final = re.compile(r"kimi-k2\.[7-9]|kimi-.*thinking|kimi-for-coding")
+_ALWAYS: Final = re.compile(r"kimi-k2\.[7-9]|kimi-(?:(?!kimi-).)*thinking|kimi-for-coding")
 _SIGHTED: Final = re.compile(r"kimi-k2\.[5-9]|kimi-k(?:[3-9]|\d\d)|vision|kimi-latest|kimi-for-coding")
 
 _EFFORTS: Final[Mapping[str, str]] = {

@@ -45,7 +45,7 @@ MIN_MESSAGES: Final = 3
 MIN_GROWTH: Final = 0.1
 """The share of the prompt limit by which a conversation must grow before the next automatic compaction."""
 
-_TITLE: Final = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
+_TITLE: Final = re.compile(r"<checkpoint_title>((?:(?!<checkpoint_title>).)*?)</checkpoint_title>", re.DOTALL)
 
 UNTITLED: Final = "Conversation so far"
 

@@ -19,6 +19,7 @@ from jumpseat.agent.model import Completed, ModelRequest, ToolSpec
 from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
 
 MAX_REPAIRED_CHARS: Final = 1024 * 1024
+MAX_NAME_CHARS: Final = 1024
 
 _SPACE: Final = re.compile(r"\s*")
 _FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
@@ -85,7 +86,7 @@ def offered_name(name: str, tools: Collection[str]) -> str | None:
 
 
 def _bare(name: str) -> str:
-    noisy = _NOISE.fullmatch(name)
+    noisy = _NOISE.fullmatch(name) if len(name) <= MAX_NAME_CHARS else None
     return noisy[1] if noisy is not None else name
 
 

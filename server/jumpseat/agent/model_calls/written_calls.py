@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 from uuid import uuid4
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.agent.blocks import AssistantMessage, JsonObject, TextBlock, ToolUseBlock
@@ -23,20 +24,25 @@ from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 Call: TypeAlias = tuple[str, JsonObject]
 _Tools: TypeAlias = Mapping[str, JsonObject]
 
+MAX_DEPTH: Final = 8
+"""Limit of the wrappers in each other."""
+
 # Hermes and Qwen: <tool_call>; Qwen3-Coder: <function=name>; Mistral: [TOOL_CALLS]; Llama: <|python_tag|>.
-_FORMS: Final = (
-    r"^[ \t]*```[ \t]*(?P<label>[\w-]*)[ \t]*\n(?P<code>.*?)\n[ \t]*```"
-    r"|<(?P<tag>tool_calls?|function_calls?|tools)>(?P<inner>.*?)(?:</(?P=tag)>|\Z)"
-    r"|<function=(?P<function>[^<>\s]+)>(?P<given>.*?)</function>"
-    r"|(?P<mark>\[TOOL_CALLS\]|<\|(?:python_tag|tool_call)\|>)(?P<after>.*)"
+_BEGINNINGS: Final = (
+    r"^[ \t]*```[ \t]*+(?P<code>[\w-]*)[ \t]*\n"
+    r"|<(?P<wrapper>tool_calls?|function_calls?|tools)>"
+    r"|<function=(?P<function>[^<>\s]+)>"
+    r"|\[TOOL_CALLS\]|<\|(?:python_tag|tool_call)\|>"
 )
+_MARK: Final = "[TOOL_CALLS]"
+_CODE_END: Final = re.compile(r"\n[ \t]*```")
 _PARAMETER: Final = re.compile(r"<(/?)parameter(?:=([\w.-]+))?>")
 _LABELS: Final = ("", "json", "xml", "tool_call", "tool_calls", "tool_code")
 _NAMES: Final = ("name", "tool_name", "tool", "function")
 _ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "tool_input")
 _BETWEEN: Final = re.compile(r"[\s,;]*")
 # Mistral's newer form: the name, and its arguments.
-_MARKED: Final = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?\s*(?=\{)")
+_MARKED: Final = re.compile(r"\s*+([\w.-]+)\s*+(?:\[CALL_ID\][^\[{]*+)?(?:\[ARGS\])?\s*+(?=\{)")
 
 
 def take_written_calls(completed: Completed, request: ModelRequest) -> Completed:
@@ -55,7 +61,7 @@ def take_written_calls(completed: Completed, request: ModelRequest) -> Completed
     return replace(completed, message=AssistantMessage([*blocks, *text, *uses]), stop_reason="tool_use")
 
 
-def find_calls(text: str, tools: _Tools) -> tuple[list[Call], str]:
+def find_calls(text: str, tools: _Tools, depth: int = 0) -> tuple[list[Call], str]:
     """Return the calls in ``text``, and the rest of it. ``tools`` are the schemas of the offered tools by name.
 
     JSON without a wrapper must be the whole text, and a code block must end it: others may be examples.
@@ -64,59 +70,89 @@ def find_calls(text: str, tools: _Tools) -> tuple[list[Call], str]:
         return [], text
     if (calls := _of_json(text, tools)) is not None:
         return calls, ""
-    found: list[tuple[re.Match[str], list[Call]]] = []
-    for match in _pattern(tools).finditer(text):
-        if calls := _of_match(match, tools):
-            found.append((match, calls))
+    found = [(form, calls) for form in _forms(text, tools) if (calls := _calls_of(form, tools, depth))]
     end = len(text)
-    for at, (match, _) in reversed(list(enumerate(found))):
-        if match["code"] is not None and text[match.end() : end].strip():
+    for at, (form, _) in reversed(list(enumerate(found))):
+        if form.begins["code"] is not None and text[form.end : end].strip():
             del found[at]
         else:
-            end = match.start()
+            end = form.begins.start()
     rest, at = "", 0
-    for match, _ in found:
-        rest, at = rest + text[at : match.start()], match.end()
+    for form, _ in found:
+        rest, at = rest + text[at : form.begins.start()], form.end
     return [call for _, calls in found for call in calls], (rest + text[at:]).strip() if found else text
 
 
-def _pattern(tools: _Tools) -> re.Pattern[str]:
-    """Return the pattern of all forms, among them an element with the name of a tool."""
+class _Form(Struct, frozen=True):
+    """A part of a text that may hold calls: its beginning, its contents, and the offset of its end in the text."""
+
+    begins: re.Match[str]
+    inner: str
+    end: int
+
+
+def _forms(text: str, tools: _Tools) -> Iterator[_Form]:
+    """Yield the forms in a text, among them an element with the name of a tool."""
     names = "|".join(map(re.escape, tools)) or r"(?!)"
-    return re.compile(rf"{_FORMS}|^[ \t]*<(?P<tool>{names})>(?P<body>.*?)</(?P=tool)>", re.DOTALL | re.MULTILINE)
+    beginnings = re.compile(rf"{_BEGINNINGS}|^[ \t]*<(?P<tool>{names})>", re.MULTILINE)
+    # The ends that are missing in the rest of the text, which is searched once for each.
+    missing: set[str] = set()
+    at = 0
+    while begins := beginnings.search(text, at):
+        at = begins.end()
+        if begins["code"] is not None:
+            closing = _CODE_END.search(text, at) if "```" not in missing else None
+            if closing is None:
+                missing.add("```")
+                continue
+            yield _Form(begins, text[at : closing.start()], at := closing.end())
+            continue
+        name = begins["wrapper"] or begins["tool"] or (begins["function"] and "function")
+        end = f"</{name}>"
+        found = text.find(end, at) if name and end not in missing else -1
+        if found >= 0:
+            yield _Form(begins, text[at:found], at := found + len(end))
+        elif name is None or begins["wrapper"]:
+            # The answer may end without the closing tag.
+            yield _Form(begins, text[at:], len(text))
+            return
+        else:
+            missing.add(end)
 
 
-def _of_match(match: re.Match[str], tools: _Tools) -> list[Call]:
-    if (code := match["code"]) is not None:
-        return _inside(code, tools) if match["label"].lower() in _LABELS else []
-    if (inner := match["inner"]) is not None:
-        return _inside(inner, tools)
-    if match["function"] is not None:
-        given = repair_arguments(match["given"])
+def _calls_of(form: _Form, tools: _Tools, depth: int) -> list[Call]:
+    begins, inner = form.begins, form.inner
+    if (label := begins["code"]) is not None:
+        return _inside(inner, tools, depth) if label.lower() in _LABELS else []
+    if begins["wrapper"]:
+        return _inside(inner, tools, depth)
+    if begins["function"]:
+        given = repair_arguments(inner)
         if given is not None:
-            name = offered_name(match["function"], tools)
+            name = offered_name(begins["function"], tools)
             return [(name, given)] if name is not None else []
-        return _of_xml(match["function"], match["given"], tools)
-    if (after := match["after"]) is not None:
-        return _of_json(after, tools) or list(_of_marked(after, tools))
-    return _of_xml(match["tool"], match["body"], tools)
+        return _of_xml(begins["function"], inner, tools)
+    if begins["tool"]:
+        return _of_xml(begins["tool"], inner, tools)
+    return _of_json(inner, tools) or list(_of_marked(inner, tools))
 
 
-def _inside(text: str, tools: _Tools) -> list[Call]:
+def _inside(text: str, tools: _Tools, depth: int) -> list[Call]:
     """Return the calls in a wrapper that contains nothing else."""
-    calls, rest = find_calls(text, tools)
+    calls, rest = find_calls(text, tools, depth + 1) if depth < MAX_DEPTH else ([], text)
     return [] if rest else calls
 
 
 def _of_marked(text: str, tools: _Tools) -> Iterator[Call]:
-    while named := _MARKED.match(text):
+    at = 0
+    while named := _MARKED.match(text, at):
         try:
-            value, end = json.JSONDecoder(strict=False).raw_decode(text, named.end())
-        except ValueError:
+            value, at = json.JSONDecoder(strict=False).raw_decode(text, named.end())
+        except (ValueError, RecursionError):
             return
         if (name := offered_name(named[1], tools)) is not None:
             yield name, value
-        text = text[end:].removeprefix("[TOOL_CALLS]")
+        at += len(_MARK) if text.startswith(_MARK, at) else 0
 
 
 def _of_xml(name: str, body: str, tools: _Tools) -> list[Call]:

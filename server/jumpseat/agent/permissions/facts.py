@@ -25,6 +25,9 @@ from jumpseat.agent.permissions.paths import (
 from jumpseat.agent.permissions.rules import Facts, ResolvedPath, host_of
 from jumpseat.agent.permissions.targets import Targets, find_targets, has_bare_repository
 from jumpseat.agent.shell.commands import program_name, verbatim_command
+from jumpseat.agent.shell.effects import CommandWords
+from jumpseat.agent.shell.programs import TAKES_NO_PATHS, TAKES_PATHS
+from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.syntax import ShellLine, ShellSegment, parse_shell
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -103,6 +106,9 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
     )
     reached = _line_paths(line, path_scope)
     paths, complete = reached.paths, reached.complete
+    if any(moves() for moves in tuple(path_scope.movers)) and any(map(_names_files, line.possible_commands)):
+        # What is at these paths when the command comes to them, is not known.
+        complete = False
     hosts = [host_of(address) for address in line.addresses]
     only_reads = line.certain and not typed and all(segment.command.read_only for segment in segments)
     return Facts(
@@ -121,6 +127,17 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         typed=typed,
         folder=folder,
         protected=reached.protected or (not only_reads and _any_protected(paths, path_scope)),
+    )
+
+
+def _names_files(words: CommandWords) -> bool:
+    """Return whether a command may open files that its words name."""
+    name = program_name([words[0] or ""])
+    operands = [word for word in words[1:] if word is None or not word.startswith("-")]
+    if name in TAKES_NO_PATHS:
+        return False
+    return any(word is None or "/" in word for word in words) or (
+        bool(operands) and (name in TAKES_PATHS or name in READING)
     )
 
 

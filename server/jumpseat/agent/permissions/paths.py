@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule
-from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB, CONFIGURATION_SUFFIXES
+from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, is_obeyed, obeyed_inside
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
-
-_HOOKS: Final = (
-    *(".husky", ".githooks", ".lefthook", "lefthook.yml", ".lefthook.yml", ".overcommit.yml", ".envrc"),
-    ".pre-commit-config.yaml",
-)
-PROTECTED_NAMES: Final = CONFIGURATION | frozenset(_HOOKS)
-"""Files and folders in a project that make other programs run something: this server, other agents and editors, and
-git (hooks that are kept in the project)."""
 
 PROTECTED_FILES: Final = frozenset({"skill.md"})
 
@@ -36,7 +27,8 @@ class PathScope(Struct):
 
     ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``
     are folders that the server made for the session. No rule and no approval allows writing to ``guarded`` folders.
-    ``unrestricted`` covers all paths, ``any_host`` all hosts.
+    ``unrestricted`` covers all paths, ``any_host`` all hosts. ``movers`` tell whether commands run that may move
+    files and folders, or replace them by links.
     """
 
     cwd: Callable[[], Path]
@@ -47,6 +39,7 @@ class PathScope(Struct):
     include_temp: bool = False
     unrestricted: bool = False
     any_host: bool = False
+    movers: list[Callable[[], bool]] = field(default_factory=list[Callable[[], bool]])
 
     @property
     def main_folder(self) -> Path:
@@ -99,14 +92,11 @@ class PathScope(Struct):
 def linked_protection(path_scope: PathScope) -> list[Path]:
     """Return the targets of links at protected places of the project: the same files under other names."""
     folder = path_scope.main_folder
-    names = [*PROTECTED_NAMES, ".github", *(f".github/{name}" for name in CONFIGURATION_IN_GITHUB)]
-    places = [folder / name for name in names if (folder / name).is_symlink()]
-    found: list[Path] = []
-    for place in places:
-        if place.name == ".github":
-            found += [place / name for name in CONFIGURATION_IN_GITHUB]
-        else:
-            found.append(place)
+    found = [folder / name for name in NAMES if (folder / name).is_symlink()]
+    for names, inner in INSIDE.items():
+        places = [folder.joinpath(*names[: depth + 1]) for depth in range(len(names))]
+        linked = any(place.is_symlink() for place in places)
+        found += [place for place in map(places[-1].joinpath, inner) if linked or place.is_symlink()]
     return [target for place in found if (target := _resolve_or_none(place)) is not None]
 
 
@@ -134,10 +124,8 @@ def _configures(path: Path, path_scope: PathScope) -> bool:
             path = path.relative_to(folder)
             break
     names = [part.casefold() for part in path.parts]
-    return (
-        not PROTECTED_NAMES.isdisjoint(names)
-        or (bool(names) and (names[-1] in PROTECTED_FILES or names[-1].endswith(CONFIGURATION_SUFFIXES)))
-        or any(folder == ".github" and name in CONFIGURATION_IN_GITHUB for folder, name in pairwise(names))
+    return any(is_obeyed(name, obeyed_inside(names[:index])) for index, name in enumerate(names)) or (
+        bool(names) and names[-1] in PROTECTED_FILES
     )
 
 

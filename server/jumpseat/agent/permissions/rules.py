@@ -80,6 +80,7 @@ KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool",
 
 
 MAX_RULE_CHARS: Final = 4096
+MAX_HOST_CHARS: Final = 255
 
 
 class Rule(Struct, frozen=True):
@@ -443,7 +444,7 @@ def host_of(url: str) -> str | None:
         host = parts.hostname
         # Raises ValueError for a port that is no number.
         _ = parts.port
-        if not host:
+        if not host or len(host) > MAX_HOST_CHARS:
             return None
         host = host.rstrip(".").casefold()
         if not host.isascii():

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from jumpseat.agent.permissions.paths import PathScope, is_protected
 from jumpseat.agent.permissions.rules import ResolvedPath
 from jumpseat.agent.shell.effects import Placement
+from jumpseat.sandbox.obeyed_files import INSIDE, obeyed_inside
 from jumpseat.system.regular_files import exists, scan_folder
 
 MAX_PAIRS: Final = 256
@@ -40,7 +41,7 @@ def find_targets(placement: Placement, expanded: Iterable[str], base: Path, path
     names = dict.fromkeys(name for name in (*placement.words, *expanded) if not name.startswith("-"))
     resolved = {name: path_scope.resolve(name, base) for name in names}
     if placement.program == "ln":
-        found.protected = any(posixpath.basename(name.rstrip("/")).casefold() == ".github" for name in names)
+        found.protected = any(_may_hold_obeyed(name) for name in names)
     if placement.program in ("chmod", "chown", "rm"):
         budget = _Budget()
         for path in resolved.values():
@@ -104,6 +105,11 @@ def _merge(source: Path, target: ResolvedPath, budget: _Budget, found: Targets, 
                 found.paths.append(path)
             if not entry.is_symlink() and entry.is_dir():
                 pending.append((entry, place, there))
+
+
+def _may_hold_obeyed(name: str) -> bool:
+    folder = name.rstrip("/").casefold().split("/")[-2:]
+    return any(folder[-1] in names for names in INSIDE) or bool(obeyed_inside(folder))
 
 
 def _holds_protected(path: ResolvedPath, budget: _Budget, path_scope: PathScope) -> bool:

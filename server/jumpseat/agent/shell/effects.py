@@ -178,11 +178,13 @@ class Reach:
 
 
 def _placement(command: FoundCommand) -> Placement | None:
-    name = program_name(command.texts)
+    name, subcommand = program_name(command.texts), git_subcommand(command.texts)
+    if subcommand == "mv":
+        name = subcommand
     walks = name in WALKS and (
         name == "mv" or _has_any_option(command.texts, ("-r", "-R", "-a", "--recursive", "--archive"))
     )
-    if not walks and name not in PLACES_INTO and git_subcommand(command.texts) != "diff":
+    if not walks and name not in PLACES_INTO and subcommand != "diff":
         return None
     words = (form for word in command.words[1:] if word.fixed for form in path_forms(word.text))
     globs = (word.text for word in command.words[1:] if word.glob)
@@ -238,7 +240,9 @@ def _commands_in_code(
     text: str, parse: Callable[[str], Iterable[FoundCommand]], depth: int, *, any_word: bool
 ) -> Iterator[CommandWords]:
     """Yield the commands in a word that may hold code: each line of it, and with ``any_word`` from each word on."""
-    for line in dict.fromkeys((text, _SETTING.sub("", text, count=1))):
+    setting = _SETTING.search(text)
+    without = text if setting is None else text[: setting.start()] + text[setting.end() :]
+    for line in dict.fromkeys((text, without)):
         if " " in line or ";" in line:
             for other in parse(line):
                 yield from possible_commands(other, parse, depth + 1)
@@ -413,7 +417,7 @@ _GIT_WITH_VALUE: Final = frozenset({
 _RECURSIVE: Final = ("-r", "-R", "-a", "--recursive", "--archive")
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)")
 # The name of an option or a setting in front of its value.
-_SETTING: Final = re.compile(r"--?[\w-]+=|-\w|[\w.]+=")
+_SETTING: Final = re.compile(r"(?<!-)--?[\w-]+=|-\w|(?<![\w.])[\w.]+=")
 # Options that redefine subcommands of git, or load them from elsewhere.
 _GIT_REDEFINES: Final = re.compile(r"(?:-c)?alias\.|--config-env|--exec-path", re.IGNORECASE)
 _NAME: Final = re.compile(r"[\w./~+%-]+")

@@ -45,13 +45,13 @@ from jumpseat_protocol.mcp import (
     McpRunningResult,
     McpSamplingParams,
     McpSamplingResult,
-    McpServerConfig,
     McpServerParams,
     McpServersResult,
     McpStartParams,
     McpToolInfo,
     McpToolsResult,
 )
+from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 

@@ -99,9 +99,15 @@ def get_mode(ctx: Context, params: SessionParams) -> PermissionModeResult:
     return PermissionModeResult(mode=ctx.registry.live(params.session_id).permissions.mode)
 
 
-def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
-    """Change the mode while the session is live. The mode is not stored: a resumed session has the default."""
+async def set_mode(ctx: Context, params: PermissionModeParams) -> PermissionModeSetResult:
+    """Change the mode while the session is live. The mode is not stored: a resumed session has the default.
+
+    Raises:
+        InvalidRequestError: the mode is ``sandboxed``, and the sandbox of this system lacks something.
+    """
     permissions = ctx.registry.live(params.session_id).permissions
+    if params.mode == "sandboxed" and (lacks := await ctx.registry.lacks_of_sandbox()):
+        raise InvalidRequestError(f"the mode 'sandboxed' is not available on this system: {lacks}")
     permissions.set_mode(params.mode, params.assisted_approval_model if params.mode == "assisted" else None)
     return PermissionModeSetResult(mode=permissions.mode)
 

@@ -12,7 +12,6 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
-from jumpseat.parsing.yaml_text import safe_loader
 from jumpseat.system.regular_files import decode_text, read_whole, repository_root, scan_folder
 
 LARGEST_BYTES: Final = 256 * 1024
@@ -102,6 +101,8 @@ def front_matter(text: str) -> dict[str, Any]:
     if _depth(front[1]) > MAX_BRACKETS:
         raise StoreError("the front matter is not YAML: nested too deeply")
     import yaml
+
+    from jumpseat.parsing.yaml_text import safe_loader
 
     class Loader(safe_loader()):
         """Refuses aliases, of which a few lines stand for gigabytes."""

@@ -47,9 +47,11 @@ CREATE TABLE IF NOT EXISTS todo_deps (
 """
 TODO_TABLES: Final = frozenset({"todos", "todo_deps"})
 
-# Strings, names and comments are one token each, so that a semicolon in them ends no statement.
+# Strings, names and comments are one token each, so that a semicolon in them ends no statement. One that is not
+# closed lasts to the end.
 _TOKEN: Final = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|\Z)|;|[^;'\"`\[/-]+|.", re.DOTALL
+    r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|`[^`]*(?:`|\Z)|\[[^\]]*(?:\]|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|;|[^;'\"`\[/-]+|.",
+    re.DOTALL,
 )
 _COMMENTS: Final = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))+", re.DOTALL)
 _TRIGGER_END: Final = re.compile(r"\bend\s*;\Z", re.IGNORECASE)

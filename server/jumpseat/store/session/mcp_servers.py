@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.mcp_servers import McpServerConfig
 
 _STORED_FIELDS: Final = (
     "type",
@@ -36,7 +36,7 @@ _PATH: Final = re.compile(r"(?:[./~]|[A-Za-z]:\\)[\w@./\\:,~+ ()-]*")
 _SECRET_NAME: Final = re.compile(r"key|token|secret|pass|pwd|auth|cred|bearer|cookie|signature", re.IGNORECASE)
 # A user name and a password; after a colon, only ports and paths are known to be harmless.
 _PASSWORD_PAIR: Final = re.compile(r"(?<!^[A-Za-z]):(?!//|\d+(?:/|$))")
-_MIXED: Final = re.compile(r"[A-Za-z]+[0-9]|[0-9]+[A-Za-z]")
+_MIXED: Final = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]")
 SHORTEST_MIXED: Final = 6
 SHORTEST_OPAQUE: Final = 16
 

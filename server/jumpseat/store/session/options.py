@@ -87,7 +87,7 @@ def _split(
         return {}, {}
     # Imported here, because most sessions have no servers.
     from jumpseat.store.session.mcp_servers import split_servers
-    from jumpseat_protocol.mcp import McpServerConfig
+    from jumpseat_protocol.mcp_servers import McpServerConfig
 
     return split_servers({name: McpServerConfig.model_validate(value) for name, value in servers.items()}, mask)
 
@@ -154,7 +154,7 @@ def keep_options(source: StateFiles, target: StateFiles) -> bool:
 
 def _usable(state: StateFiles, name: str, server: dict[str, Any]) -> bool:
     """Return whether a stored server is valid; somebody may have edited the file."""
-    from jumpseat_protocol.mcp import McpServerConfig
+    from jumpseat_protocol.mcp_servers import McpServerConfig
 
     try:
         McpServerConfig.model_validate(server)

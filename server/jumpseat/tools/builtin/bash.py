@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal
 
 import anyio
 from pydantic import Field, field_validator
 
 from jumpseat.agent.interfaces import STARTED
-from jumpseat.sandbox.session import SandboxUnavailableError
+from jumpseat.sandbox.session import STILL_CONFINED, SandboxUnavailableError, StillConfinedError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, place, shell_permission
 from jumpseat.tools.shell.shells import follow, report
-from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
 
 
@@ -45,7 +46,7 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
             outside=placement.leaves is not None,
             hosts=None if ctx.confined_only else placement.hosts,
         )
-    except SandboxUnavailableError as error:
+    except (SandboxUnavailableError, StillConfinedError) as error:
         return failure(f"{error}.")
     except OSError as error:
         return failure(f"The command could not be started: {describe(error)} ({error.filename}).")
@@ -84,12 +85,25 @@ def _placement(ctx: ToolContext, args: BashArgs) -> Placement:
         confines=shells.confines(),
         may_leave=shells.may_leave,
         unsandboxed=args.unsandboxed,
-        examined=shells.examined,
+        counts=shells.sandbox_counts,
     )
 
 
 def _intention(args: BashArgs) -> str:
     return args.description or args.command
+
+
+async def _prepare(ctx: ToolContext, args: BashArgs) -> Prepared | ToolOutcome:
+    request, placement = _permission(ctx, args), _placement(ctx, args)
+    if placement.leaves is not None:
+        if ctx.shells.has_confined:
+            return failure(f"{STILL_CONFINED}.")
+        # Imported here: few commands leave the sandbox.
+        from jumpseat.tools.shell.git_hooks import hooks_of
+
+        hooks = await hooks_of(args.command, ctx.cwd, ctx.environ(), ctx.programs)
+        request = shell_permission(args.command, _intention(args), placement, hooks)
+    return Prepared(request, partial(run_bash, ctx, args))
 
 
 TOOL: Final = BuiltinTool(
@@ -99,6 +113,7 @@ TOOL: Final = BuiltinTool(
     run=run_bash,
     intention=_intention,
     permission=_permission,
+    prepares=_prepare,
     ready=lambda ctx: ctx.shells.probe(),
     position=10,
     runs_commands=True,

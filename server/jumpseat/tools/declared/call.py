@@ -226,7 +226,7 @@ class Call:
             confines=shells.confines(),
             may_leave=shells.may_leave,
             unsandboxed=self._definition.unsandboxed,
-            examined=shells.examined,
+            counts=shells.sandbox_counts,
         )
 
     def _must_ask(self, placement: Placement) -> bool:

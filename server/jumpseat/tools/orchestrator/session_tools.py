@@ -46,6 +46,7 @@ class ToolOrchestrator:
             # Sub-agents end without waiting for commands.
             self._watch_command if session.identity is None else None,
         )
+        session.permissions.path_scope.movers.append(self._shells.may_move)
         self._tools = OfferedTools(session, environment)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(session, environment, folder, self._shells)
@@ -146,4 +147,5 @@ class ToolOrchestrator:
                 tasks.start_soon(source.close, grace_s)
         if self._descendants is not None:
             await self._descendants.end(self._session_id, grace_s)
+        self._session.permissions.path_scope.movers.remove(self._shells.may_move)
         self._changes.close()

@@ -24,7 +24,7 @@ from anyio.abc import Process
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.sandbox.session import Confined, SessionSandbox
+from jumpseat.sandbox.session import Confined, SessionSandbox, StillConfinedError
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
@@ -95,6 +95,8 @@ class Commands:
         if shutil.which(argv[0], path=environ.get("PATH")) is None and "/" not in argv[0]:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
         if placement.leaves is not None:
+            if self._sandbox.has_running:
+                raise StillConfinedError
             ended = await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
             return replace(ended, sandboxed=False)
         reach = Reach(placement.approved, tuple(placement.hosts), shlex.join(argv), call_id)

@@ -343,7 +343,7 @@ async def spawn(
     if sys.platform == "win32":
         raise OSError("the bash tool is not available on Windows")
     with Pipes(stdin=stdin) as pipes:
-        process = await pipes.start(line, cwd, non_interactive(environ), stdin=pipes.input_read)
+        process = await pipes.start(line, cwd, non_interactive(environ, outside=True), stdin=pipes.input_read)
     return process, pipes.output_read, pipes.input_write
 
 
@@ -395,24 +395,31 @@ class Pipes:
         )
 
 
-def non_interactive(environ: dict[str, str]) -> dict[str, str]:
+def non_interactive(environ: dict[str, str], *, outside: bool = False) -> dict[str, str]:
     """Keep programs from waiting for a person, bash from running start-up scripts or going elsewhere with ``cd``,
-    and git from using a repository that is part of another one's files.
+    and git from using a repository that is part of another one's files. ``outside`` is explained at
+    :func:`git_settings`.
     """
     left_out = ("BASH_ENV", "CDPATH", "ENV", "PROMPT_COMMAND")
     quiet = {name: value for name, value in environ.items() if name not in left_out}
-    return quiet | {"TERM": "dumb"} | QUIET | git_settings(environ)
+    return quiet | {"TERM": "dumb"} | QUIET | git_settings(environ, outside=outside)
 
 
-def git_settings(environ: dict[str, str]) -> dict[str, str]:
-    """Return the variables that add ``safe.bareRepository=explicit`` to the settings of git."""
+def git_settings(environ: dict[str, str], *, outside: bool = False) -> dict[str, str]:
+    """Return the variables that add settings of git, for a command of the model.
+
+    A repository that is part of another one's files is not used. ``outside`` of the sandbox, git starts no program
+    that a repository names to watch files, or to check signatures.
+    """
     count = environ.get("GIT_CONFIG_COUNT", "")
-    number = int(count) if count.isascii() and count.isdigit() else 0
-    return {
-        "GIT_CONFIG_COUNT": str(number + 1),
-        f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
-        f"GIT_CONFIG_VALUE_{number}": "explicit",
-    }
+    first = int(count) if count.isascii() and count.isdigit() else 0
+    settings = {"safe.bareRepository": "explicit"}
+    if outside:
+        settings |= {"core.fsmonitor": "false", "log.showSignature": "false"}
+    variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), start=first):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 def group_runs(leader: int) -> bool:

@@ -231,6 +231,9 @@ def _host(address: str) -> str | None:
     return host.lower()
 
 
+MAX_NAMED: Final = 6
+"""Limit of the hooks that a question names."""
+
 MAX_COMMAND_BYTES: Final = 128 * 1024 - 1
 """Largest argument of a program on Linux; longer commands cannot be run."""
 
@@ -251,13 +254,13 @@ class Placement(Struct, frozen=True):
 
 
 def place(
-    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, examined: bool = True
+    command: str, *, confines: bool | None, may_leave: bool, unsandboxed: str | None = None, counts: bool = True
 ) -> Placement:
     """Return where a command runs, once it is approved.
 
     ``confines`` is whether the session confines commands, ``may_leave`` whether those that cannot work in a sandbox
-    run outside. ``unsandboxed`` is a reason to run this command outside. A command counts as confined only if what
-    it leaves is ``examined``.
+    run outside. ``unsandboxed`` is a reason to run this command outside. A command is asked about as confined only
+    if the sandbox ``counts``.
     """
     if not confines:
         # Without a sandbox, there is nothing to leave.
@@ -267,11 +270,16 @@ def place(
     needs = command_needs(command)
     if needs.outside is not None and may_leave:
         return Placement(False, leaves=needs.outside)
-    return Placement(examined, needs.hosts)
+    return Placement(counts, needs.hosts)
 
 
-def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:
-    """Return the request for ``command``, with the programs, paths and URLs that its text mentions."""
+def shell_permission(
+    command: str, intention: str, placement: Placement | None = None, hooks: Sequence[str] = ()
+) -> ShellPermission:
+    """Return the request for ``command``, with the programs, paths and URLs that its text mentions.
+
+    ``hooks`` are files that git runs as hooks of a command which leaves the sandbox.
+    """
     placement = placement or Placement()
     # Imported with the first command.
     from jumpseat.agent.shell.syntax import parse_shell
@@ -298,11 +306,15 @@ def shell_permission(command: str, intention: str, placement: Placement | None =
         sandbox_hosts=list(placement.hosts) if placement.confined and placement.hosts else None,
         request_sandbox_bypass=asks_to_leave or None,
         request_sandbox_bypass_reason=placement.leaves if asks_to_leave else None,
-        warning=_warning(placement),
+        warning=_warning(placement, hooks),
     )
 
 
-def _warning(placement: Placement) -> str | None:
+def _warning(placement: Placement, hooks: Sequence[str]) -> str | None:
     if placement.leaves is None:
         return None
-    return f"The command is to run outside of the sandbox: {placement.leaves}"
+    warning = f"The command is to run outside of the sandbox: {placement.leaves}"
+    if not hooks:
+        return warning
+    more = f" and {len(hooks) - MAX_NAMED} more" if len(hooks) > MAX_NAMED else ""
+    return f"{warning}. Git runs hooks there, which are code of the project: {', '.join(hooks[:MAX_NAMED])}{more}"

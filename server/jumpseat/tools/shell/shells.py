@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.client import EditorTerminals
 from jumpseat.agent.interfaces import EXITED, RUNNING
 from jumpseat.errors import ClientCallError
-from jumpseat.sandbox.session import SessionSandbox
+from jumpseat.sandbox.session import SessionSandbox, StillConfinedError
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
 from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, bash_outside, git_settings, spawn
@@ -87,10 +87,19 @@ class Shells:
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         return self.sandbox is not None and self.sandbox.mode == "auto"
 
+    def may_move(self) -> bool:
+        """Return whether a command runs that may move files and folders, or replace them by links."""
+        return any(shell.alive and not _only_reads(shell.command) for shell in self)
+
     @property
-    def examined(self) -> bool:
-        """Return whether everything that confined commands leave behind is examined."""
-        return self.sandbox is None or self.sandbox.examined
+    def has_confined(self) -> bool:
+        """Return whether confined commands run that may change the session's folders."""
+        return self.sandbox is not None and self.sandbox.has_running
+
+    @property
+    def sandbox_counts(self) -> bool:
+        """Return whether confined commands are asked about as such; see :attr:`SessionSandbox.counts`."""
+        return self.sandbox is None or self.sandbox.counts
 
     async def start(
         self,
@@ -106,6 +115,8 @@ class Shells:
         """Start ``command``; see :meth:`jumpseat.tools.running_commands.CommandRunner.start`."""
         if self._closed:
             raise anyio.ClosedResourceError
+        if outside and self.has_confined:
+            raise StillConfinedError
         reach = Reach(hosts is not None, tuple(hosts or ()), command, call_id)
         sandbox = None if outside or self.sandbox is None or self.sandbox.mode == "off" else self.sandbox
         shell = None
@@ -191,7 +202,7 @@ class Shells:
         from jumpseat.tools.shell.sandbox_report import SandboxReport
         from jumpseat.tools.shell.terminal import TerminalShell
 
-        words, variables, report = [*BASH, command], QUIET | git_settings({}), None
+        words, variables, report = [*BASH, command], QUIET | git_settings({}, outside=sandbox is None), None
         if sandbox is not None:
             confined = await sandbox.confine(words, cwd, environ | variables, reach=reach)
             report = SandboxReport(sandbox, confined)
@@ -223,6 +234,14 @@ class Shells:
         finished = [shell for shell in self if shell.finished]
         for shell in finished[: max(0, len(finished) - FINISHED_KEPT)]:
             self.release(shell)
+
+
+def _only_reads(command: str) -> bool:
+    # Imported with the first command.
+    from jumpseat.agent.shell.syntax import parse_shell
+
+    line = parse_shell(command)
+    return line.certain and all(segment.command.read_only for segment in line.segments)
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ _NAMED: Final = frozenset({"parameter", "param", "argument", "arg"})
 _NAME: Final = r"[^\W\d][\w.-]*"
 _VALUE: Final = r"\"[^\"]*\"|'[^']*'|[^\s\"'<>=]*[^\s\"'<>=/]"
 START: Final = re.compile(rf"<({_NAME})((?:\s+{_NAME}(?:\s*=\s*(?:{_VALUE}))?)*)\s*(/?)>")
-_ATTRIBUTE: Final = re.compile(rf"({_NAME})\s*=\s*({_VALUE})")
+_ATTRIBUTE: Final = re.compile(rf"(?<![\w.-])({_NAME})\s*=\s*({_VALUE})")
 _END: Final = re.compile(rf"</({_NAME})\s*>")
 # A possible prefix of a tag. It covers every prefix, so that the result does not depend on where a text is split.
 PARTIAL_TAG: Final = re.compile(rf"<(?:/|/?{_NAME}(?:[^<>\"']|\"[^\"]*\"|'[^']*')*(?:\"[^\"]*|'[^']*)?)?\Z")

@@ -29,7 +29,7 @@ _LAYOUT: Final = re.compile(r"(?:\s|<!--.*?-->|<\?xml[^<>]*\?>)*", re.DOTALL)
 _PARTIAL_LAYOUT: Final = re.compile(r"<(?:!(?:-(?:-.*)?)?|\?(?:x(?:m(?:l[^<>]*)?)?)?)?\Z", re.DOTALL)
 _ROOT: Final = re.compile(r"<tools?(?=[\s/>])")
 _NAMED: Final = re.compile(r"\sname\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>=]*[^\s\"'<>=/]))")
-_NAME_CHILD: Final = re.compile(r"\s*<name\s*>\s*([^<>]*?)\s*</name\s*>")
+_NAME_CHILD: Final = re.compile(r"\s*<name\s*>([^<>]*)</name\s*>")
 _PARTIAL_NAME: Final = re.compile(
     r"\s*(?:<(?:n(?:a(?:m(?:e(?:\s*(?:>[^<>]*(?:<(?:/(?:n(?:a(?:m(?:e\s*)?)?)?)?)?)?)?)?)?)?)?)?)?\Z"
 )
@@ -297,7 +297,7 @@ class Scanner:
         if named := _NAMED.search(tag[2]):
             return "block" if (named[1] or named[2] or named[3] or "").strip() in self._tools else "text"
         if child := _NAME_CHILD.match(window, tag.end()):
-            return "block" if child[1] in self._tools else "text"
+            return "block" if child[1].strip() in self._tools else "text"
         return "more" if open_ended and _PARTIAL_NAME.match(window, tag.end()) else "text"
 
 

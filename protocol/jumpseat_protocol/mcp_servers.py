@@ -1,0 +1,59 @@
+"""The configuration of an MCP server, in requests and in files."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict, Field, StrictBool, model_validator
+
+from jumpseat_protocol.wire import Number, WireModel
+
+
+class McpServerConfig(WireModel):
+    """An MCP server: a ``command`` to run, or the ``url`` of a running server.
+
+    ``tools`` are the names of the tools to offer; all by default, and with ``["*"]``. ``timeout`` is that of one
+    call, in milliseconds. With ``headers_refresh_ttl_ms``, a client provides headers that are valid for so long.
+    A ``disabled`` server is not started until a client enables it. Unknown fields are kept.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    only_keeps: ClassVar[bool] = True
+
+    type: Literal["local", "stdio", "http", "sse"] | None = None
+    command: str | None = Field(default=None, min_length=1)
+    args: list[str] | None = None
+    env: dict[str, str] | None = Field(default=None, repr=False)
+    cwd: str | None = None
+    url: str | None = Field(default=None, pattern="^https?://[^/]")
+    headers: dict[str, str] | None = Field(default=None, repr=False)
+    tools: list[str] | None = None
+    exclude_tools: list[str] | None = None
+    timeout: Number | None = Field(default=None, gt=0)
+    disabled: StrictBool | None = None
+    oauth_client_id: str | None = None
+    oauth_public_client: StrictBool | None = None
+    oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None
+    headers_refresh_ttl_ms: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> McpServerConfig:
+        remote = self.type in ("http", "sse") or (self.type is None and self.command is None)
+        if remote and self.url is None:
+            raise ValueError("expected a command to run, or the url of a server")
+        if not remote and self.command is None:
+            raise ValueError("expected a command to run")
+        if self.command is not None and self.url is not None:
+            raise ValueError("expected a command or a url, not both")
+        return self
+
+    @property
+    def remote(self) -> bool:
+        """Return whether the server has a URL."""
+        return self.url is not None
+
+    @property
+    def transport(self) -> Literal["stdio", "http", "sse"]:
+        if not self.remote:
+            return "stdio"
+        return "sse" if self.type == "sse" else "http"
