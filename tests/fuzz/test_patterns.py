@@ -15,6 +15,12 @@ EXAMPLES: Final = {
     "server/jumpseat/agent/model_calls/written_calls.py": {"names": "'bash|view'"},
     "server/jumpseat/agent/model_calls/xml_tools/reader.py": {"top": "Element('a', 'value')"},
     "server/jumpseat/agent/model_calls/xml_tools/scanner.py": {"fence": "'```'"},
+    "server/jumpseat/agent/shell/syntax.py": {"texts": "['ls', 'tail']"},
+    "server/jumpseat/edits/reading.py": {
+        "gap": r"rf'(?:{_BLANK}|{_BREAK}|{_ESCAPED_BREAK}|\\t)+'",
+        "encoded": "_ENTITY",
+        "pair": r"r'\\\\|'",
+    },
     "server/jumpseat/agent/secrets.py": {"self": "type('', (), {'_values': ['secret', 'secrets']})"},
     "server/jumpseat/store/project/front_matter.py": {"separators": r"r'[,\s]+'"},
     "server/jumpseat/tools/declared/placeholders.py": {"name": "'a'"},

@@ -266,7 +266,7 @@ def _unwrapped(edit: Edit) -> Iterator[tuple[tuple[Slip, ...], str, str]]:
             yield tuple(wrapping), old, new
 
 
-_FENCED: Final = re.compile(r"\s*(`{3,}|~{3,})[^\n]*\n(.*?\n?)[ \t]*\1\s*", re.DOTALL)
+_FENCED: Final = re.compile(r"\s*(`{3,}+|~{3,}+)[^\n]*\n(.*?\n?)(?<![ \t])[ \t]*+\1\s*", re.DOTALL)
 _NUMBERED: Final = re.compile(r"[ \t]*(\d+)([.:|)\t→]|[ \t]*[|│→])( ?)(.*)", re.DOTALL)
 
 
@@ -371,11 +371,12 @@ def _numbered(text: str, start: int, end: int) -> str:
 
 _COMMENT: Final = r"(?:#|//|/\*+|\{/\*|--|<!--|%|;|\*)"
 _OMISSION: Final = re.compile(
-    rf"\s*(?:(?:{_COMMENT}\s*)?(?:\.\.\.|…)\s*(?:\*/|-->)?"
-    rf"|{_COMMENT}\s*(?:\.\.\.|…)?\s*(?:\w+\s+)?"
+    rf"\s*+(?:(?:{_COMMENT}\s*+)?(?:\.\.\.|…)\s*(?:\*/|-->)?"
+    rf"|{_COMMENT}\s*+(?:\.\.\.|…)?\s*+(?:\w++\s++)?"
     r"(?:existing|rest|remaining|remainder|unchanged|same|previous|other|omitted|keep)\b"
-    r".*(?:\.\.\.|…|unchanged|as before).*"
-    rf"|{_COMMENT}\s*(?:\.\.\.|…)\s*.*\b(?:existing|rest|remaining|unchanged|same|previous|other|omitted|code)\b.*)",
+    r"(?>.*?(?:\.\.\.|…|unchanged|as before)).*"
+    rf"|{_COMMENT}\s*+(?:\.\.\.|…)"
+    r"(?>.*?\b(?:existing|rest|remaining|unchanged|same|previous|other|omitted|code)\b).*)",
     re.IGNORECASE,
 )
 

@@ -444,7 +444,10 @@ def _program(command: FoundCommand) -> str:
     return command.words[0].text if command.words and "/" in command.words[0].text else ""
 
 
-_JOINED_OUTPUT: Final = re.compile(r"(?:[ \t]+(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z")
+# It begins where no other one is in front, so that the line is read once.
+_JOINED_OUTPUT: Final = re.compile(
+    r"(?<![ \t])(?<!2>&1)(?<!/dev/null)(?:[ \t]++(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z"
+)
 """Redirections that change where the output of a command is seen, and nothing else."""
 
 # Nodes that only contain commands, and the tokens between these.
