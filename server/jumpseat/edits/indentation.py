@@ -282,11 +282,11 @@ def _has_same_slip(block: Block, start: int, slipped: Sequence[str | None]) -> b
         for blanks, partner, moved in zip(block.new[start:], block.partners[start:], slipped, strict=True)
         if partner is not None
     ]
-    if block.step and all(moved is not None for moved in slipped):
-        off = any(len(blanks) % block.step for blanks in block.new[start:])
-        if off != any(len(moved or "") % block.step for moved in slipped):
-            # Only one of them has whole levels of the file.
-            return off
+    written, there = ([pair[side] for pair in block.pairs] for side in (0, 1))
+    parts = [_has_parts_of_levels(blanks, block.step) for blanks in (written, there, block.new[start:])]
+    if parts == [True, False, True]:
+        # The levels of the model are not those of the file.
+        return True
     # A block that was moved as a whole is moved by the same number of blanks.
     jumps = _count_jumps([len(moved) - len(there) for _, _, there, moved in kept])
     jumps_from_file = _count_jumps([len(blanks) - len(there) for blanks, _, there, _ in kept])
@@ -296,6 +296,10 @@ def _has_same_slip(block: Block, start: int, slipped: Sequence[str | None]) -> b
     return next(
         (blanks == written for blanks, written, there, _ in kept if (blanks == written) != (blanks == there)), None
     )
+
+
+def _has_parts_of_levels(indentations: Sequence[str], step: int) -> bool:
+    return step > 0 and any(len(blanks) % step for blanks in indentations)
 
 
 def _count_jumps(distances: Sequence[int]) -> int:

@@ -401,7 +401,7 @@ async def test_files_are_unknown_while_a_command_runs_that_may_move_them(
     read = [bash("cat f; pwd; sleep 0"), background("sleep 100"), bash("cat f"), DONE]
     move = [background("sleep 100; mv k k2"), bash("pwd"), bash("cat k2/up/secret.txt"), DONE]
     async with running_server(tmp_path) as server:
-        options = {} if sandbox else {"sandboxConfig": {"enabled": False}}
+        options: dict[str, Any] = {} if sandbox else {"sandboxConfig": {"enabled": False}}
         session = await open_session(server, project, *read, *move, **options)
         # A command that only reads moves nothing.
         await run(server.wire, session, for_session)

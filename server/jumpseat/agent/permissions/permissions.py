@@ -10,6 +10,7 @@ warning per session names the setting that would allow it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -133,6 +134,7 @@ class Permissions:
         self._emit = emit
         self._host_policies = host_policies
         self._enforced: EnforcedPolicy | None = None
+        self._resolved: tuple[Facts, RulePatterns] | None = None
         self._can_ask = can_ask
         self._may_run_unasked = may_run_unasked
         self._policy = policy or Policy()
@@ -176,7 +178,7 @@ class Permissions:
         from jumpseat.agent.permissions.disclosure import disclose
 
         disclose(request, facts)
-        rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
+        rules, patterns, opinion = self._rules(), self._patterns(facts), None
         if (denial := self.denial_by_rule(facts)) is not None:
             return denial
         managed = self.wants_person(request, facts)
@@ -209,7 +211,7 @@ class Permissions:
 
     def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
-        patterns = self.path_scope.rule_patterns
+        patterns = self._patterns(facts)
         policy = self.host_policy
         if policy is not None and (rule := policy.denies(facts, patterns)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
@@ -222,7 +224,7 @@ class Permissions:
         Neither a hook, a mode nor an earlier approval takes the place of the person.
         """
         policy = self.host_policy
-        return policy.wants_person(request, facts, self.path_scope.rule_patterns) if policy is not None else None
+        return policy.wants_person(request, facts, self._patterns(facts)) if policy is not None else None
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
         """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
@@ -230,7 +232,7 @@ class Permissions:
         rules = self._rules()
         if self.denial_by_rule(facts) is not None or self.wants_person(request, facts) is not None:
             return False
-        if _asking_rule(rules, facts, self.path_scope.rule_patterns) is not None:
+        if _asking_rule(rules, facts, self._patterns(facts)) is not None:
             return False
         return self._allowed_by(request, facts, rules, UNGUARDED) is not None
 
@@ -243,7 +245,7 @@ class Permissions:
         if facts.protected or facts.kind == "hook":
             return None
         policy = self.host_policy
-        if policy is not None and policy.allows(request, facts, self.path_scope.rule_patterns):
+        if policy is not None and policy.allows(request, facts, self._patterns(facts)):
             return "rule"
         if facts.kind == "url" and self.path_scope.any_host:
             return "approval"
@@ -259,7 +261,7 @@ class Permissions:
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
         allowing = [*self._lasting(rules.allow), *current.rules]
-        return "rule" if allows(allowing, facts, self.path_scope.rule_patterns, commands) else None
+        return "rule" if allows(allowing, facts, self._patterns(facts), commands) else None
 
     def _current_approvals(self) -> StoredApprovals:
         current = self.approvals.current()
@@ -285,6 +287,12 @@ class Permissions:
 
     def _is_readable(self, path: ResolvedPath) -> bool:
         return any(Path(path.real).is_relative_to(folder) for folder in self.approvals.rules.readable)
+
+    def _patterns(self, facts: Facts) -> RulePatterns:
+        """Return the patterns of path rules, which are resolved once for the decisions about one call."""
+        if self._resolved is None or self._resolved[0] is not facts:
+            self._resolved = facts, cache(self.path_scope.rule_patterns)
+        return self._resolved[1]
 
     def _rules(self) -> Rules:
         cwd = self.path_scope.cwd()
