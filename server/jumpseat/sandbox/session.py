@@ -264,16 +264,17 @@ class SessionSandbox:
         environ: Mapping[str, str],
         reach: Reach | None = None,
         temporary: Sequence[Path] | None = None,
+        shown: Sequence[Path] = (),
     ) -> AsyncGenerator[Confined, None]:
         """Confine ``command``, and examine the session's folders after the block.
 
         With ``temporary``, the command and the caller can name the same temporary files: those, and the files in
-        ``TMPDIR`` of the command.
+        ``TMPDIR`` of the command. It can read the real paths ``shown``, wherever they are.
 
         Raises:
             OSError: see :meth:`confine`.
         """
-        confined = await self.confine(command, cwd, environ, reach=reach, temporary=temporary)
+        confined = await self.confine(command, cwd, environ, reach=reach, temporary=temporary, shown=shown)
         try:
             yield confined
         finally:
@@ -304,6 +305,7 @@ class SessionSandbox:
         outlives: bool = False,
         reach: Reach | None = None,
         temporary: Sequence[Path] | None = None,
+        shown: Sequence[Path] = (),
     ) -> Confined:
         """Return ``command`` as it runs in the sandbox.
 
@@ -342,6 +344,7 @@ class SessionSandbox:
                 namespace,
                 reaches_all,
                 temporary,
+                shown,
             )
         self._tell()
         self._sandboxes.running.append(confined)
@@ -422,6 +425,7 @@ class SessionSandbox:
         namespace: Namespace | None,
         reaches_all: bool,
         temporary: Sequence[Path] | None,
+        shown: Sequence[Path],
     ) -> Confined:
         around = self._surroundings
         roots = self._roots(settings)
@@ -431,7 +435,7 @@ class SessionSandbox:
         view = around.view(settings, command[0], cwd, environ, roots, git, before, network=reaches_all)
         if steady:
             view = without_replaceable(view, (*roots, *git), beside)
-        view = replace(view, namespace=namespace)
+        view = replace(view, namespace=namespace, shown=(*view.shown, *shown))
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:
             view = replace(view, writable=(*view.writable, *temporary, around.temp))

@@ -219,3 +219,16 @@ async def test_what_has_no_effect_is_told_once_and_what_a_hook_says_to_the_user_
             assert len(warnings) == (told is not None), (command, warnings)
             assert told is None or told in warnings[0]
             assert [message["content"] for message in data_of(events, "user.message")] == ["go"]
+
+
+async def test_a_hook_may_be_a_script_in_a_folder_that_the_sandbox_hides(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    scripts = tmp_path_factory.mktemp("scripts")
+    (scripts / "words.sh").write_text("words=blocked\n")
+    (scripts / "guard.sh").write_text(f". {scripts}/words.sh; echo $words by the guard >&2; exit 2\n")
+    async with fake_openai({"go": [says("Fine.")]}) as model, running_server(tmp_path) as server:
+        hooks = {"UserPromptSubmit": f"sh {scripts}/guard.sh"}
+        session = await open_with(server, model, tmp_path_factory.mktemp("hooks"), hooks)
+        (error,) = data_of(await server.wire.prompt(session, "go"), "session.error")
+    assert "blocked by the guard" in error["message"]

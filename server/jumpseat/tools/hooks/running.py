@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -13,13 +15,34 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.session.hooks import HookAnswer, HookCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
+from jumpseat.sandbox.view import TEMP_FOLDERS
 from jumpseat.system.regular_files import repository_root
 from jumpseat.tools.hooks.payloads import answer_of, encode_input, failed
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat.tools.shell.captured_commands import Commands
 from jumpseat.tools.shell.process import GRACE_S
 
+_PATH: Final = re.compile(r"[/~][^\s\"'`$;&|<>()]*")
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+def _files_of(command: HookCommand) -> list[Path]:
+    """Return the files that a command names, and their folders: scripts may be where a sandbox shows nothing.
+
+    A project names files among the temporary ones only: it may be somebody else's.
+    """
+    found: list[Path] = []
+    temp_folders = {Path(os.path.realpath(folder)) for folder in (*TEMP_FOLDERS, tempfile.gettempdir())}
+    for word in command.argv:
+        for match in _PATH.finditer(word):
+            path = Path(os.path.realpath(os.path.expanduser(match[0])))
+            of_project = command.source == "project"
+            if not path.is_file() or (of_project and temp_folders.isdisjoint(path.parents)):
+                continue
+            folder = path.parent
+            is_broad = folder in temp_folders or folder in (Path.home(), *Path.home().parents)
+            found.append(path if of_project or is_broad else folder)
+    return found
 
 
 class Runner:
@@ -43,6 +66,7 @@ class Runner:
                 stdin=encode_input(command, hook_input),
                 timeout_s=command.timeout_s,
                 show=lambda _text: None,
+                shown=await anyio.to_thread.run_sync(_files_of, command),
             )
         except (OSError, ValueError) as error:
             return failed(command, "cannot be started", str(error))

@@ -76,12 +76,13 @@ class Commands:
         show: Callable[[str], None],
         placement: Placement | None = None,
         temporary: Sequence[Path] | None = None,
+        shown: Sequence[Path] = (),
         call_id: str | None = None,
     ) -> CommandResult:
         """Run a program with arguments. ``show`` is called with all output so far while it runs.
 
-        ``placement`` is where an approved command runs; without one, it is confined. ``temporary`` is explained at
-        :meth:`SessionSandbox.confined`.
+        ``placement`` is where an approved command runs; without one, it is confined.
+        :meth:`SessionSandbox.confined` explains ``temporary`` and ``shown``.
 
         Raises:
             OSError: the program or directory is missing, or the system refuses another process.
@@ -100,7 +101,7 @@ class Commands:
             ended = await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
             return replace(ended, sandboxed=False)
         reach = Reach(placement.approved, tuple(placement.hosts), shlex.join(argv), call_id)
-        async with self._sandbox.confined(argv, cwd, environ, reach, temporary) as confined:
+        async with self._sandbox.confined(argv, cwd, environ, reach, temporary, shown) as confined:
             words, variables = confined.command, confined.environ
             ended = await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
         output = f"{ended.stdout}\n{ended.stderr}" if ended.exit_code else ""
