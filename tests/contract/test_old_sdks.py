@@ -59,7 +59,8 @@ async def test_an_old_sdk_starts_the_server_lists_its_models_and_streams_a_turn(
         "sessions": [observations.session_id],
     }
     deltas = [delta["deltaContent"] for delta in observations.data("assistant.message_delta")]
-    assert deltas == ["one, ", "two, ", "thr", "ee"]
+    # A letter may be held back: a key, also a reversed one, might begin there.
+    assert ("".join(deltas), len(deltas)) == ("one, two, three", 4)
     assert in_order(observations.types(), "assistant.message_delta", "assistant.message", "session.idle")
 
 

@@ -27,6 +27,9 @@ FIXED_SHARE: Final = 0.75
 REFUSED_SHARE: Final = 0.9
 """The share of a refused request that is taken for the window, if the refusal names none."""
 
+LEAST_WINDOW: Final = 2_000
+"""The smallest window in tokens that is concluded from a refusal: one of a shorter request has another reason."""
+
 ASK_TOKENS: Final = 3_000
 """The estimated tokens of a request from which a local server is asked for its window: most take more."""
 
@@ -75,9 +78,11 @@ def learn_limit(
 def _learn_from_size(
     session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
 ) -> bool:
-    """Take the size of a refused request for the window, if the refusal names none."""
+    """Take the size of a refused request for the window, if that shortens its results."""
     size = round(REFUSED_SHARE * session.compactor.apply_calibration(estimate.total))
-    if size >= resolved.known.prompt_limit:
+    if not LEAST_WINDOW <= size < resolved.known.prompt_limit:
+        return False
+    if fit_results(request.messages, size) is request.messages:
         return False
     session.services.models.learn(resolved, context_window=size)
     _warn(
@@ -85,7 +90,7 @@ def _learn_from_size(
         f"{resolved.info.id} refused a request of about {estimate.total:,} tokens as too long and did not name its "
         f"limit. Requests stay below {size:,} tokens from now on; set context_window for the model.",
     )
-    return fit_results(request.messages, size) is not request.messages
+    return True
 
 
 def notice_silent_cut(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
 import orjson
@@ -47,11 +47,16 @@ def may_have_calls(text: str) -> bool:
     return len(text) <= MAX_WRITTEN and any(mark in text for mark in _MARKS)
 
 
-def repair_calls(completed: Completed, request: ModelRequest) -> Completed:
-    """Repair the calls in an answer to ``request``; those that cannot be repaired get a ``problem``."""
+def repair_calls(
+    completed: Completed, request: ModelRequest, deferred: Callable[[], Sequence[ToolSpec]] = tuple
+) -> Completed:
+    """Repair the calls in an answer to ``request``; those that cannot be repaired get a ``problem``.
+
+    ``deferred`` are tools that can be called, too, although the request has none of them.
+    """
     if not completed.message.tool_uses():
         return completed
-    tools = {tool.name: tool for tool in request.tools}
+    tools = {tool.name: tool for tool in (*request.tools, *deferred())}
     cut_off = completed.message.tool_uses()[-1] if completed.stop_reason == "max_tokens" else None
     blocks = [
         _repair_call(block, tools, cut_off=block is cut_off) if isinstance(block, ToolUseBlock) else block

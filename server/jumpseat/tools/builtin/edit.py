@@ -30,7 +30,7 @@ class OneEdit(ToolArgs):
 
 _EDITS: Final = {
     "type": "array",
-    "description": "More edits: all are made, or none",
+    "description": "More edits, all or none",
     # Written out, because some models do not follow references.
     "items": {
         "type": "object",
