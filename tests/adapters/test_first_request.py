@@ -19,7 +19,7 @@ from tests.support.server import running_server
 
 pytestmark = pytest.mark.anyio
 
-LIMIT_BYTES = 8 * 1024
+LIMIT_BYTES = 8400
 CONVERSATION = ("messages", "input", "contents")
 
 

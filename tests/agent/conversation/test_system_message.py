@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 Opening = Literal["created", "resumed"]
 
-DEFAULT_LIMIT_BYTES = 8 * 1024
+DEFAULT_LIMIT_BYTES = 8400
 EMPTY_LIMIT_BYTES = 1024
 # The options of the SDKs' mode "empty": for `session.create`, then for `session.options.update`.
 EMPTY: JsonObject = {
