@@ -241,6 +241,28 @@ async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_wi
     assert "asked again" in warning["message"]
 
 
+async def test_a_refusal_while_a_summary_fails_is_followed_by_another_summary(tmp_path: Path) -> None:
+    refused = asyncio.Event()
+
+    def refuses(body: JsonObject) -> bool:
+        if is_summary_body(body) or len(body["messages"]) <= 5:
+            return False
+        refused.set()
+        return True
+
+    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}]})
+    held = Reply([body[:1].encode(), body[1:].encode()], headers={"Content-Type": "application/json"}, gate=refused)
+    provider = Provider(summaries=[held, says("")], refuses=refuses)
+    async with serving(tmp_path, provider) as server:
+        session = await open_session(server, provider, **SOON)
+        for prompt in ("one", "two", "three"):
+            await server.wire.prompt(session, prompt)
+    assert data_of(server.wire.events(), "session.error") == []
+    outcomes = [data["success"] for data in data_of(server.wire.events(), "session.compaction_complete")]
+    assert outcomes == [False, True]
+    assert provider.asked[-1] == [compacted("one", "two", "three")]
+
+
 async def test_a_summary_with_headings_in_place_of_tags_is_not_requested_again(tmp_path: Path) -> None:
     provider = Provider(summaries=[says("## Overview\nDragons.\n\n## Next steps\nNone.")])
     async with serving(tmp_path, provider) as server:

@@ -91,10 +91,12 @@ async def compact_after_refusal(session: Session, resolved: ResolvedModel, reque
     if not session.compaction_policy.enabled or not _can_shrink(session, resolved, request):
         return False
     before = session.conversation.compactions
-    if session.compactor.trigger is None:
+    # One that has begun in the background may fail, where this one drops what cannot be summarized.
+    await session.compactor.wait_until_idle()
+    if session.conversation.compactions == before:
         estimate = tokens.of_request(request)
         _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
-    await session.compactor.wait_until_idle()
+        await session.compactor.wait_until_idle()
     return session.conversation.compactions != before
 
 
