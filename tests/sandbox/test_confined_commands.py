@@ -69,6 +69,16 @@ async def test_a_command_does_not_read_credentials_or_the_home_of_the_server(
     assert f"reading {home}/.ssh/id_ed25519" in result.refusals
 
 
+@pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")
+async def test_thousands_of_neighbours_of_a_hidden_file_do_not_keep_a_command_from_running(tmp_path: Path) -> None:
+    home = tmp_path / "user"
+    (home / ".ssh").mkdir(parents=True)
+    for number in range(2000):
+        (home / f"{'a long name of a file':-<80}{number}").touch()
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=MECHANISMS["landlock"], user_home=home)
+    assert (await session.run("echo fine")).output.strip() == "fine"
+
+
 async def test_a_command_cannot_undo_the_mounts_even_as_root(
     tmp_path: Path, bubblewrap: Mechanism, outside: Path
 ) -> None:

@@ -16,6 +16,9 @@ from typing import Final
 
 from jumpseat.sandbox.view import View
 
+MAX_ARGUMENT: Final = 100_000
+"""The characters of one argument; Linux takes 128 KiB. A hidden path may have thousands of neighbours."""
+
 LAUNCHER: Final = Path(__file__).with_name("landlock_launcher.py")
 
 
@@ -45,7 +48,9 @@ class Landlock:
             ],
             "network": view.network,
         }
-        return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(rules), *command]
+        text = json.dumps(rules)
+        parts = [text[at : at + MAX_ARGUMENT] for at in range(0, len(text), MAX_ARGUMENT)]
+        return [sys.executable, "-I", "-S", str(LAUNCHER), str(len(parts)), *parts, *command]
 
     def isolated(self, command: Sequence[str]) -> None:
         """Return ``None``: there are no network namespaces."""

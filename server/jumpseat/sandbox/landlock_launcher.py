@@ -215,7 +215,9 @@ def drop_capabilities() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    rules = json.loads(arguments[0])
+    parts = int(arguments[0])
+    rules = json.loads("".join(arguments[1 : 1 + parts]))
+    command = arguments[1 + parts :]
     parent = os.getppid()
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -225,9 +227,9 @@ def main(arguments: list[str]) -> None:
         restrict_files(rules["write"], rules["read"], network=rules["network"])
         drop_capabilities()
         restrict_calls(network=rules["network"])
-        os.execvp(arguments[1], arguments[1:])  # noqa: S606 - the purpose of this program
+        os.execvp(command[0], command)  # noqa: S606 - the purpose of this program
     except OSError as error:
-        print(f"sandbox: {arguments[1]}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
+        print(f"sandbox: {command[0]}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
         sys.exit(127 if error.errno == errno.ENOENT else 126)
 
 
