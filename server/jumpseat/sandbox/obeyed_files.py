@@ -36,7 +36,7 @@ in the project."""
 SUFFIXES: Final = (".code-workspace", ".sublime-project")
 
 INSIDE: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
-    (".github",): frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "skills"}),
+    (".github",): frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "prompts", "skills"}),
     (".vim",): frozenset({"coc-settings.json"}),
     (".vs",): frozenset({"launch.vs.json", "mcp.json", "tasks.vs.json"}),
     # Repositories of other version control systems than git.
