@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from tests.agent.permissions.test_permissions_over_the_wire import (
     outcomes,
     run,
 )
+from tests.agent.session.test_hook_commands import write
 from tests.agent.subagents.test_subagents_over_the_wire import by_prompt, task, turn
 from tests.support.callbacks import answering
 from tests.support.cases import all_cases
@@ -115,6 +117,27 @@ async def test_a_policy_holds_for_sub_agents_and_for_changed_arguments(tmp_path:
         await wire.event("session.idle", session=session, since=since)
         assert outcomes(wire.events(session, since=since)) == ["denied"]
         assert not (tmp_path / "a").exists()
+
+
+async def test_a_hook_neither_allows_what_a_host_wants_asked_about_nor_changes_a_call_into_it(
+    tmp_path: Path,
+) -> None:
+    changes = {"decision": {"behavior": "allow", "updatedInput": {"command": "touch b"}}}
+    output = json.dumps({"hookSpecificOutput": {"hookEventName": "PermissionRequest", **changes}})
+    hooks = tmp_path / "hooks"
+    write(hooks, PermissionRequest=f"echo '{output}'")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        turns = (bash("touch a"), DONE, bash("true; mkdir c"), DONE)
+        options: dict[str, Any] = {"hookDirectories": [str(hooks)], **policy(ask=["Shell(touch *)"])}
+        session = await open_session(wire, tmp_path, *turns, **options)
+        asked = await run(wire, session, REJECT)
+        changed = await wire.prompt(session)
+    assert len(data_of(asked, "permission.requested")) == 1
+    assert outcomes([*asked, *changed]) == ["denied", "denied"]
+    (denied,) = data_of(changed, "tool.execution_complete")
+    assert "A person has to decide" in denied["error"]["message"]
+    assert not (tmp_path / "b").exists()
 
 
 async def test_what_a_host_does_not_list_is_asked_about(tmp_path: Path) -> None:

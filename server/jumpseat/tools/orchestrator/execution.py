@@ -258,10 +258,10 @@ class CallExecution:
         if verdict is None:
             own_facts = facts if asked is declared else await self._facts(asked, call)
             verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts))
+        if verdict.status != "allowed":
+            return verdict
         # The mode may have changed while the question was open.
-        return (
-            self._denial_in_plan_mode(declared, facts, call) if verdict.status == "allowed" else None
-        ) or verdict
+        return self._denial_in_plan_mode(declared, facts, call) or verdict
 
     def _denial_in_plan_mode(
         self, declared: PermissionRequest | None, facts: Facts, call: ToolUseBlock
