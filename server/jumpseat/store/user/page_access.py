@@ -177,8 +177,14 @@ class PageAccess:
         Raises:
             StoreError: the file cannot be written.
         """
-        entry = orjson.dumps({"url": url, "startedAt": utc_now()})
-        self._write(self._folder / f"server-{os.getpid()}", entry, os.O_TRUNC)
+        entry, place = orjson.dumps({"url": url, "startedAt": utc_now()}), self._folder / f"server-{os.getpid()}"
+        # Written beside its place, so that nobody reads half an entry.
+        draft = place.with_name(f"draft-{place.name}")
+        self._write(draft, entry, os.O_TRUNC)
+        try:
+            draft.replace(place)
+        except OSError as error:
+            raise _cannot_write(self._folder, error) from error
 
     def remove_server(self, pid: int) -> None:
         """Remove a server that has ended."""
@@ -211,7 +217,7 @@ class PageAccess:
             with open(owner_only(str(path), os.O_WRONLY | os.O_CREAT | how), "wb") as file:
                 file.write(content)
         except OSError as error:
-            raise StoreError(f"cannot write in {str(self._folder)!r}: {error.strerror or error}") from error
+            raise _cannot_write(self._folder, error) from error
 
     def _remove_expired(self) -> None:
         for kind, seconds in ((_PASS, PASS_S), (_FILE, LOGIN_S)):
@@ -219,6 +225,10 @@ class PageAccess:
                 with suppress(OSError):
                     if self._age_s(path) > seconds:
                         path.unlink()
+
+
+def _cannot_write(folder: Path, error: OSError) -> StoreError:
+    return StoreError(f"cannot write in {str(folder)!r}: {error.strerror or error}")
 
 
 def _proof(key: bytes, who: str, origin: str, page_nonce: str, server_nonce: str) -> str:
