@@ -39,6 +39,8 @@ ROOMS: dict[str, set[str]] = {
     "parsing": {"errors", "system"},
     "sandbox": {"system"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
+    "agent.model_calls.written_calls": {"agent", "agent.model_calls.xml_tools"},
+    "agent.model_calls.written_calls.forms": {"agent.model_calls.written_calls", "agent.model_calls.xml_tools"},
     "config": {"declared", "errors", "parsing", "system"},
     "declared": {"errors", "parsing", "system"},
     "agent.permissions": {"agent", "agent.shell", "errors", "sandbox", "system"},
@@ -49,7 +51,15 @@ ROOMS: dict[str, set[str]] = {
     "adapters.transport": {"adapters", "agent", "declared", "errors", "parsing"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "script": {"adapters", "agent", "errors", "parsing", "system"},
-    "agent.model_calls": {"agent", "agent.conversation", "agent.model_calls.xml_tools", "agent.session", "errors"},
+    "agent.model_calls": {
+        *(
+            "agent",
+            "agent.conversation",
+            "agent.model_calls.written_calls",
+            "agent.model_calls.written_calls.forms",
+        ),
+        *("agent.model_calls.xml_tools", "agent.session", "errors"),
+    },
     "agent.subagents": {"agent", "agent.conversation", "agent.permissions", "agent.session", "errors"},
     "store.session": {"agent", "agent.session", "errors", "system"},
     "tools": {

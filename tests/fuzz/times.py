@@ -15,8 +15,9 @@ from jumpseat.acp.translation.plans import entries_of
 from jumpseat.adapters.failures import Redactor, failure_of_event, failure_of_response
 from jumpseat.adapters.recording.masking import ContentMask
 from jumpseat.agent.conversation.attachments import expand_mentions
-from jumpseat.agent.model_calls.arguments import offered_name, repair_arguments
-from jumpseat.agent.model_calls.written_calls import find_calls
+from jumpseat.agent.model import ToolSchema, ToolSpec
+from jumpseat.agent.model_calls.call_finder import find_calls
+from jumpseat.agent.model_calls.written_calls.repair import offered_name, repair_arguments
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.permissions.rules import host_of
 from jumpseat.commands.completions import find_token
@@ -38,6 +39,7 @@ LEAST_S: Final = 0.05
 MOST_GROWTH: Final = 9
 """The limit of the growth for four times the length: 4 is linear, 16 quadratic."""
 
+_SPECS: Final = [ToolSpec(name, "", ToolSchema.of(schema)) for name, schema in TOOLS.items()]
 _VIEW: Final = View(hidden=(Path("/home/u/.ssh"),), writable=(Path("/w"),), temp=Path("/t"))
 
 
@@ -56,7 +58,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "output of a failed command": lambda text: find_refusals(text, _VIEW, Path("/w")),
     "challenge of an MCP server": _challenge,
     "answer with tools as XML": _scan,
-    "answer with written calls": lambda text: find_calls(text, TOOLS),
+    "answer with written calls": lambda text: find_calls(text, _SPECS),
     "arguments of a call": repair_arguments,
     "name of a tool": lambda text: offered_name(text, TOOLS),
     "error of a provider": lambda text: failure_of_response(400, {}, text.encode("utf-8", "replace")),

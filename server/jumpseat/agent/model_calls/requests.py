@@ -13,12 +13,13 @@ from typing import Final
 import anyio
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import AssistantMessage, JsonObject, TextBlock, UserMessage
+from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import system_prompt, to_transform, wrap_prompt_in_thread
 from jumpseat.agent.conversation.result_size import fit_results
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
+    Completed,
     HostedTool,
     ModelInfo,
     ModelRequest,
@@ -27,7 +28,6 @@ from jumpseat.agent.model import (
     ToolSpec,
     provider_request,
 )
-from jumpseat.agent.model_calls.arguments import may_have_calls
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
@@ -53,6 +53,14 @@ def with_tool_protocol(resolved: ResolvedModel) -> ResolvedModel:
 def uses_xml(info: ModelInfo) -> bool:
     """Return whether a model calls tools as XML in its text."""
     return info.tool_protocol == "xml" or (info.tool_protocol is None and info.tools is False)
+
+
+def with_written_calls(resolved: ResolvedModel) -> ResolvedModel:
+    """Wrap a model so that the calls that it writes as text become calls."""
+    # Imported late: a server may never call a model.
+    from jumpseat.agent.model_calls.written_answers import WrittenCallsModel
+
+    return replace(resolved, model=WrittenCallsModel(resolved.model, anywhere=uses_xml(resolved.info)))
 
 
 def without_native_tools(resolved: ResolvedModel) -> ResolvedModel | None:
@@ -118,23 +126,20 @@ def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, r
 
 
 def warn_of_written_calls(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, answer: AssistantMessage
+    session: Session, resolved: ResolvedModel, request: ModelRequest, completed: Completed
 ) -> None:
     """Warn the user once if a model has written a call as text, which its server should have turned into one."""
-    text = answer.text()
-    if session.warned.written_calls or not request.tools or uses_xml(resolved.info) or not may_have_calls(text):
+    if session.warned.written_calls or not request.tools or uses_xml(resolved.info):
         return
-    # Imported late: few answers need it.
-    from jumpseat.agent.model_calls.written_calls import find_calls
+    calls, text = completed.message.tool_uses(), completed.message.text()
+    parser = completed.written_for
+    if parser is None and calls:
+        return
+    from jumpseat.agent.model_calls.written_answers import describe_written_calls
 
-    if find_calls(text, {tool.name: tool.parameters for tool in request.tools})[0]:
+    if (warning := describe_written_calls(resolved.info.id, parser, text, request.tools)) is not None:
         session.warned.written_calls = True
-        advice = (
-            f"{resolved.info.id} wrote a tool call as text, which was not run: its server does not parse the calls."
-            " Start the server with its parser (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; llama.cpp:"
-            ' --jinja), or set tool_protocol = "xml" for the model.'
-        )
-        session.emit(SessionWarning(warning_type="tool_protocol", message=advice))
+        session.emit(SessionWarning(warning_type="tool_protocol", message=warning))
 
 
 def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:

@@ -333,9 +333,9 @@ async def _take_turn(
     prompt.run.answer = message
     warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
+    warn_of_written_calls(session, resolved, request, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
-        warn_of_written_calls(session, resolved, request, answer.completed.message)
         if answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
