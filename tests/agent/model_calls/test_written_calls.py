@@ -283,7 +283,7 @@ def test_text_is_shown_as_soon_as_it_cannot_become_a_call() -> None:
         finder = WholeAnswer(Offered(TOOLS))
         assert "".join(str(piece) for mark in text for piece in finder.feed(mark)) == shown, text
     embedded = EmbeddedCalls(Offered(TOOLS))
-    assert embedded.feed("Text <b>bold</b> [1] and\n<tool") == ["Text <b>bold</b> [1] and", "\n"]
+    assert embedded.feed("Text <b>bold</b> [1] and\n<tool") == ["Text <b>bold</b> [1] and\n"]
 
 
 def test_a_held_text_is_bounded() -> None:

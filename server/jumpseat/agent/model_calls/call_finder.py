@@ -7,7 +7,7 @@ each time it has grown by a quarter, so that the time is linear in its length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -15,10 +15,20 @@ from msgspec import Struct
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.model_calls.written_calls.forms import all_forms
 from jumpseat.agent.model_calls.written_calls.offered import Offered
-from jumpseat.agent.model_calls.written_calls.reader import Form, OtherFormError, Reader, UnfinishedError
+from jumpseat.agent.model_calls.written_calls.reader import (
+    Form,
+    OtherFormError,
+    Passage,
+    Reader,
+    TooManyCallsError,
+    UnfinishedError,
+)
 from jumpseat.agent.model_calls.xml_tools.arguments import WrittenCall
 
 MAX_HELD_CHARS: Final = 256 * 1024
+_STEPS: Final = 20_000
+_STEPS_OF_ATTEMPT: Final = 20
+"""The number of marks that are looked at in one answer, and what an attempt to read a call counts for."""
 _READ_AT_ONCE: Final = 512
 """Held text up to this length is read again with each delta."""
 
@@ -79,6 +89,8 @@ class WholeAnswer:
                 self._next_try = next_try(self._held)
                 return []
             group = None
+        except TooManyCallsError:
+            group = None
         self._done = True
         held, self._held = self._held, ""
         if group is None or not group.ends_answer:
@@ -95,11 +107,10 @@ class EmbeddedCalls:
         self._offered = offered
         self._forms = [form for form in all_forms() if form.embedded]
         tokens = [token for form in self._forms for token in begins_of(form, offered)]
+        self._steps = 0
         self._longest = max(map(len, tokens))
         self._tokens = tokens
-        self._mark = re.compile(
-            "|".join([*map(re.escape, sorted(tokens, key=len, reverse=True)), "`+", "~+", "\n"])
-        )
+        self._mark = re.compile("|".join([*map(re.escape, sorted(tokens, key=len, reverse=True)), "`+", "~+"]))
         self._held = ""
         self._next_try = 0
         self._out: list[Piece] = []
@@ -109,7 +120,7 @@ class EmbeddedCalls:
         self._shown = False
         self._ticks = 0
         self._fence = ""
-        self._missing: dict[str, int] = {}
+        self._passage = Passage()
 
     def feed(self, text: str) -> list[Piece]:
         """Add text and return the pieces known so far, in order."""
@@ -129,7 +140,7 @@ class EmbeddedCalls:
 
     def _go(self, *, final: bool) -> None:
         text, at = self._held, 0
-        self._missing = {}
+        self._passage = Passage()
         self._next_try = 0
         while at < len(text) and not self._dropping:
             after = self._step(text, at, final=final)
@@ -147,6 +158,10 @@ class EmbeddedCalls:
         """Go on at ``at`` and return the next position; ``None`` if more text is needed."""
         if self._fence:
             return self._in_code(text, at)
+        if self._steps > _STEPS:
+            self._show(text[at:])
+            return len(text)
+        self._steps += 1
         found = self._mark.search(text, at)
         if found is None:
             held = 0 if final else self._possible_beginning(text, at)
@@ -156,9 +171,6 @@ class EmbeddedCalls:
             self._show(text[at : found.start()])
             return found.start()
         mark = found[0]
-        if mark == "\n":
-            self._show(mark)
-            return found.end()
         if mark[0] in "`~" and found.end() == len(text) and not final:
             return None
         opens_code = mark[0] in "`~" and len(mark) >= 3 and not self._line.strip()
@@ -166,9 +178,13 @@ class EmbeddedCalls:
             self._show(mark)
             return found.end()
         try:
-            group = read_group(text, at, self._offered, self._forms, final=final, missing=self._missing)
+            group = read_group(text, at, self._offered, self._forms, final=final, passage=self._passage)
         except UnfinishedError:
             return None
+        except TooManyCallsError:
+            self._steps = _STEPS + 1
+            return at
+        self._steps += _STEPS_OF_ATTEMPT
         if group is not None and (group.ends_answer or (group.form.certain and not self._shown)):
             self.form = self.form or group.form
             self._out += group.calls
@@ -199,15 +215,19 @@ class EmbeddedCalls:
         return 0
 
     def _in_code(self, text: str, at: int) -> int:
-        end = text.find("\n", at)
-        if end < 0:
-            self._show(text[at:])
-            return len(text)
-        closes = (self._line + text[at:end])[:200].strip()
-        if len(closes) >= len(self._fence) and not closes.strip(self._fence[0]):
+        end = text.find("\n", at) + 1
+        line = (self._line + text[at:end])[:200].strip()
+        if end and len(line) >= len(self._fence) and not line.strip(self._fence[0]):
             self._fence = ""
-        self._show(text[at : end + 1])
-        return end + 1
+        elif end:
+            mark = self._fence[0]
+            closing = re.compile(rf"^[ \t]*+{mark}{{{len(self._fence)},}}+[ \t]*+\n", re.MULTILINE).search(
+                text, end
+            )
+            end = closing.end() if closing is not None else 0
+            self._fence = "" if closing is not None else self._fence
+        self._show(text[at : end or len(text)])
+        return end or len(text)
 
     def _show(self, text: str) -> None:
         if not text:
@@ -230,7 +250,7 @@ def read_group(
     forms: Sequence[Form],
     *,
     final: bool,
-    missing: dict[str, int] | None = None,
+    passage: Passage | None = None,
 ) -> Group | None:
     """Read calls that follow each other at ``at``; return ``None`` if there is none.
 
@@ -239,10 +259,10 @@ def read_group(
     """
     calls: list[WrittenCall] = []
     first: Form | None = None
-    missing = dict[str, int]() if missing is None else missing
+    passage = Passage() if passage is None else passage
     end = at
     while True:
-        reader = Reader(text, end, offered, final=final, missing=missing)
+        reader = Reader(text, end, offered, final=final, passage=passage)
         if first is not None:
             while reader.between().takes("</tool_call>"):
                 pass
@@ -262,9 +282,10 @@ def read_group(
 def _read_one(reader: Reader, forms: Sequence[Form]) -> tuple[Form, list[WrittenCall]] | None:
     start, unfinished = reader.at, False
     rest = reader.text[start : start + 64]
+    partial = not reader.final and len(rest) < 64
     for form in forms:
         begins = begins_of(form, reader.offered)
-        if not any(rest.startswith(token) or (not reader.final and token.startswith(rest)) for token in begins):
+        if not rest.startswith(begins) and not (partial and any(token.startswith(rest) for token in begins)):
             continue
         reader.at, reader.cut_off = start, False
         try:
@@ -279,14 +300,11 @@ def _read_one(reader: Reader, forms: Sequence[Form]) -> tuple[Form, list[Written
     return None
 
 
-def begins_of(form: Form, offered: Offered) -> Iterator[str]:
-    """Yield the texts with which a form begins, for the tools on offer."""
-    for token in form.begins:
-        if "%s" in token:
-            for name in offered.specs:
-                yield token % name
-        else:
-            yield token
+def begins_of(form: Form, offered: Offered) -> tuple[str, ...]:
+    """Return the texts with which a form begins, for the tools on offer."""
+    if "%s" not in form.begins[0]:
+        return form.begins
+    return tuple(token % name for token in form.begins for name in offered.specs)
 
 
 def next_try(held: str) -> int:

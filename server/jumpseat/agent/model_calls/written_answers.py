@@ -80,18 +80,26 @@ class _WithWrittenCalls(Rewriter):
     def events_for(self, event: ModelEvent) -> Iterable[ModelEvent]:
         match event:
             case TextDelta():
-                return map(_delta_of, self._streamed.feed(event.text))
+                return self._deltas(self._streamed.feed(event.text))
             case ToolCallDelta():
                 # The answer has other calls.
-                return [*map(_delta_of, self._streamed.stop()), event]
+                return [*self._deltas(self._streamed.stop()), event]
             case Completed():
-                cut_off = event.stop_reason == "max_tokens"
-                rest = self._streamed.finish(cut_off=cut_off) if self._request.stream else ()
-                return [*map(_delta_of, rest), self._completed(event, cut_off=cut_off)]
+                rest = self._deltas(self._streamed.finish(cut_off=event.stop_reason == "max_tokens"))
+                return [*rest, self._completed(event)]
             case _:
                 return (event,)
 
-    def _completed(self, completed: Completed, *, cut_off: bool) -> Completed:
+    def _deltas(self, pieces: Iterable[str | ToolUseBlock]) -> list[ModelEvent]:
+        deltas: list[ModelEvent] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                deltas.append(TextDelta(piece))
+            else:
+                deltas.append(ToolCallDelta(piece.id, piece.name, piece.arguments_json))
+        return deltas
+
+    def _completed(self, completed: Completed) -> Completed:
         """Return the whole answer with its calls, which keep the ids of their deltas.
 
         Citations are dropped if there are any, since their texts change.
@@ -99,8 +107,15 @@ class _WithWrittenCalls(Rewriter):
         message = completed.message
         if message.tool_uses():
             return completed
-        text = _Text(self._request, self._ids.again(), anywhere=self._anywhere)
-        pieces = [*text.feed(message.text()), *text.finish(cut_off=cut_off)]
+        text = self._streamed
+        if text.source != (whole := message.text()):
+            # It was not streamed, or not exactly: reasoning may have been separated from it.
+            if len(whole) > _MAX_SEARCHED:
+                return completed
+            text = _Text(self._request, self._ids.again(), anywhere=self._anywhere)
+            text.feed(whole)
+            text.finish(cut_off=completed.stop_reason == "max_tokens")
+        pieces = text.pieces
         calls = [piece for piece in pieces if isinstance(piece, ToolUseBlock)]
         if not calls:
             return completed
@@ -111,12 +126,6 @@ class _WithWrittenCalls(Rewriter):
         reason = "tool_use" if completed.stop_reason in ("end_turn", "stop_sequence") else completed.stop_reason
         answer = AssistantMessage([*blocks, *calls])
         return replace(completed, message=answer, stop_reason=reason, written_for=text.parser)
-
-
-def _delta_of(piece: str | ToolUseBlock) -> ModelEvent:
-    if isinstance(piece, str):
-        return TextDelta(piece)
-    return ToolCallDelta(piece.id, piece.name, piece.arguments_json)
 
 
 class _Ids:
@@ -142,6 +151,8 @@ class _Text:
         self._request = request
         self._ids = ids
         self._anywhere = anywhere
+        self._added: list[str] = []
+        self.pieces: list[str | ToolUseBlock] = []
         # The layout at the beginning; ``None`` after it.
         self._layout: str | None = ""
         self._whole: WholeAnswer | None = None
@@ -155,8 +166,14 @@ class _Text:
         forms = [finder.form for finder in (self._whole, self._embedded) if finder is not None]
         return next((form.parser for form in forms if form is not None), None)
 
-    def feed(self, text: str) -> Iterable[str | ToolUseBlock]:
+    @property
+    def source(self) -> str:
+        """The text that was added."""
+        return "".join(self._added)
+
+    def feed(self, text: str) -> Sequence[str | ToolUseBlock]:
         """Add text and return the parts known so far, in order."""
+        self._added.append(text)
         if self._layout is not None:
             text = self._layout + text
             first = text.lstrip()[:1]
@@ -166,10 +183,10 @@ class _Text:
             if self._anywhere or first in _FIRST:
                 self._prepare()
         if self._whole is None:
-            return (text,)
-        return [self._part(piece) for piece in self._through_embedded(self._whole.feed(text))]
+            return self._kept([text])
+        return self._kept(self._through_embedded(self._whole.feed(text)))
 
-    def finish(self, *, cut_off: bool = False) -> Iterable[str | ToolUseBlock]:
+    def finish(self, *, cut_off: bool = False) -> Sequence[str | ToolUseBlock]:
         """Return the rest at the end of the answer, which may be ``cut_off`` at its limit."""
         pieces: list[str | WrittenCall] = [self._layout] if self._layout else []
         self._layout = ""
@@ -177,9 +194,9 @@ class _Text:
             pieces += self._through_embedded(self._whole.finish())
         if self._embedded is not None:
             pieces += self._embedded.finish()
-        return [self._part(piece, cut_off=cut_off) for piece in pieces]
+        return self._kept(pieces, cut_off=cut_off)
 
-    def stop(self) -> Iterable[str | ToolUseBlock]:
+    def stop(self) -> Sequence[str | ToolUseBlock]:
         """Return held text; everything from here on is text."""
         held = self.finish()
         self._layout = self._whole = self._embedded = None
@@ -201,6 +218,11 @@ class _Text:
         offered = Offered(self._request.tools, translate)
         self._whole = WholeAnswer(offered)
         self._embedded = EmbeddedCalls(offered) if self._anywhere else None
+
+    def _kept(self, pieces: Iterable[str | WrittenCall], *, cut_off: bool = False) -> Sequence[str | ToolUseBlock]:
+        parts = [self._part(piece, cut_off=cut_off) for piece in pieces]
+        self.pieces += parts
+        return parts
 
     def _part(self, piece: str | WrittenCall, *, cut_off: bool = False) -> str | ToolUseBlock:
         if isinstance(piece, str):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.written_calls.literals import read_literal
@@ -19,11 +19,14 @@ from jumpseat.agent.model_calls.written_calls.offered import Offered
 from jumpseat.agent.model_calls.written_calls.repair import clean, repair_arguments
 from jumpseat.agent.model_calls.xml_tools.arguments import WrittenCall
 
+MOST_CALLS: Final = 256
+"""The number of calls that are read in one text, also in vain."""
+
 _SPACE: Final = re.compile(r"\s*+")
 _BETWEEN: Final = re.compile(r"[\s,;]*+")
 _NAME: Final = re.compile(r"[\w.:/-]++")
 _NAMED: Final = re.compile(
-    r"""["'](?:name|tool_name|tool|function|action)["']\s*+:\s*+["']([\w.:/-]++)["']|\s*+([\w.:/-]++)\s*+[({\[]"""
+    r"""["'](?:name|tool_name|tool|function|action)["']\s*+:\s*+["']([\w.:/-]{1,200}+)["']"""
 )
 _DECODER: Final = json.JSONDecoder(strict=False)
 
@@ -38,6 +41,10 @@ class OtherFormError(Exception):
 
 class UnfinishedError(Exception):
     """More text is needed."""
+
+
+class TooManyCallsError(Exception):
+    """The text has more calls, or beginnings of calls, than any answer has."""
 
 
 class Form(Struct, frozen=True):
@@ -56,24 +63,35 @@ class Form(Struct, frozen=True):
     certain: bool = True
 
 
+class Passage(Struct):
+    """A text as all its readers know it.
+
+    ``places`` are where tokens come next: the offset of the search, and that of the token or -1. ``calls`` is the
+    number of calls that were read, also in vain.
+    """
+
+    places: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    calls: int = 0
+
+
 _Item: TypeAlias = Callable[[str, JsonObject], WrittenCall | None]
 
 
 class Reader:
     """A position in a text. ``final`` is whether the text is complete.
 
-    ``missing`` are the ends that the text does not have from an offset on, shared by all readers of the text.
+    ``passage`` is shared by all readers of the text.
     """
 
     def __init__(
-        self, text: str, at: int, offered: Offered, *, final: bool, missing: dict[str, int] | None = None
+        self, text: str, at: int, offered: Offered, *, final: bool, passage: Passage | None = None
     ) -> None:
         self.text = text
         self.at = at
         self.offered = offered
         self.final = final
         self.cut_off = False
-        self._missing = dict[str, int]() if missing is None else missing
+        self._passage = Passage() if passage is None else passage
 
     # --- steps --------------------------------------------------------------------------------------------------
 
@@ -143,23 +161,24 @@ class Reader:
         A beginning of the same form (``again``) ends it, too: each of many beginnings would read the rest else.
         """
         at = self.at
+        limit = self._find(again) if again else -1
         found = [(place, end) for end in ends if (place := self._find(end)) >= 0]
-        if not found:
+        if not found and limit < 0:
             if not self.final:
                 raise UnfinishedError
             self.cut_off = True
         place, end = min(found, default=(len(self.text), ""))
-        if again and (next_at := self.text.find(again, at, place)) >= 0:
-            place, end = next_at, ""
+        if 0 <= limit < place:
+            place, end = limit, ""
         self.at = place + len(end)
         return self.text[at:place]
 
-    def _find(self, end: str) -> int:
-        if self.at >= self._missing.get(end, len(self.text) + 1):
-            return -1
-        place = self.text.find(end, self.at)
-        if place < 0:
-            self._missing[end] = self.at
+    def _find(self, token: str) -> int:
+        """Return the offset of the next ``token``; each part of the text is searched once."""
+        since, place = self._passage.places.get(token, (len(self.text) + 1, -1))
+        if not (since <= self.at and (place < 0 or self.at <= place)):
+            place = self.text.find(token, self.at)
+            self._passage.places[token] = self.at, place
         return place
 
     # --- calls --------------------------------------------------------------------------------------------------
@@ -186,9 +205,12 @@ class Reader:
     def arguments(self, written: str, *ends: str, again: str = "") -> WrittenCall:
         """Read a JSON object with the arguments of the tool, up to one of ``ends`` if it is malformed."""
         start = self.at
+        self.count()
         try:
             value = self.value()
         except ValueError:
+            if self.offered.name_of(written) is None:
+                raise OtherFormError from None
             source = self.until(*ends, again=again)
             given = repair_arguments(source) or read_object(source)
             if given is None:
@@ -202,10 +224,12 @@ class Reader:
 
     def parameters(self, written: str, parameters: list[tuple[str, str]]) -> WrittenCall:
         """Return a call whose arguments are texts."""
+        self.count()
         return self._known(self.offered.typed_call(written, parameters))
 
     def objects(self, *ends: str, again: str = "") -> list[WrittenCall]:
         """Read a JSON object with a name and arguments, or an array of them, up to one of ``ends`` if malformed."""
+        self.count()
         try:
             value = self.value()
         except ValueError:
@@ -213,7 +237,7 @@ class Reader:
             given = repair_arguments(source) or read_object(source)
             if given is None:
                 named = _NAMED.search(source, 0, 2000)
-                return [self.malformed((named[1] or named[2]) if named else "", source)]
+                return [self.malformed(named[1] if named else "", source)]
             value = given
         return [*calls_in(value, self.offered.call)]
 
@@ -224,6 +248,16 @@ class Reader:
             raise OtherFormError
         reason = "it is cut off" if self.cut_off else f"its arguments are not a JSON object: {source.strip()[:200]}"
         return WrittenCall(name, None, reason)
+
+    def count(self) -> None:
+        """Count a call that is about to be read.
+
+        Raises:
+            TooManyCallsError: there were too many.
+        """
+        self._passage.calls += 1
+        if self._passage.calls > MOST_CALLS:
+            raise TooManyCallsError
 
     def _known(self, call: WrittenCall | None) -> WrittenCall:
         if call is None:

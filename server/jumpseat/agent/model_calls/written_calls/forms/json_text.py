@@ -25,6 +25,7 @@ def read(reader: Reader) -> list[WrittenCall]:
     if not _may_be_call(reader):
         raise OtherFormError
     start = reader.at
+    reader.count()
     try:
         value = reader.value()
     except UnfinishedError:

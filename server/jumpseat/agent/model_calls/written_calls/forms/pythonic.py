@@ -20,6 +20,7 @@ def read(reader: Reader) -> list[WrittenCall]:
 
 def read_function(reader: Reader) -> WrittenCall:
     """Read ``NAME(KEY=VALUE, ...)``."""
+    reader.count()
     offered = reader.offered.name_of(reader.tool_name().removesuffix(".call"))
     reader.needs("(")
     if offered is None:
