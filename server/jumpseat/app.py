@@ -261,6 +261,7 @@ class App:
             descendants=self._descendants,
             record_changes=self._record_changes,
             reserved=BUILTIN_NAMES,
+            tool_set=config.tools.offered,
         )
         services = SessionServices(
             tasks=tasks,

@@ -34,7 +34,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
-from jumpseat_protocol.events import SessionWarning
+from jumpseat_protocol.events import SessionInfo, SessionWarning
 from jumpseat_protocol.sessions import SpecificToolChoice, ToolChoiceConfig
 
 log = logging.getLogger(__name__)
@@ -108,6 +108,32 @@ def without_replaced(session: Session, tools: list[ToolSpec], hosted: list[Hoste
     """Remove our own tools that hosted ones replace, since some providers reject two tools with one name."""
     replaced = {REPLACES[tool.name] for tool in hosted if tool.name in REPLACES} - session.clients.tools().keys()
     return [tool for tool in tools if tool.name not in replaced] if replaced else tools
+
+
+SMALL_WINDOW: Final = 8192
+"""The largest prompt of a model that gets fewer tools, in tokens: the default ones would take a third of it."""
+
+
+def has_small_window(resolved: ResolvedModel) -> bool:
+    """Return whether the window of a model is known to be small."""
+    known = resolved.known
+    limit = known.context_window or known.max_prompt_tokens
+    return limit is not None and limit <= SMALL_WINDOW
+
+
+def tell_of_small_window(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Tell the user once that a model gets fewer tools because of its window."""
+    if session.warned.small_window or not request.tools or not has_small_window(resolved):
+        return
+    if session.tools.shortens():
+        session.warned.small_window = True
+        names = ", ".join(tool.name for tool in request.tools)
+        limit = resolved.known.context_window or resolved.known.max_prompt_tokens or 0
+        text = (
+            f"{resolved.info.id} has a window of {limit:,} tokens and is therefore offered few tools: {names}."
+            ' --tools all, or offered = "all" in the table [tools] of config.toml, offers all of them.'
+        )
+        session.emit(SessionInfo(info_type="tools", message=text))
 
 
 def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest) -> None:
@@ -255,7 +281,7 @@ async def find_model(session: Session) -> ResolvedModel:
 def build_request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     """Build the next request of a run from the conversation, the tools on offer and the settings."""
     settings = session.settings
-    tools = session.tools.specs(_forced_tool(session, prompt))
+    tools = session.tools.specs(_forced_tool(session, prompt), small=has_small_window(resolved))
     hosted = hosted_for_call(session, prompt, resolved, tools)
     tools = without_replaced(session, tools, hosted)
     return ModelRequest(

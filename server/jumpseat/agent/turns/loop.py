@@ -38,6 +38,7 @@ from jumpseat.agent.model_calls.requests import (
     build_request,
     find_model,
     system_message,
+    tell_of_small_window,
     uses_xml,
     warn_of_missing,
     warn_of_written_calls,
@@ -420,6 +421,7 @@ async def _call_model(
         compactions = session.conversation.compactions
         _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request)
+        tell_of_small_window(session, resolved, request)
         _warn_about_capability(session, resolved, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)

@@ -13,6 +13,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
+from jumpseat.tools.tool_sets import ToolSet
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
 
@@ -43,7 +44,8 @@ class Environment(Struct, frozen=True):
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
     ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
     run, and ``repeats`` limits how often the same one does. ``record_changes`` keeps what file tools and commands
-    change. ``reserved`` are the names of all built-in tools, whether a session has them or not.
+    change. ``reserved`` are the names of all built-in tools, whether a session has them or not. ``tool_set`` is for
+    sessions whose clients choose no tools.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -57,6 +59,7 @@ class Environment(Struct, frozen=True):
     descendants: Descendants | None = None
     record_changes: RecordChanges | None = None
     reserved: frozenset[str] = frozenset()
+    tool_set: ToolSet = "default"
     # The built-in tools with and without those that ask users, made at the first use: all sessions share them.
     _available: dict[bool, Mapping[str, BuiltinTool[Any]]] = field(
         default_factory=dict[bool, Mapping[str, BuiltinTool[Any]]]
