@@ -15,7 +15,7 @@ APPROVED: Final[tuple[str, ...]] = (
     "npm run test", "make test", "cargo test", "go test", "curl", "wget", "tar", "touch", "./run.sh", "pytest",
     "mv", "ln", "mkdir", "git checkout", "git show", "git add", "npm install", "diff", "jq", "sed -n",
     "python3 -m pytest", "chmod", "tr", "uniq", "file", "strings", "date", "gcc", "split", "unzip",
-    "patch", "gzip", "install", "xz",
+    "patch", "gzip", "install", "xz", "curl --data", "git push origin HEAD:main", "git push origin feature/x",
 )  # fmt: skip
 """Commands that are approved for the session. Each hostile line begins with one of them, or resembles one."""
 

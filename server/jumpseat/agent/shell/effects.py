@@ -20,13 +20,13 @@ from jumpseat.agent.shell.commands import (
     is_known,
     loads_urls,
     may_be_alias,
-    may_be_option,
     program_name,
     reconfigures_git,
     runs_other_commands,
     takes_code,
     takes_no_paths,
 )
+from jumpseat.agent.shell.options import may_be_option
 from jumpseat.agent.shell.programs import (
     CHANGES_FOLDER,
     PLACES_INTO,
