@@ -47,7 +47,8 @@ def tried(pattern: str, path: str) -> bool:
 )
 def test_a_pattern_matches_what_trying_everything_matches(pattern: str, path: str) -> None:
     pattern, path = re.sub(r"\*{3,}", "**", f"/x{pattern}"), f"/x{path}"
-    if "//" in pattern + path or pattern.endswith("/") or path.endswith("/"):
+    if "//" in pattern + path or pattern.endswith("/") or path.endswith("/") or "**/**" in pattern:
+        # Neither is a normal path, or the pattern means the same as a shorter one.
         return
     assert path_matches(pattern, path) == reference(pattern, path)
 
