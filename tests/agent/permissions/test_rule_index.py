@@ -30,9 +30,9 @@ ARGUMENTS = {
     ),
 }  # fmt: skip
 LINES = (
-    "git push origin", "git status", "/usr/bin/git push", "$X push", "cat a/b/c.txt link/x", "ls a",
-    "curl http://a.example.com/x", "cp a/b linked/x", "echo example.com", "python3 x.py", "bash -c 'git push'", "rm -r a", "./run it", "cat *.txt",
-    "g\\it push",
+    "git push origin", "git status", "/usr/bin/git push", "$X push", "cat a/b/c.txt link/x", "ls a", "cat *.txt",
+    "curl http://a.example.com/x", "cp a/b linked/x", "echo example.com", "python3 x.py", "bash -c 'git push'",
+    "rm -r a", "./run it", "g\\it push",
 )  # fmt: skip
 PATHS = ("a", "a/b", "a/b/c", "B.txt", "x.txt", "link/x", "linked/x", "ab", "other", "/etc/passwd")
 
