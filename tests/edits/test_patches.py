@@ -210,3 +210,11 @@ def test_the_form_of_the_file_stays() -> None:
 
     assert windows == Landed(FILE.replace("import os\n", "import re\nimport io\n").replace("\n", "\r\n"))
     assert unfinished == Landed("import re\nimport os")
+
+
+def test_unchanged_lines_stay_whatever_the_encoding_of_the_others() -> None:
+    text = 'x = "a"\ny = 1\n'
+    for new in ('y = "b"', "y = &quot;b&quot;"):
+        assert applied(f"@@\n x = &quot;a&quot;\n-y = 1\n+{new}\n", text) == Landed(
+            'x = "a"\ny = "b"\n', ("The hunk matched but for entities.",)
+        )

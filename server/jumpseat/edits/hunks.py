@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from itertools import accumulate
 from typing import Final, TypeAlias
 
 from jumpseat.edits.engine import Edit, Landed, Refused, Where, refusal_of_missing, try_edit
 from jumpseat.edits.nearest import nearest
 from jumpseat.edits.patches import Hunk
+from jumpseat.edits.slips import Slip
 
 SURE_LINES: Final = 2
 """Lines with words that a hunk has at least if it may lie outside of the block that its context names."""
@@ -40,6 +42,12 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], name: str) -> Landed | Refused
 
 
 def _apply(text: str, hunk: Hunk, name: str, label: str, cursor: int) -> Landed | Refused:
+    for slip, encoded in _ENCODINGS:
+        decoded = _decoded(text, hunk, encoded)
+        if decoded is not None:
+            result = _apply(text, decoded, name, label, cursor)
+            if isinstance(result, Landed):
+                return Landed(result.text, (f"{label} matched but for {slip}.", *result.notes))
     scopes = _scopes(text, hunk.contexts)
     if not any(line.strip() for line in hunk.lines if not line.startswith("+")):
         return _insert(text, hunk, scopes, name, label)
@@ -57,6 +65,38 @@ def _apply(text: str, hunk: Hunk, name: str, label: str, cursor: int) -> Landed 
     return refusal_of_missing(
         text, Edit(old, new, old_name=label, new_name=f"The new text of {label.lower()}"), name
     )
+
+
+_ENCODINGS: Final[tuple[tuple[Slip, re.Pattern[str]], ...]] = (
+    ("entities", re.compile(r"&(?:quot|apos|amp|lt|gt|#34|#39);")),
+    ("escaped quotes", re.compile(r"\\[\"']")),
+)
+
+
+def _decoded(text: str, hunk: Hunk, encoded: re.Pattern[str]) -> Hunk | None:
+    """Return a hunk without an encoding that its lines have and those of the text have not, if it has one.
+
+    The engine would take the unchanged lines as new text if the new lines are not encoded.
+    """
+    old = [line for line in hunk.lines if not line.startswith("+")]
+    lines = [line[1:].strip() for line in old if encoded.search(line)]
+    if not lines or any(line in text for line in lines):
+        return None
+    characters = {_character(found) for line in lines for found in encoded.findall(line)} - {"&"}
+    added = encoded.sub("", "\n".join(line for line in hunk.lines if line.startswith("+")))
+    both = not any(character in added for character in characters)
+    return Hunk(
+        tuple(
+            encoded.sub(lambda match: _character(match[0]), line) if both or not line.startswith("+") else line
+            for line in hunk.lines
+        ),
+        hunk.contexts,
+        hunk.at_end,
+    )
+
+
+def _character(encoded: str) -> str:
+    return unescape(encoded) if encoded[0] == "&" else encoded[1:]
 
 
 def _readings(hunk: Hunk) -> Iterator[tuple[str, str]]:
