@@ -7,6 +7,7 @@ because clients compare them and because they take effect unchanged; a warning n
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -49,12 +50,15 @@ OBEYED: Final = (
 def disclose(request: PermissionRequest, facts: Facts) -> None:
     """Add real targets and warnings to ``request``, and reduce its descriptions to one line."""
     match request:
-        case ReadPermission(path=named) | WritePermission(file_name=named):
-            (path,) = facts.paths or (None,)
-            request.resolved_path = path.real if path is not None and path.real != named else None
+        case ReadPermission(path=named):
+            request.resolved_path = _real_path(named, facts)
             request.intention = exact_line(request.intention)
-            if isinstance(request, WritePermission):
-                _warn_of_change(request, facts)
+        case WritePermission():
+            for file in request.files:
+                file.resolved_path = _real_path(file.path, facts)
+            request.resolved_path = _real_path(request.file_name, facts)
+            request.intention = exact_line(request.intention)
+            _warn_of_change(request, facts)
         case ShellPermission():
             if request.intention != request.full_command_text:
                 request.intention = on_one_line(request.intention)
@@ -73,10 +77,23 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
             pass
 
 
+def _real_path(named: str, facts: Facts) -> str | None:
+    """Return the path that a path of a call leads to, if that is another one."""
+    if len(facts.paths) == 1:
+        return facts.paths[0].real if facts.paths[0].real != named else None
+    given = posixpath.normpath(named)
+    return next((path.real for path in facts.paths if path.given == given and path.real != named), None)
+
+
 def _warn_of_change(request: WritePermission, facts: Facts) -> None:
     added = "\n".join(line for line in request.diff.split("\n") if line.startswith("+"))
+    names = [file.path for file in request.files] or [request.file_name]
+    leading = [f"{file.path} leads to {file.resolved_path}" for file in request.files if file.resolved_path]
     warnings = [
-        _characters("The name contains", deceptive_characters(request.file_name)),
+        exact_line(", ".join(leading)) if len(names) > 1 else None,
+        _characters("A name contains", deceptive_characters("\n".join(names)))
+        if len(names) > 1
+        else _characters("The name contains", deceptive_characters(names[0])),
         _characters("The change contains", deceptive_in_text(added)),
         "Long white space may push a part of the change out of sight" if has_hidden_parts(added) else None,
         OBEYED if facts.protected else None,

@@ -7,7 +7,7 @@ be resolved. No file is opened or changed.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -58,9 +58,10 @@ def gather_facts(request: PermissionRequest, tool: str, path_scope: PathScope) -
         case ShellPermission():
             return _shell_facts(request, tool, path_scope)
         case ReadPermission():
-            return _path_facts("read", tool, request.path, path_scope)
+            return _path_facts("read", tool, [request.path], path_scope)
         case WritePermission():
-            return _path_facts("write", tool, request.file_name, path_scope)
+            named = [file.path for file in request.files] or [request.file_name]
+            return _path_facts("write", tool, named, path_scope)
         case UrlPermission():
             host = host_of(request.url)
             return Facts("url", tool, hosts=(host,) if host else (), incomplete=host is None)
@@ -74,18 +75,21 @@ def gather_facts(request: PermissionRequest, tool: str, path_scope: PathScope) -
             return Facts("hook", tool, name=request.tool_name)
 
 
-def _path_facts(kind: str, tool: str, path: str, path_scope: PathScope) -> Facts:
-    resolved = path_scope.resolve(path)
-    if resolved is None:
-        return Facts(kind, tool, incomplete=True)
+def _path_facts(kind: str, tool: str, named: Sequence[str], path_scope: PathScope) -> Facts:
+    paths: list[ResolvedPath] = []
+    for path in named:
+        resolved = path_scope.resolve(path)
+        if resolved is None:
+            return Facts(kind, tool, incomplete=True)
+        paths.append(resolved)
     writes = kind == "write"
     return Facts(
         kind,
         tool,
-        paths=(resolved,),
-        outside_paths=() if path_scope.contains(resolved) else (resolved,),
+        paths=tuple(paths),
+        outside_paths=tuple(path for path in paths if not path_scope.contains(path)),
         writes=writes,
-        protected=writes and _any_protected([resolved], path_scope),
+        protected=writes and _any_protected(paths, path_scope),
     )
 
 

@@ -10,7 +10,6 @@ warning per session names the setting that would allow it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -27,7 +26,7 @@ from jumpseat.agent.permissions.approvals import (
     has_changed,
 )
 from jumpseat.agent.permissions.judge import JudgeConfig
-from jumpseat.agent.permissions.paths import PathScope
+from jumpseat.agent.permissions.paths import PathScope, PatternsOfRules
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
     ALLOWED_INSIDE,
@@ -298,7 +297,7 @@ class Permissions:
     def _patterns(self, facts: Facts) -> RulePatterns:
         """Return the patterns of path rules, which are resolved once for the decisions about one call."""
         if self._resolved is None or self._resolved[0] is not facts:
-            self._resolved = facts, cache(self.path_scope.rule_patterns)
+            self._resolved = facts, PatternsOfRules(self.path_scope.cwd())
         return self._resolved[1]
 
     def _rules(self) -> Rules:
