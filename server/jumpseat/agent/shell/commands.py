@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from jumpseat.agent.shell.extent import command_extent
 from jumpseat.agent.shell.harmless import (
     HARMLESS,
     MODULES,
@@ -24,7 +25,7 @@ from jumpseat.agent.shell.harmless import (
     WITH_SUBCOMMAND,
     WRAPPERS,
 )
-from jumpseat.agent.shell.options import parse_options
+from jumpseat.agent.shell.options import may_be_option, parse_options
 from jumpseat.agent.shell.programs import (
     GIT_SUBCOMMANDS,
     INTERPRETERS,
@@ -148,7 +149,8 @@ def _tool(prefix: str, words: Sequence[Word], table: Mapping[str, str], shown: s
     operands = parse_options(table[known]).operands(arguments) if known in table else None
     if operands is None or (known in _CHECKS and not all(map(_CHECKS[known], operands))):
         return None
-    return f"{prefix} {identifier}".strip()
+    extent = command_extent(known, arguments, operands)
+    return None if extent is None else f"{prefix} {identifier} {extent}".strip()
 
 
 def _target(name: str, base: str, arguments: Sequence[Word]) -> str | None:
@@ -250,23 +252,6 @@ def takes_no_paths(words: Sequence[str]) -> bool:
 def loads_urls(words: Sequence[str]) -> bool:
     """Return whether any word of the command may be a URL, even without a scheme."""
     return program_name(words) in LOADS_URLS
-
-
-def may_be_option(word: str, options: tuple[str, ...]) -> bool:
-    """Return whether ``word`` may be one of ``options``: abbreviated, with a value, or joined with others."""
-    for option in options:
-        if option == "=":
-            if "=" in word and not word.startswith("-"):
-                return True
-        elif option.startswith("--"):
-            name = word.partition("=")[0]
-            if len(name) > 2 and name.startswith("--") and (option.startswith(name) or name.startswith(option)):
-                return True
-        elif word.startswith(option) or (
-            len(option) == 2 and option[0] == "-" and re.match(r"-[^-]", word) and option[1] in word
-        ):
-            return True
-    return False
 
 
 def _runs_other_commands(name: str) -> bool:
