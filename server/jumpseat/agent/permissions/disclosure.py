@@ -66,7 +66,9 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
 
 
 def _warn_of_change(request: WritePermission, facts: Facts) -> None:
-    added = "\n".join(line for line in request.diff.split("\n") if line.startswith("+"))
+    added = request.diff
+    if not added.startswith("--- /dev/null"):
+        added = "\n".join(line for line in added.split("\n") if line.startswith("+"))
     warnings = [
         _characters("The name contains", deceptive_characters(request.file_name)),
         _characters("The change contains", deceptive_in_text(added)),
