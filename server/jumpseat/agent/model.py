@@ -99,7 +99,8 @@ def _encode(schema: JsonObject) -> bytes:
 class ToolSpec(Struct, frozen=True):
     """A tool offered to a model. ``schema`` describes its arguments, an object; ``origin`` is not sent.
 
-    ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode.
+    ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode. ``grammar``, in
+    Lark's notation, describes the only argument, a text: a wire that has free-form tools may offer one.
     """
 
     name: str
@@ -107,6 +108,7 @@ class ToolSpec(Struct, frozen=True):
     schema: ToolSchema
     origin: ToolOrigin | None = None
     strict: bool | None = None
+    grammar: str | None = None
 
     @property
     def parameters(self) -> JsonObject:
@@ -251,6 +253,10 @@ ToolProtocol: TypeAlias = Literal["native", "xml"]
 """The way in which tools are offered and called: through the provider's API, or as XML in the text."""
 
 
+EditTools: TypeAlias = Literal["edit", "apply_patch"]
+"""The built-in tools that change files: ``edit`` and ``create``, or ``apply_patch`` in place of both."""
+
+
 class Price(Struct, frozen=True):
     """The prices of a model in US dollars per million tokens; ``None`` means unknown, or not offered."""
 
@@ -286,8 +292,9 @@ class ModelInfo(Struct, frozen=True):
     """The known facts about a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``tools`` is whether the provider accepts tools for it; ``tool_protocol``
-    is the user's choice. ``wires`` are the API paths that serve the model. ``multiplier`` is its price in requests
-    of the plan, ``price`` its price in money. ``enabled`` is whether the account can use it now.
+    is the user's choice, and ``edit_tools`` too. ``wires`` are the API paths of the model. ``multiplier`` is
+    its price in requests of the plan, ``price`` its price in money. ``enabled`` is whether the account can use it
+    now.
     """
 
     id: str
@@ -296,6 +303,7 @@ class ModelInfo(Struct, frozen=True):
     vision: bool | None = None
     tools: bool | None = None
     tool_protocol: ToolProtocol | None = None
+    edit_tools: EditTools | None = None
     reasoning: bool | None = None
     context_window: int | None = None
     max_prompt_tokens: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +33,8 @@ class PathScope(Struct):
     ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``
     are folders that the server made for the session. No rule and no approval allows writing to ``guarded`` folders.
     ``unrestricted`` covers all paths, ``any_host`` all hosts. ``movers`` tell whether commands run that may move
-    files and folders, or replace them by links.
+    files and folders, or replace them by links. ``environ`` returns the environment of
+    child processes, ``None`` for that of the server. ``trusts`` returns whether the user trusts a folder.
     """
 
     cwd: Callable[[], Path]
@@ -45,6 +46,8 @@ class PathScope(Struct):
     unrestricted: bool = False
     any_host: bool = False
     movers: list[Callable[[], bool]] = field(default_factory=list[Callable[[], bool]])
+    environ: Callable[[], Mapping[str, str] | None] = lambda: None
+    trusts: Callable[[Path], bool] = lambda _folder: False
 
     @property
     def main_folder(self) -> Path:

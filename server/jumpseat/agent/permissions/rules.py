@@ -142,10 +142,12 @@ class Facts(Struct, frozen=True):
     folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
     that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
     call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
-    change what decides about later calls, so that a person has to allow it. If ``scope`` is set, an approval covers
-    calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a running program
-    instead of a command line: no approval of a command covers it. ``folder`` is the real path of the working
-    directory of a command line.
+    change what decides about later calls, so that a person has to allow it; ``git_files`` are such files that
+    ``git`` may write, and ``git_writes_unknown`` means that there may be others. ``git_programs`` are settings and
+    hooks by which ``git`` runs programs; an approval has to have their ``git_mark``. If ``scope`` is set, an
+    approval covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a
+    running program instead of a command line: no approval of a command covers it. ``folder`` is the real path of
+    the working directory of a command line.
     """
 
     kind: str
@@ -163,6 +165,10 @@ class Facts(Struct, frozen=True):
     opaque: bool = False
     incomplete: bool = False
     protected: bool = False
+    git_files: tuple[str, ...] = ()
+    git_writes_unknown: bool = False
+    git_programs: tuple[str, ...] = ()
+    git_mark: str = ""
     scope: str | None = None
     typed: bool = False
     folder: str = ""
