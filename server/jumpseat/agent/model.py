@@ -12,11 +12,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, I
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
+import anyio.to_thread
 import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message, TextBlock
 from jumpseat.agent.encoded_history import Write, WrittenMessages, WrittenValue, encode, write_anew
 from jumpseat_protocol.structs import Discreet
 
@@ -433,6 +434,10 @@ class RewritingModel:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 
+MAX_AT_ONCE_CHARS: Final = 16 * 1024
+"""Limit of the text that is rewritten on the event loop; more takes a thread."""
+
+
 class Rewriter:
     """Rewrites the events of one answer."""
 
@@ -452,8 +457,22 @@ class _Rewritten:
 
     async def __anext__(self) -> ModelEvent:
         while not self._waiting:
-            self._waiting += self._rewriter.events_for(await anext(self._events))
+            event = await anext(self._events)
+            if _text_chars(event) < MAX_AT_ONCE_CHARS:
+                self._waiting += self._rewriter.events_for(event)
+            else:
+                self._waiting += await anyio.to_thread.run_sync(list, self._rewriter.events_for(event))
         return self._waiting.popleft()
+
+
+def _text_chars(event: ModelEvent) -> int:
+    match event:
+        case TextDelta():
+            return len(event.text)
+        case Completed():
+            return sum(len(block.text) for block in event.message.blocks if isinstance(block, TextBlock))
+        case _:
+            return 0
 
 
 def provider_request(model: Model, request: ModelRequest) -> ModelRequest:

@@ -33,11 +33,14 @@ from jumpseat_protocol.visible import (
 )
 
 MAX_SHOWN_PATHS: Final = 5
+MAX_SHOWN_PROGRAMS: Final = 8
 
 OBEYED_BY_GIT: Final = (
     "Git may change files that other programs obey: an editor, an agent or a shell may run what they name"
 )
 UNKNOWN_TO_GIT: Final = "Git may also change files that other programs obey: which ones is not known before it runs"
+
+RUN_BY_GIT: Final = "In this folder, which you do not trust, git may run programs that the repository names"
 
 OBEYED: Final = (
     "Programs obey this file: an editor, an agent, git or a shell may run what it names, outside of the sandbox"
@@ -128,6 +131,10 @@ def _warnings(request: ShellPermission, facts: Facts) -> list[str]:
         warnings.append(f"{OBEYED_BY_GIT}: {_some(facts.git_files)}")
     if facts.git_writes_unknown:
         warnings.append(UNKNOWN_TO_GIT)
+    if facts.git_programs:
+        shown = ", ".join(facts.git_programs[:MAX_SHOWN_PROGRAMS])
+        more = len(facts.git_programs) - MAX_SHOWN_PROGRAMS
+        warnings.append(f"{RUN_BY_GIT}: {shown}{f' and {more} more' if more > 0 else ''}")
     hidden = list(dict.fromkeys(path.real for path in facts.outside_paths if path.real not in text))
     if hidden:
         warnings.append(f"May reach outside of the session's folders: {_some(hidden)}")

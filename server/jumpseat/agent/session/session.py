@@ -224,6 +224,7 @@ class Session:
                 cwd=lambda: settings.cwd,
                 session_folders=own_folders,
                 guarded=services.policy.guarded,
+                trusts=services.policy.is_trusted,
             ),
             services.policy,
             self._judge,
