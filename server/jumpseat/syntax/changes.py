@@ -7,15 +7,19 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from jumpseat.syntax.languages import LANGUAGES, Syntax, language_of
-from jumpseat.syntax.parsing import SyntaxProblem, parse, problems
+from msgspec.structs import replace
+
+from jumpseat.syntax.dialects import brackets_fit, is_trailing_comma, without_templates
+from jumpseat.syntax.exact import all_errors
+from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
+from jumpseat.syntax.parsing import SyntaxProblem, errors, parse
 
 LARGEST: Final = 1024 * 1024
 """Larger texts are not parsed."""
 
 
 def new_problems(name: str, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
-    """Return the syntax errors that a change of the file ``name`` has brought, those in the changed lines first.
+    """Return the syntax errors that a change of the file ``name`` has brought, in their order.
 
     ``before`` is ``None`` for a new file. In doubt there is no error: nothing is returned for dialects that the
     grammar does not know, for errors that have merely moved, and for texts that are too large.
@@ -24,22 +28,40 @@ def new_problems(name: str, before: bytes | None, after: bytes) -> list[SyntaxPr
     if language is None or max(len(after), len(before or b"")) > LARGEST:
         return []
     syntax = LANGUAGES[language]
-    found = _problems(after, language)
-    if not found or (syntax.foreign and re.search(syntax.foreign, after.decode("utf-8", "replace"))):
+    plain = without_templates(after) if syntax.in_templates else after
+    found = _problems(plain, language)
+    if not found:
         return []
-    known = [] if before is None else _problems(before, language)
-    if known is None:
+    known: list[SyntaxProblem] | None = []
+    if before is not None:
+        known = _problems(without_templates(before) if syntax.in_templates else before, language)
+    if known is None or (plain != after and (before is None or known)):
+        return []
+    if syntax.macros and (before is None or known) and not _breaks_brackets(before, after):
+        # Macros of other files may be the reason of the errors.
         return []
     lines = after.split(b"\n")
-    new = _without_known(found, lines, known, (before or b"").split(b"\n"), syntax)
-    return [problem for problem in new if not _is_gap(problem, lines, syntax)]
+    new = _without_known(found, lines, known, (before or b"").split(b"\n"))
+    new = [problem for problem in new if not _is_valid(name, problem, after, lines, syntax)]
+    return [_within(problem, *_changed_rows(before, after)) for problem in new]
 
 
 def _problems(data: bytes, language: str) -> list[SyntaxProblem] | None:
-    tree = parse(data, language)
-    found = None if tree is None else problems(tree)
-    otherwise = LANGUAGES[language].otherwise
-    return _problems(data, otherwise) if found and otherwise else found
+    """Return the errors of a text; ``None`` if it takes too long to parse."""
+    syntax = LANGUAGES[language]
+    if syntax.first_error is not None:
+        return all_errors(data, syntax.first_error)
+    tree = parse(data, grammar(language))
+    found = None if tree is None else errors(tree)
+    if tree is None or found is None:
+        return None
+    if not found and syntax.also is not None:
+        found = list(syntax.also(tree, data))
+    return _problems(data, syntax.otherwise) if found and syntax.otherwise else found
+
+
+def _breaks_brackets(before: bytes | None, after: bytes) -> bool:
+    return brackets_fit(after) is False and (before is None or brackets_fit(before) is True)
 
 
 def _without_known(
@@ -47,39 +69,52 @@ def _without_known(
     lines: Sequence[bytes],
     known: Sequence[SyntaxProblem],
     known_lines: Sequence[bytes],
-    syntax: Syntax,
 ) -> list[SyntaxProblem]:
-    """Return the errors of a text that were not there before, in the same line or in one like it."""
-    exact = Counter(_key(problem, known_lines) for problem in known)
-    left: list[SyntaxProblem] = []
-    for problem in found:
-        key = _key(problem, lines)
-        if exact[key]:
-            exact[key] -= 1
-        else:
-            left.append(problem)
-    shapes = Counter(map(_shape, exact.elements()))
-    if syntax.macros:
-        shapes = Counter({_shape(_key(problem, known_lines)): len(found) for problem in known})
-    new: list[SyntaxProblem] = []
-    for problem in left:
-        shape = _shape(_key(problem, lines))
-        if shapes[shape]:
-            shapes[shape] -= 1
-        else:
-            new.append(problem)
+    """Return the errors of a text that were not there before, in an equal line or in one with other words."""
+    new = list(found)
+    left = Counter(_line(problem, known_lines) for problem in known)
+    for words in (rb"(?!)", rb"\w+"):
+        left = Counter(re.sub(words, b"w", line) for line in left.elements())
+        kept: list[SyntaxProblem] = []
+        for problem in new:
+            line = re.sub(words, b"w", _line(problem, lines))
+            if left[line]:
+                left[line] -= 1
+            else:
+                kept.append(problem)
+        new = kept
     return new
 
 
-def _key(problem: SyntaxProblem, lines: Sequence[bytes]) -> bytes:
+def _line(problem: SyntaxProblem, lines: Sequence[bytes]) -> bytes:
     return lines[problem.row].strip() if problem.row < len(lines) else b""
 
 
-def _shape(line: bytes) -> bytes:
-    return re.sub(rb"\w+", b"w", line)
+def _is_valid(name: str, problem: SyntaxProblem, data: bytes, lines: list[bytes], syntax: Syntax) -> bool:
+    """Return whether an error is none, but something that the grammar does not know."""
+    if syntax.suffixes[0] == ".json" and is_trailing_comma(name, data, problem, lines):
+        return True
+    return re.search(syntax.gaps, _line(problem, lines)) is not None
 
 
-def _is_gap(problem: SyntaxProblem, lines: Sequence[bytes], syntax: Syntax) -> bool:
-    """Return whether an error may be due to the grammar."""
-    text = _key(problem, lines).decode("utf-8", "replace")
-    return bool(syntax.gaps) and re.search(syntax.gaps, text) is not None
+def _changed_rows(before: bytes | None, after: bytes) -> tuple[int, int]:
+    """Return the first and the last row of a text that differ from the text before; all rows of a new file."""
+    lines = after.split(b"\n")
+    if before is None:
+        return 0, len(lines) - 1
+    old = before.split(b"\n")
+    most = min(len(old), len(lines))
+    first = next((row for row in range(most) if old[row] != lines[row]), most)
+    same = next((row for row in range(most - first) if old[-1 - row] != lines[-1 - row]), most - first)
+    return min(first, len(lines) - 1), max(first, len(lines) - 1 - same)
+
+
+def _within(problem: SyntaxProblem, first: int, last: int) -> SyntaxProblem:
+    """Return an error at the changed rows, if the parser has noticed it elsewhere."""
+    if first - 1 <= problem.row <= last + 1:
+        return problem
+    if problem.row < first and problem.end_row >= first:
+        return replace(problem, row=first, column=0, end_row=first, message="the syntax is broken here")
+    return replace(
+        problem, row=last, column=0, end_row=last, message=f"{problem.message} in line {problem.row + 1}"
+    )

@@ -1,4 +1,4 @@
-"""Parse a text with a grammar, within limits, and list its syntax errors."""
+"""Parse a text with a grammar of tree-sitter, within limits, and list its syntax errors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from jumpseat.syntax.languages import grammar
-
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Language, Node, Tree
 
 LONGEST_PARSE_S: Final = 0.2
 """Processor time of one parse: files of 1 MiB take half of it, texts made to be slow take all of it."""
@@ -21,6 +19,9 @@ CHUNK: Final = 64 * 1024
 
 MOST_NODES: Final = 20_000
 """Nodes that are looked at in search of errors."""
+
+MOST_QUOTED: Final = 40
+"""Bytes of the unexpected text that a message quotes."""
 
 
 class SyntaxProblem(Struct, frozen=True):
@@ -32,15 +33,14 @@ class SyntaxProblem(Struct, frozen=True):
     message: str
 
 
-def parse(data: bytes, language: str) -> Tree | None:
+def parse(data: bytes, grammar: Language) -> Tree | None:
     """Parse a text; return ``None`` if that takes too long."""
     import tree_sitter
 
-    # Not the time of the clock: a machine that is busy otherwise parses, too.
+    # Not the time of the clock: a busy machine must not change the result.
     end = time.thread_time() + LONGEST_PARSE_S
-    parser = tree_sitter.Parser(grammar(language))
     try:
-        return parser.parse(
+        return tree_sitter.Parser(grammar).parse(
             lambda start, _point: data[start : start + CHUNK],
             progress_callback=lambda _offset, _has_error: time.thread_time() > end,
         )
@@ -48,10 +48,8 @@ def parse(data: bytes, language: str) -> Tree | None:
         return None
 
 
-def problems(tree: Tree) -> list[SyntaxProblem] | None:
-    """Return the errors of a text in their order; ``None`` if there are too many to look at."""
-    if not tree.root_node.has_error:
-        return []
+def errors(tree: Tree) -> list[SyntaxProblem] | None:
+    """Return the errors in a tree in their order; ``None`` if there are too many nodes to look at."""
     found: list[SyntaxProblem] = []
     for count, node in enumerate(_nodes_with_errors(tree.root_node)):
         if count > MOST_NODES:
@@ -62,7 +60,7 @@ def problems(tree: Tree) -> list[SyntaxProblem] | None:
 
 
 def _nodes_with_errors(root: Node) -> Iterator[Node]:
-    stack = [root]
+    stack = [root] if root.has_error else []
     while stack:
         node = stack.pop()
         yield node
@@ -74,6 +72,6 @@ def _problem(node: Node) -> SyntaxProblem:
     if node.is_missing:
         message = f"{node.type!r} is missing"
     else:
-        text = (node.text or b"")[:40].decode("utf-8", "replace").split("\n")[0].strip()
+        text = (node.text or b"")[:MOST_QUOTED].decode("utf-8", "replace").split("\n")[0].strip()
         message = f"unexpected {text!r}" if text else "unexpected end of line"
     return SyntaxProblem(row, column, node.end_point[0], message)

@@ -1,0 +1,44 @@
+"""The indentation of Python, which its grammar does not check: empty blocks, and lines that are in none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jumpseat.syntax.parsing import SyntaxProblem
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+
+def indentation_errors(tree: Tree, data: bytes) -> Iterator[SyntaxProblem]:
+    """Yield the blocks without statements, and the statements that are indented unlike their neighbours."""
+    import tree_sitter
+
+    query = tree_sitter.Query(tree.language, "[(module) (block)] @block")
+    for block in tree_sitter.QueryCursor(query).captures(tree.root_node).get("block", []):
+        statements = [child for child in block.named_children if child.type != "comment"]
+        if statements:
+            yield from _uneven(statements, data)
+        elif block.type == "block" and block.parent is not None:
+            row, column = block.start_point
+            yield SyntaxProblem(row, column, row, "an indented block is missing")
+
+
+def _uneven(statements: list[Node], data: bytes) -> Iterator[SyntaxProblem]:
+    wanted: bytes | None = None
+    end = -1
+    for statement in statements:
+        row, column = statement.start_point
+        if row > end:
+            start = statement.start_byte
+            before = data[start - column : start]
+            if wanted is None:
+                wanted = before
+            elif (
+                before != wanted
+                and not before.strip()
+                and not data[: start - column].endswith((b"\\\n", b"\\\r\n"))
+            ):
+                yield SyntaxProblem(row, column, row, "the indentation fits no block")
+        end = statement.end_point[0]
