@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from jumpseat.syntax.dialects import brackets_fit, is_trailing_comma, without_templates
+from jumpseat.syntax.dialects import bracket_error, is_trailing_comma, without_templates
 from jumpseat.syntax.exact import all_errors
 from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
 from jumpseat.syntax.parsing import SyntaxProblem, errors, parse
@@ -28,40 +28,59 @@ def new_problems(name: str, before: bytes | None, after: bytes) -> list[SyntaxPr
     if language is None or max(len(after), len(before or b"")) > LARGEST:
         return []
     syntax = LANGUAGES[language]
-    plain = without_templates(after) if syntax.in_templates else after
-    found = _problems(plain, language)
-    if not found:
-        return []
-    known: list[SyntaxProblem] | None = []
-    if before is not None:
-        known = _problems(without_templates(before) if syntax.in_templates else before, language)
-    if known is None or (plain != after and (before is None or known)):
-        return []
-    if syntax.macros and (before is None or known) and not _breaks_brackets(before, after):
-        # Macros of other files may be the reason of the errors.
-        return []
+    rows = _changed_rows(before, after)
+    new = _with_templates(before, after, syntax, rows) if syntax.in_templates else _new(before, after, syntax, rows)
     lines = after.split(b"\n")
-    new = _without_known(found, lines, known, (before or b"").split(b"\n"))
-    new = [problem for problem in new if not _is_valid(name, problem, after, lines, syntax)]
-    return [_within(problem, *_changed_rows(before, after)) for problem in new]
+    return [_within(problem, rows) for problem in new if not _is_valid(name, problem, after, lines, syntax)]
 
 
-def _problems(data: bytes, language: str) -> list[SyntaxProblem] | None:
-    """Return the errors of a text; ``None`` if it takes too long to parse."""
-    syntax = LANGUAGES[language]
+def _with_templates(
+    before: bytes | None, after: bytes, syntax: Syntax, rows: tuple[int, int]
+) -> list[SyntaxProblem]:
+    """Return the new errors of a text that may be a template."""
+    plain = without_templates(after)
+    if before is None:
+        # It is not known whether the text without the tags is in the language.
+        return _new(None, after, syntax, rows) if plain == after else []
+    plain_before = without_templates(before)
+    if plain != after and _problems(plain_before, syntax):
+        return []
+    return _new(plain_before, plain, syntax, rows)
+
+
+def _new(before: bytes | None, after: bytes, syntax: Syntax, rows: tuple[int, int]) -> list[SyntaxProblem]:
+    found = _problems(after, syntax, rows)
+    if found == []:
+        return []
+    known = _problems(before, syntax) if before is not None else []
+    doubtful = found is None or known is None or bool(known) or before is None
+    if syntax.macros and doubtful:
+        # Macros of other files may be the reason of errors. Brackets are the same with any macros.
+        error = bracket_error(after)
+        if isinstance(error, SyntaxProblem) and (before is None or bracket_error(before) is False):
+            return [error]
+        if before is None:
+            return []
+    if found is None or known is None or (syntax.macros and len(found) <= len(known)):
+        return []
+    new = _without_known(found, after.split(b"\n"), known, (before or b"").split(b"\n"))
+    if syntax.macros and known:
+        new = [problem for problem in new if rows[0] <= problem.row <= rows[1]]
+    return new
+
+
+def _problems(data: bytes, syntax: Syntax, rows: tuple[int, int] | None = None) -> list[SyntaxProblem] | None:
+    """Return the errors of a text; those that the grammar does not report in ``rows`` only, if that is given.
+
+    ``None`` means that the text takes too long to parse, or is in another language.
+    """
     if syntax.first_error is not None:
         return all_errors(data, syntax.first_error)
-    tree = parse(data, grammar(language))
+    tree = parse(data, grammar(syntax))
     found = None if tree is None else errors(tree)
-    if tree is None or found is None:
-        return None
-    if not found and syntax.also is not None:
-        found = list(syntax.also(tree, data))
-    return _problems(data, syntax.otherwise) if found and syntax.otherwise else found
-
-
-def _breaks_brackets(before: bytes | None, after: bytes) -> bool:
-    return brackets_fit(after) is False and (before is None or brackets_fit(before) is True)
+    if tree is not None and found == [] and syntax.also is not None:
+        found = list(syntax.also(tree, data, rows or (0, len(data))))
+    return _problems(data, syntax.otherwise) if found != [] and syntax.otherwise else found
 
 
 def _without_known(
@@ -109,8 +128,9 @@ def _changed_rows(before: bytes | None, after: bytes) -> tuple[int, int]:
     return min(first, len(lines) - 1), max(first, len(lines) - 1 - same)
 
 
-def _within(problem: SyntaxProblem, first: int, last: int) -> SyntaxProblem:
+def _within(problem: SyntaxProblem, rows: tuple[int, int]) -> SyntaxProblem:
     """Return an error at the changed rows, if the parser has noticed it elsewhere."""
+    first, last = rows
     if first - 1 <= problem.row <= last + 1:
         return problem
     if problem.row < first and problem.end_row >= first:

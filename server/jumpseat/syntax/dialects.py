@@ -61,26 +61,37 @@ _LEXEMES: Final = re.compile(
 _PAIRS: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
-def brackets_fit(data: bytes) -> bool | None:
-    """Return whether the brackets of a program in C fit; ``None`` if its preprocessor decides.
+def bracket_error(data: bytes) -> SyntaxProblem | bool:
+    """Return the first bracket of a program in C that fits no other; true if the preprocessor decides.
 
     Directives do not count.
+
+    Returns:
+        False if all brackets fit.
     """
-    opened: list[bytes] = []
+    opened: list[re.Match[bytes]] = []
     depths: list[int] = []
-    fit = True
     for match in _LEXEMES.finditer(data):
         directive, bracket = match[1], match[2]
         if directive in (b"if", b"ifdef", b"ifndef"):
             depths.append(len(opened))
         elif directive in (b"else", b"elif", b"endif") and depths:
             if len(opened) != depths[-1]:
-                return None
+                return True
             if directive == b"endif":
                 depths.pop()
         elif bracket in _PAIRS:
-            if not opened or opened.pop() != _PAIRS[bracket]:
-                fit = False
+            if not opened or opened[-1][2] != _PAIRS[bracket]:
+                return _unfit(data, opened.pop() if opened and bracket == b"}" else match)
+            opened.pop()
         elif bracket:
-            opened.append(bracket)
-    return fit and not opened
+            opened.append(match)
+    return _unfit(data, opened[-1]) if opened else False
+
+
+def _unfit(data: bytes, match: re.Match[bytes]) -> SyntaxProblem:
+    start = match.start(2)
+    row, column = data.count(b"\n", 0, start), start - data.rfind(b"\n", 0, start) - 1
+    bracket = match[2].decode()
+    message = f"{bracket!r} is not closed" if bracket in "([{" else f"{bracket!r} closes nothing"
+    return SyntaxProblem(row, column, row, message)

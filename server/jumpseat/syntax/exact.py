@@ -46,10 +46,8 @@ def yaml_error(data: bytes) -> SyntaxProblem | None:
 
     end = time.thread_time() + LONGEST_PARSE_S
     try:
-        loader = yaml.CSafeLoader(data)
-        while loader.check_event():
-            loader.get_event()
-            if time.thread_time() > end:
+        for number, _event in enumerate(yaml.parse(data, Loader=yaml.CSafeLoader)):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]
+            if number % 128 == 0 and time.thread_time() > end:
                 return None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from jumpseat.syntax.exact import FirstError, toml_error, yaml_error
-from jumpseat.syntax.lenient import stray_end, unclosed_css, unclosed_html
-from jumpseat.syntax.parsing import SyntaxProblem
+from jumpseat.syntax.lenient import Check, stray_end, unclosed_css, unclosed_html
 from jumpseat.syntax.python_blocks import indentation_errors
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Tree
+    from tree_sitter import Language
 
 
 class Syntax(Struct, frozen=True):
@@ -32,28 +31,35 @@ class Syntax(Struct, frozen=True):
     package: str = ""
     function: str = "language"
     first_error: FirstError | None = None
-    otherwise: str = ""
-    also: Callable[[Tree, bytes], Iterator[SyntaxProblem]] | None = None
+    otherwise: Syntax | None = None
+    also: Check | None = None
     gaps: bytes = rb"\{%|%\}|<%|%>"
     in_templates: bool = False
     macros: bool = False
 
 
+_C: Final = Syntax((".c",), "tree_sitter_c", macros=True)
+
 LANGUAGES: Final[Mapping[str, Syntax]] = {
     "bash": Syntax((".sh", ".bash"), "tree_sitter_bash"),
-    "c": Syntax((".c", ".h"), "tree_sitter_c", otherwise="cpp", macros=True),
-    "cpp": Syntax(
+    "c": _C,
+    "c or c++": Syntax((".h",), "tree_sitter_cpp", otherwise=_C, macros=True),
+    "c++": Syntax(
         (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
         "tree_sitter_cpp",
         gaps=rb"^\s*(?:export\s+)?(?:module|import)\b",
         macros=True,
     ),
-    "csharp": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*#"),
+    "c#": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*#"),
     "css": Syntax((".css",), "tree_sitter_css", also=unclosed_css, gaps=rb"! important|url\(|^\s*[*_]\w"),
     "go": Syntax((".go",), "tree_sitter_go"),
     "html": Syntax((".html", ".htm"), "tree_sitter_html", also=unclosed_html, in_templates=True),
     "java": Syntax((".java",), "tree_sitter_java", gaps=rb"\bimport module\b"),
-    "javascript": Syntax((".js", ".mjs", ".cjs", ".jsx"), "tree_sitter_javascript", gaps=rb"\bas \w+|import \w+"),
+    "javascript": Syntax(
+        (".js", ".mjs", ".cjs", ".jsx"),
+        "tree_sitter_javascript",
+        gaps=rb"\bas (?:\w+),?\s*\}|\bimport (?:defer|source) ",
+    ),
     "json": Syntax((".json", ".jsonc"), "tree_sitter_json"),
     "python": Syntax((".py", ".pyi"), "tree_sitter_python", also=indentation_errors, gaps=rb"\[[^\]]*\w\s*="),
     "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
@@ -64,7 +70,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         (".ts", ".mts", ".cts"),
         "tree_sitter_typescript",
         "language_typescript",
-        gaps=rb"\b(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport \w",
+        gaps=rb"\b(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport defer ",
     ),
     "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),
 }
@@ -79,7 +85,7 @@ def language_of(name: str) -> str | None:
 
 
 @cache
-def grammar(language: str) -> Language:
+def grammar(syntax: Syntax) -> Language:
     """Return the grammar of a language. Imports its package with the first use.
 
     Raises:
@@ -87,6 +93,5 @@ def grammar(language: str) -> Language:
     """
     import tree_sitter
 
-    syntax = LANGUAGES[language]
     function: Callable[[], object] = getattr(import_module(syntax.package), syntax.function)
     return tree_sitter.Language(function())

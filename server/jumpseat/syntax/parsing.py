@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -17,8 +16,8 @@ LONGEST_PARSE_S: Final = 0.2
 CHUNK: Final = 64 * 1024
 """Bytes that the parser reads at a time. It lets other threads run meanwhile, unlike with a whole text."""
 
-MOST_NODES: Final = 20_000
-"""Nodes that are looked at in search of errors."""
+MOST_ERRORS: Final = 200
+"""A text with more errors is in another language."""
 
 MOST_QUOTED: Final = 40
 """Bytes of the unexpected text that a message quotes."""
@@ -49,22 +48,17 @@ def parse(data: bytes, grammar: Language) -> Tree | None:
 
 
 def errors(tree: Tree) -> list[SyntaxProblem] | None:
-    """Return the errors in a tree in their order; ``None`` if there are too many nodes to look at."""
+    """Return the errors in a tree in their order; ``None`` if there are too many."""
     found: list[SyntaxProblem] = []
-    for count, node in enumerate(_nodes_with_errors(tree.root_node)):
-        if count > MOST_NODES:
-            return None
-        if node.is_missing or node.is_error:
-            found.append(_problem(node))
-    return found
-
-
-def _nodes_with_errors(root: Node) -> Iterator[Node]:
-    stack = [root] if root.has_error else []
+    stack = [tree.root_node] if tree.root_node.has_error else []
     while stack:
         node = stack.pop()
-        yield node
+        if node.is_missing or node.is_error:
+            if len(found) == MOST_ERRORS:
+                return None
+            found.append(_problem(node))
         stack += [child for child in reversed(node.children) if child.has_error]
+    return found
 
 
 def _problem(node: Node) -> SyntaxProblem:

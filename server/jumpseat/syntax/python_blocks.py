@@ -11,12 +11,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 
-def indentation_errors(tree: Tree, data: bytes) -> Iterator[SyntaxProblem]:
-    """Yield the blocks without statements, and the statements that are indented unlike their neighbours."""
+def indentation_errors(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
+    """Yield the blocks without statements, and the statements that are indented unlike their neighbours.
+
+    Looks at the blocks in some rows, from the first to the last.
+    """
     import tree_sitter
 
     query = tree_sitter.Query(tree.language, "[(module) (block)] @block")
-    for block in tree_sitter.QueryCursor(query).captures(tree.root_node).get("block", []):
+    cursor = tree_sitter.QueryCursor(query)
+    cursor.set_point_range((max(0, rows[0] - 1), 0), (rows[1] + 2, 0))
+    for block in cursor.captures(tree.root_node).get("block", []):
         statements = [child for child in block.named_children if child.type != "comment"]
         if statements:
             yield from _uneven(statements, data)
