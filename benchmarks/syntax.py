@@ -2,9 +2,9 @@
 
     syntax.py DIRECTORY... [--cases N] [--seed N] [--show LANGUAGE]
 
-Changes files of each language so that they break (a bracket, quote, colon, comma, semicolon, keyword or tag
-less, another indentation), and so that they do not (another name, one more comment, a passage moved, copied, or taken from
-another file). A break counts if the language's own parser objects, where one is installed; otherwise always.
+Changes files of each language so that they break (a bracket, quote, colon, comma, semicolon, keyword or tag less,
+another indentation), and so that they do not (another name, one more comment, a passage moved, copied, or taken
+from another file). A break counts if the language's own parser objects, where one is installed; otherwise always.
 The exit code is 1 if less than 95 % of the breaks are told, or if there is a false alarm.
 """
 
@@ -186,8 +186,7 @@ def objects(language: str, data: bytes) -> bool | None:
             case "toml":
                 tomllib.loads(data.decode())
             case "yaml":
-                for _event in yaml.parse(data, Loader=yaml.CSafeLoader):
-                    pass
+                list(yaml.parse(data, Loader=yaml.CSafeLoader))  # type: ignore[no-untyped-call]
             case _:
                 program = PROGRAMS.get(language)
                 if program is None or shutil.which(program[0]) is None:
@@ -244,7 +243,9 @@ def copied(language: str, source: Source, _other: Source, rng: random.Random) ->
     if language in DATA or not source.rows:
         return None
     rows = [row for row in source.rows if row[0].parent is not None and row[0].parent.parent is None]
-    node = rng.choice(rng.choice(rows or source.rows[:1]))
+    if not rows:
+        return None
+    node = rng.choice(rng.choice(rows))
     start, end = node.start_byte - node.start_point.column, source.data.find(b"\n", node.end_byte) + 1
     copy = source.data[start:end]
     return source.data[:end] + copy + source.data[end:] if copy.strip() == (node.text or b"").strip() else None

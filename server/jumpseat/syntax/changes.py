@@ -65,7 +65,7 @@ def _new(before: bytes | None, after: bytes, syntax: Syntax, rows: tuple[int, in
         return []
     new = _without_known(found, after.split(b"\n"), known, (before or b"").split(b"\n"))
     if syntax.macros and known:
-        new = [problem for problem in new if rows[0] <= problem.row <= rows[1]]
+        new = [problem for problem in new if rows[0] <= problem.row <= rows[1] + 1]
     return new
 
 
@@ -89,20 +89,30 @@ def _without_known(
     known: Sequence[SyntaxProblem],
     known_lines: Sequence[bytes],
 ) -> list[SyntaxProblem]:
-    """Return the errors of a text that were not there before, in an equal line or in one with other words."""
-    new = list(found)
-    left = Counter(_line(problem, known_lines) for problem in known)
-    for words in (rb"(?!)", rb"\w+"):
-        left = Counter(re.sub(words, b"w", line) for line in left.elements())
-        kept: list[SyntaxProblem] = []
-        for problem in new:
-            line = re.sub(words, b"w", _line(problem, lines))
-            if left[line]:
-                left[line] -= 1
-            else:
-                kept.append(problem)
-        new = kept
-    return new
+    """Return the errors of a text that were not there before: in an equal line, or there with other words."""
+    exact = Counter(_line(problem, known_lines) for problem in known)
+    new: list[SyntaxProblem] = []
+    for problem in found:
+        line = _line(problem, lines)
+        if exact[line]:
+            exact[line] -= 1
+        else:
+            new.append(problem)
+    # Rows from the beginning and from the end, of which a change shifts one kind at most.
+    places = Counter(
+        (row, _shape(_line(problem, known_lines)))
+        for problem in known
+        for row in (problem.row, problem.row - len(known_lines))
+    )
+    return [
+        problem
+        for problem in new
+        if not any(places[row, _shape(_line(problem, lines))] for row in (problem.row, problem.row - len(lines)))
+    ]
+
+
+def _shape(line: bytes) -> bytes:
+    return re.sub(rb"\w+", b"w", line)
 
 
 def _line(problem: SyntaxProblem, lines: Sequence[bytes]) -> bytes:
@@ -113,19 +123,27 @@ def _is_valid(name: str, problem: SyntaxProblem, data: bytes, lines: list[bytes]
     """Return whether an error is none, but something that the grammar does not know."""
     if syntax.suffixes[0] == ".json" and is_trailing_comma(name, data, problem, lines):
         return True
-    return re.search(syntax.gaps, _line(problem, lines)) is not None
+    text = b"\n".join([*lines[problem.row : problem.row + 2], problem.message.encode()])
+    return re.search(syntax.gaps, text) is not None
 
 
 def _changed_rows(before: bytes | None, after: bytes) -> tuple[int, int]:
     """Return the first and the last row of a text that differ from the text before; all rows of a new file."""
-    lines = after.split(b"\n")
     if before is None:
-        return 0, len(lines) - 1
-    old = before.split(b"\n")
-    most = min(len(old), len(lines))
-    first = next((row for row in range(most) if old[row] != lines[row]), most)
-    same = next((row for row in range(most - first) if old[-1 - row] != lines[-1 - row]), most - first)
-    return min(first, len(lines) - 1), max(first, len(lines) - 1 - same)
+        return 0, after.count(b"\n")
+    start = _common(before, after)
+    rest, old_rest = after[start:][::-1], before[start:][::-1]
+    end = len(after) - _common(old_rest, rest)
+    return after.count(b"\n", 0, start), after.count(b"\n", 0, end)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return the length of the common beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _within(problem: SyntaxProblem, rows: tuple[int, int]) -> SyntaxProblem:

@@ -54,7 +54,7 @@ def is_trailing_comma(name: str, data: bytes, problem: SyntaxProblem, lines: lis
 
 _LEXEMES: Final = re.compile(
     rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
-    rb'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
+    rb'|R"(\w*+)\(|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
     rb"|^[ \t]*+#[ \t]*+(\w++)(?:[^\n\\]|\\.)*+|([()\[\]{}])",
     re.MULTILINE | re.DOTALL,
 )
@@ -71,9 +71,16 @@ def bracket_error(data: bytes) -> SyntaxProblem | bool:
     """
     opened: list[re.Match[bytes]] = []
     depths: list[int] = []
-    for match in _LEXEMES.finditer(data):
-        directive, bracket = match[1], match[2]
-        if directive in (b"if", b"ifdef", b"ifndef"):
+    position = 0
+    while (match := _LEXEMES.search(data, position)) is not None:
+        position = match.end()
+        raw_string, directive, bracket = match.groups()
+        if raw_string is not None:
+            closing = b")" + raw_string + b'"'
+            position = data.find(closing, position) + len(closing)
+            if position < len(closing):
+                return True
+        elif directive in (b"if", b"ifdef", b"ifndef"):
             depths.append(len(opened))
         elif directive in (b"else", b"elif", b"endif") and depths:
             if len(opened) != depths[-1]:
@@ -81,7 +88,7 @@ def bracket_error(data: bytes) -> SyntaxProblem | bool:
             if directive == b"endif":
                 depths.pop()
         elif bracket in _PAIRS:
-            if not opened or opened[-1][2] != _PAIRS[bracket]:
+            if not opened or opened[-1][3] != _PAIRS[bracket]:
                 return _unfit(data, opened.pop() if opened and bracket == b"}" else match)
             opened.pop()
         elif bracket:
@@ -90,8 +97,8 @@ def bracket_error(data: bytes) -> SyntaxProblem | bool:
 
 
 def _unfit(data: bytes, match: re.Match[bytes]) -> SyntaxProblem:
-    start = match.start(2)
+    start = match.start(3)
     row, column = data.count(b"\n", 0, start), start - data.rfind(b"\n", 0, start) - 1
-    bracket = match[2].decode()
+    bracket = match[3].decode()
     message = f"{bracket!r} is not closed" if bracket in "([{" else f"{bracket!r} closes nothing"
     return SyntaxProblem(row, column, row, message)

@@ -23,8 +23,8 @@ class Syntax(Struct, frozen=True):
 
     ``function`` returns the grammar. ``first_error`` takes the place of a grammar. Files that ``otherwise`` can
     parse have no errors: two languages share the suffix. ``also`` finds errors that the grammar does not report.
-    ``gaps`` matches the lines of errors that are due to the grammar. Files ``in_templates`` may be written in a
-    template language. With ``macros``, programs define syntax of their own.
+    ``gaps`` matches errors that are due to the grammar: two lines and the message. Files ``in_templates`` may be
+    written in a template language. With ``macros``, programs define syntax of their own.
     """
 
     suffixes: tuple[str, ...]
@@ -45,15 +45,23 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
     "c": _C,
     "c or c++": Syntax((".h",), "tree_sitter_cpp", otherwise=_C, macros=True),
     "c++": Syntax(
-        (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
+        (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
         "tree_sitter_cpp",
         gaps=rb"^\s*(?:export\s+)?(?:module|import)\b",
         macros=True,
     ),
-    "c#": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*#"),
-    "css": Syntax((".css",), "tree_sitter_css", also=unclosed_css, gaps=rb"! important|url\(|^\s*[*_]\w"),
+    "c#": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*(?:else\s*\n\s*)?#|'#endif' is missing"),
+    "css": Syntax(
+        (".css",),
+        "tree_sitter_css",
+        also=unclosed_css,
+        gaps=rb"! important|url\([^)'\"]+\)|^\s*[*_]\w|progid:|.{2000}",
+        in_templates=True,
+    ),
     "go": Syntax((".go",), "tree_sitter_go"),
-    "html": Syntax((".html", ".htm"), "tree_sitter_html", also=unclosed_html, in_templates=True),
+    "html": Syntax(
+        (".html", ".htm"), "tree_sitter_html", also=unclosed_html, gaps=rb"^\s*<\?|& ", in_templates=True
+    ),
     "java": Syntax((".java",), "tree_sitter_java", gaps=rb"\bimport module\b"),
     "javascript": Syntax(
         (".js", ".mjs", ".cjs", ".jsx"),
@@ -61,7 +69,12 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         gaps=rb"\bas (?:\w+),?\s*\}|\bimport (?:defer|source) ",
     ),
     "json": Syntax((".json", ".jsonc"), "tree_sitter_json"),
-    "python": Syntax((".py", ".pyi"), "tree_sitter_python", also=indentation_errors, gaps=rb"\[[^\]]*\w\s*="),
+    "python": Syntax(
+        (".py", ".pyi"),
+        "tree_sitter_python",
+        also=indentation_errors,
+        gaps=rb"^\s*(?:async def|def|class|type)\s+\w+\[[^\]]*=",
+    ),
     "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
     "rust": Syntax((".rs",), "tree_sitter_rust"),
     "toml": Syntax((".toml",), first_error=toml_error),
@@ -70,7 +83,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         (".ts", ".mts", ".cts"),
         "tree_sitter_typescript",
         "language_typescript",
-        gaps=rb"\b(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport defer ",
+        gaps=rb"(?:^|[<,])\s*(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport defer ",
     ),
     "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),
 }

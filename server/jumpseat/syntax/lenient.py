@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jumpseat.syntax.parsing import SyntaxProblem
 
 if TYPE_CHECKING:
-    from tree_sitter import Tree
+    from tree_sitter import Language, Query, Tree
 
 Check: TypeAlias = Callable[["Tree", bytes, tuple[int, int]], Iterator[SyntaxProblem]]
 """Finds errors in a tree and its text, in the rows from a first to a last one at least."""
 
 _UNCLOSED: Final = (
-    rb"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
+    rb"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
     rb"|p|li|dt|dd|tr|t[dh]|thead|tbody|tfoot|caption|colgroup|option|optgroup|html|head|body|r[bpt]|rtc"
 )
 """Elements of HTML that have no end tag, or need none."""
 
 
 def mistaken(pattern: bytes, node_type: str, message: str) -> Check:
-    """Return a check for places, the first groups of ``pattern``, that the grammar takes for a ``node_type``."""
+    """Return a check for the beginnings of lines, in a group of ``pattern``, that pass for a ``node_type``."""
     compiled = re.compile(pattern, re.MULTILINE)
 
     def check(tree: Tree, data: bytes, _rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
         for match in compiled.finditer(data):
+            if data[data.rfind(b"\n", 0, match.start(1)) + 1 : match.start(1)].strip():
+                continue
             node = tree.root_node.descendant_for_byte_range(match.start(1), match.start(1) + 1)
             if node is not None and node.type == node_type:
                 row, column = node.start_point
@@ -35,12 +38,27 @@ def mistaken(pattern: bytes, node_type: str, message: str) -> Check:
     return check
 
 
-unclosed_css: Final = mistaken(
+_semicolons: Final = mistaken(
     rb"^[ \t]*[\w-]++[ \t]*:[^\n;{}]*+\n[ \t]*([\w-]++[ \t]*:)", "plain_value", "';' is missing before this line"
 )
-"""A declaration of CSS that ends without a semicolon before another one."""
+_CSS_STRINGS: Final = re.compile(
+    rb"/\*(?:[^*]|\*(?!/))*+\*/|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|url\([^)\"']*+\)|([\"'])", re.DOTALL
+)
 
-stray_end: Final = mistaken(rb"^[ \t]*(end)\b(?![\w?!:=])", "identifier", "unexpected 'end'")
+
+def unclosed_css(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
+    """Yield the declarations of CSS without a semicolon before the next one, and quotes without a partner."""
+    yield from _semicolons(tree, data, rows)
+    for match in _CSS_STRINGS.finditer(data):
+        if match[1]:
+            row, column = (
+                data.count(b"\n", 0, match.start()),
+                match.start() - data.rfind(b"\n", 0, match.start()) - 1,
+            )
+            yield SyntaxProblem(row, column, row, "the string is not closed")
+
+
+stray_end: Final = mistaken(rb"(end)\b(?![\w?!:=])", "identifier", "unexpected 'end'")
 """An ``end`` of Ruby that ends nothing."""
 
 
@@ -48,8 +66,7 @@ def unclosed_html(tree: Tree, _data: bytes, _rows: tuple[int, int]) -> Iterator[
     """Yield the elements of HTML without an end tag, where one is required, and end tags of no element."""
     import tree_sitter
 
-    query = tree_sitter.Query(tree.language, "(element) @element (erroneous_end_tag) @end")
-    found = tree_sitter.QueryCursor(query).captures(tree.root_node)
+    found = tree_sitter.QueryCursor(_elements(tree.language)).captures(tree.root_node)
     for element in found.get("element", []):
         children = element.children
         if children[0].type != "start_tag" or children[-1].type == "end_tag":
@@ -61,3 +78,10 @@ def unclosed_html(tree: Tree, _data: bytes, _rows: tuple[int, int]) -> Iterator[
     for node in found.get("end", []):
         row, column = node.start_point
         yield SyntaxProblem(row, column, row, "this tag closes no element")
+
+
+@cache
+def _elements(language: Language) -> Query:
+    import tree_sitter
+
+    return tree_sitter.Query(language, "(element) @element (erroneous_end_tag) @end")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from jumpseat.syntax.parsing import SyntaxProblem
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Language, Node, Query, Tree
 
 
 def indentation_errors(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
@@ -18,16 +19,25 @@ def indentation_errors(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterat
     """
     import tree_sitter
 
-    query = tree_sitter.Query(tree.language, "[(module) (block)] @block")
-    cursor = tree_sitter.QueryCursor(query)
+    cursor = tree_sitter.QueryCursor(_blocks(tree.language))
     cursor.set_point_range((max(0, rows[0] - 1), 0), (rows[1] + 2, 0))
     for block in cursor.captures(tree.root_node).get("block", []):
         statements = [child for child in block.named_children if child.type != "comment"]
         if statements:
             yield from _uneven(statements, data)
+            for statement in statements:
+                if statement.type == "decorated_definition":
+                    yield from _uneven(statement.named_children, data)
         elif block.type == "block" and block.parent is not None:
             row, column = block.start_point
             yield SyntaxProblem(row, column, row, "an indented block is missing")
+
+
+@cache
+def _blocks(language: Language) -> Query:
+    import tree_sitter
+
+    return tree_sitter.Query(language, "[(module) (block)] @block")
 
 
 def _uneven(statements: list[Node], data: bytes) -> Iterator[SyntaxProblem]:
