@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from jumpseat.syntax.dialects import bracket_error, is_trailing_comma, without_templates
 from jumpseat.syntax.exact import all_errors
 from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
-from jumpseat.syntax.parsing import SyntaxProblem, errors, parse
+from jumpseat.syntax.parsing import MOST_ERRORS, SyntaxProblem, errors, parse
 
 LARGEST: Final = 1024 * 1024
 """Larger texts are not parsed."""
@@ -79,7 +80,7 @@ def _problems(data: bytes, syntax: Syntax, rows: tuple[int, int] | None = None) 
     tree = parse(data, grammar(syntax))
     found = None if tree is None else errors(tree)
     if tree is not None and found == [] and syntax.also is not None:
-        found = list(syntax.also(tree, data, rows or (0, len(data))))
+        found = list(islice(syntax.also(tree, data, rows or (0, len(data))), MOST_ERRORS))
     return _problems(data, syntax.otherwise) if found != [] and syntax.otherwise else found
 
 

@@ -23,14 +23,13 @@ _UNCLOSED: Final = (
 
 
 def mistaken(pattern: bytes, node_type: str, message: str) -> Check:
-    """Return a check for the beginnings of lines, in a group of ``pattern``, that pass for a ``node_type``."""
-    compiled = re.compile(pattern, re.MULTILINE)
+    """Return a check for places, the first groups of ``pattern``, that pass for a ``node_type``."""
+    compiled = re.compile(pattern)
 
     def check(tree: Tree, data: bytes, _rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
         for match in compiled.finditer(data):
-            if data[data.rfind(b"\n", 0, match.start(1)) + 1 : match.start(1)].strip():
-                continue
-            node = tree.root_node.descendant_for_byte_range(match.start(1), match.start(1) + 1)
+            start = match.start(1)
+            node = tree.root_node.descendant_for_byte_range(start, start + 1)
             if node is not None and node.type == node_type:
                 row, column = node.start_point
                 yield SyntaxProblem(row, column, row, message)
@@ -39,7 +38,7 @@ def mistaken(pattern: bytes, node_type: str, message: str) -> Check:
 
 
 _semicolons: Final = mistaken(
-    rb"^[ \t]*[\w-]++[ \t]*:[^\n;{}]*+\n[ \t]*([\w-]++[ \t]*:)", "plain_value", "';' is missing before this line"
+    rb"\n[ \t]*+[\w-]++[ \t]*:[^\n;{}]*+\n[ \t]*([\w-]++[ \t]*:)", "plain_value", "';' is missing before this line"
 )
 _CSS_STRINGS: Final = re.compile(
     rb"/\*(?:[^*]|\*(?!/))*+\*/|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|url\([^)\"']*+\)|([\"'])", re.DOTALL
@@ -58,7 +57,7 @@ def unclosed_css(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[Syn
             yield SyntaxProblem(row, column, row, "the string is not closed")
 
 
-stray_end: Final = mistaken(rb"(end)\b(?![\w?!:=])", "identifier", "unexpected 'end'")
+stray_end: Final = mistaken(rb"\n[ \t]*+(end)\b(?![\w?!:=])", "identifier", "unexpected 'end'")
 """An ``end`` of Ruby that ends nothing."""
 
 

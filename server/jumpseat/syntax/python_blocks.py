@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jumpseat.syntax.parsing import SyntaxProblem
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query, Tree
+
+
+_CONTINUED: Final = (b"\\\n", b"\\\r\n")
+"""Ends of lines that the next one continues."""
 
 
 def indentation_errors(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
@@ -50,10 +54,6 @@ def _uneven(statements: list[Node], data: bytes) -> Iterator[SyntaxProblem]:
             before = data[start - column : start]
             if wanted is None:
                 wanted = before
-            elif (
-                before != wanted
-                and not before.strip()
-                and not data[: start - column].endswith((b"\\\n", b"\\\r\n"))
-            ):
+            elif before != wanted and not before.strip() and not data.endswith(_CONTINUED, 0, start - column):
                 yield SyntaxProblem(row, column, row, "the indentation fits no block")
         end = statement.end_point[0]
