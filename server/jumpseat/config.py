@@ -12,7 +12,8 @@
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the name of the variable; keys never belong in this file
     tool_protocol = "xml"               # for servers and models without function calling: docs/xml-tools.md
-    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+    edit_tools = "edit"                 # or "apply_patch"; default: by the family of the model: docs/edits.md
+    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000, edit_tools = "apply_patch"}]
     list_models = true                  # also list the provider's models; default: only if none is declared
                                         # a table may also be a complete declaration: docs/adapters.md
 
@@ -60,6 +61,9 @@
     repeats_before_hint = 3             # equal calls with equal results: the model gets a hint; 0: never
     repeats_before_question = 5         # the user is asked, or the call fails; 0: never
     repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
+
+    [edits]
+    check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
 
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
@@ -185,6 +189,7 @@ class ModelConfig(_Section):
     wire_model: str | None = None
     vision: bool | None = None
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     tools: bool | None = None
     reasoning: bool | None = None
     context_window: int | None = None
@@ -205,6 +210,7 @@ class AdapterConfig(_Section):
     headers: dict[str, str] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
     list_models: bool | None = None
@@ -333,6 +339,12 @@ class LimitsConfig(_Section):
     repeatable_tools: list[str] = Field(default_factory=list)
 
 
+class EditsConfig(_Section):
+    """What happens after a tool has changed a file."""
+
+    check_syntax: bool = True
+
+
 class EnvironmentConfig(_Section):
     """The server's data that child processes can read.
 
@@ -453,6 +465,7 @@ class Config(_Section):
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    edits: EditsConfig = Field(default_factory=EditsConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
     clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)

@@ -239,7 +239,7 @@ async def _call_model(
         else:
             completed = streamed.completed(completed)
             return Answer(
-                distinguish_calls(session, repair_calls(completed, request, session.tools.deferred_specs)),
+                distinguish_calls(session, repair_calls(completed, request, session.tools.unlisted_specs)),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),

@@ -47,6 +47,7 @@ class ToolOrchestrator:
             self._watch_command if session.identity is None else None,
         )
         session.permissions.path_scope.movers.append(self._shells.may_move)
+        session.permissions.path_scope.environ = partial(environment.child_environ, session.id)
         self._tools = OfferedTools(session, environment)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(session, environment, folder, self._shells)
@@ -77,6 +78,9 @@ class ToolOrchestrator:
 
     def deferred_specs(self) -> list[ToolSpec]:
         return self._tools.deferred_specs()
+
+    def unlisted_specs(self) -> list[ToolSpec]:
+        return self._tools.unlisted_specs()
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._tools.offered(settings))
