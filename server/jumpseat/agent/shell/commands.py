@@ -154,13 +154,13 @@ def _tool(prefix: str, words: Sequence[Word], table: Mapping[str, str], shown: s
 
 
 def _target(name: str, base: str, arguments: Sequence[Word]) -> str | None:
-    """Return the identifier of a program that builds one target: ``make test``."""
+    """Return the identifier of a program that builds one target: ``make test``, or the first one: ``make``."""
     operands = parse_options(HARMLESS[base]).operands(arguments)
     # A number is the value of an option such as `-j 4`.
     targets = [operand for operand in operands or () if not operand.isdigit()]
-    if operands is None or len(targets) != 1 or not _SUBCOMMAND.match(targets[0]):
+    if operands is None or len(targets) > 1 or not all(map(_SUBCOMMAND.match, targets)):
         return None
-    return f"{name} {targets[0]}"
+    return " ".join((name, *targets))
 
 
 def _only_prints_lines(arguments: Sequence[Word]) -> bool:
