@@ -402,14 +402,14 @@ class CallExecution:
 
     async def _with_findings(self, ctx: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
         """Add the problems that the changes of a call have brought to its outcome."""
-        if not ctx.edits or not self._environment.checkers:
+        if not ctx.edits or not outcome.ok or not self._environment.checkers:
             return outcome
         # Imported with the first change.
-        from jumpseat.tools.findings import described, find
+        from jumpseat.tools.findings import described, find, net_changes
 
         if self._checkers is None:
             self._checkers = [make(self._session) for make in self._environment.checkers]
-        if found := await find(self._checkers, ctx.edits):
+        if found := await find(self._checkers, net_changes(ctx.edits)):
             outcome.text = f"{outcome.text}\n{described(found, ctx.cwd)}"
         return outcome
 
