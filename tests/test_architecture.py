@@ -39,6 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "profiles": {"agent"},
     "parsing": {"errors", "system"},
     "sandbox": {"system"},
+    "syntax": {"parsing"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
     "config": {"declared", "errors", "parsing", "system"},
     "declared": {"errors", "parsing", "system"},
@@ -57,7 +58,7 @@ ROOMS: dict[str, set[str]] = {
     "store.session": {"agent", "agent.session", "errors", "system"},
     "tools": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "edits", "errors", "parsing"),
-        *("sandbox", "system"),
+        *("sandbox", "syntax", "system"),
     },
     "adapters.recording": {"adapters", "adapters.transport", "agent", "errors", "parsing"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
