@@ -262,6 +262,7 @@ class App:
             record_changes=self._record_changes,
             checkers=(_syntax_checker,) if config.edits.check_syntax else (),
             reserved=BUILTIN_NAMES,
+            tool_set=config.tools.offered,
         )
         services = SessionServices(
             tasks=tasks,

@@ -399,6 +399,7 @@ class ToolsConfig(_Section):
 
     model_config = ConfigDict(extra="allow")
 
+    offered: Literal["minimal", "default", "all"] = "default"
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
 

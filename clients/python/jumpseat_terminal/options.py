@@ -166,7 +166,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--tools",
         type=_names,
         metavar="NAMES",
-        help="offer only these tools, separated by commas; none for no tools",
+        help="offer minimal, default or all tools, or only these, separated by commas; none for no tools",
     )
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")
     parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; overrides all else")
@@ -192,8 +192,10 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _names(text: str) -> list[str]:
-    """Parse names separated by commas; ``none`` stands for no names."""
+def _names(text: str) -> list[str] | None:
+    """Parse names separated by commas; ``none`` stands for no names, and there are names of sets."""
+    if text.strip() in ("minimal", "default", "all"):
+        return None if text.strip() == "default" else [f"@{text.strip()}"]
     return [] if text.strip() == "none" else [name.strip() for name in text.split(",") if name.strip()]
 
 

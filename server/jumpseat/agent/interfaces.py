@@ -386,8 +386,15 @@ class ToolRunner(Protocol):
         """Return the tools' part of the system message."""
         ...
 
-    def specs(self, needed: str | None = None) -> list[ToolSpec]:
-        """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred."""
+    def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
+        """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred.
+
+        They are fewer and shorter for a model with a ``small`` window, if the client and the user allow it.
+        """
+        ...
+
+    def shortens(self) -> bool:
+        """Return whether a model with a small window gets fewer tools than others."""
         ...
 
     def deferred_specs(self) -> list[ToolSpec]:

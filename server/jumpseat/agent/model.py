@@ -354,13 +354,17 @@ class BlockCompleted(Struct, frozen=True):
 
 
 class Completed(Struct, frozen=True):
-    """The whole, normalised answer: the last event of every successful stream."""
+    """The whole, normalised answer: the last event of every successful stream.
+
+    ``written_for`` is set if the model wrote its calls as text: the options with which servers parse them.
+    """
 
     message: AssistantMessage
     stop_reason: StopReason
     usage: Usage | None = None
     model: str | None = None
     response_id: str | None = None
+    written_for: str | None = None
 
 
 ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | BlockCompleted | Completed

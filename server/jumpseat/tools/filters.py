@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from jumpseat.agent.model import EditTools, ToolOrigin
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.tools.tool_sets import with_sets
 
 SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 
@@ -46,9 +47,9 @@ class Filter:
         excluded = settings.options.excluded_tools
         if of_agent is None:
             excluded = [*excluded, *settings.options.default_agent.excluded_tools]
-        self._available = (
-            None if settings.options.available_tools is None else expand(settings.options.available_tools)
-        )
+        available = settings.options.available_tools
+        names = None if available is None else with_sets(available)
+        self._available = None if names is None else expand(names)
         self._excluded = expand(excluded)
         self._of_agent = None if of_agent is None or "*" in of_agent else expand(of_agent)
         # Most filters name tools alone, and every tool is looked up several times in a turn.

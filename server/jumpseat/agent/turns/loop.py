@@ -38,6 +38,7 @@ from jumpseat.agent.model_calls.requests import (
     build_request,
     find_model,
     system_message,
+    tell_of_small_window,
     uses_xml,
     warn_of_missing,
     warn_of_written_calls,
@@ -333,9 +334,9 @@ async def _take_turn(
     prompt.run.answer = message
     warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
+    warn_of_written_calls(session, resolved, request, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
-        warn_of_written_calls(session, resolved, request, answer.completed.message)
         if answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
@@ -420,6 +421,7 @@ async def _call_model(
         compactions = session.conversation.compactions
         _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request)
+        tell_of_small_window(session, resolved, request)
         _warn_about_capability(session, resolved, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)

@@ -33,6 +33,7 @@ from jumpseat.tools.tool import (
     is_instructing,
     is_starting,
 )
+from jumpseat.tools.tool_sets import ToolSet, is_minimal, set_of, shortened
 from jumpseat_protocol import events
 
 MOST_FOUND: Final = 10
@@ -216,6 +217,11 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(apart.lower())
 
 
+def _is_small(name: str, tool: Tool) -> bool:
+    """Return whether the minimal set has a tool: those of clients and of servers are chosen by the user."""
+    return tool.source != "builtin" or is_minimal(name)
+
+
 class OfferedTools:
     """The tools of all sources of one session, filtered by its settings."""
 
@@ -306,9 +312,20 @@ class OfferedTools:
 
     # --- what the model sees ------------------------------------------------------------------------------------
 
-    def specs(self, needed: str | None = None) -> list[ToolSpec]:
-        """Return the specs of the tools in a request; the tool ``needed`` is never deferred."""
+    def set_for(self, *, small: bool) -> ToolSet:
+        """Return the set of tools for a model, whose window may be ``small``."""
+        chosen = set_of(self._session.settings, self._environment.tool_set)
+        return "minimal" if small and chosen == "default" else chosen
+
+    def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
+        """Return the specs of the tools in a request; the tool ``needed`` is never deferred.
+
+        They are fewer and shorter for a model with a ``small`` window.
+        """
         tools = self.offered()
+        if self.set_for(small=small) == "minimal":
+            tools = {name: tool for name, tool in tools.items() if name == needed or _is_small(name, tool)}
+            return [shortened(tool.spec) if tool.source == "builtin" else tool.spec for tool in tools.values()]
         hidden = self._hidden(tools, needed)
         if hidden and TOOL_SEARCH not in tools:
             tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
@@ -327,6 +344,8 @@ class OfferedTools:
     def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""
         tools = self.offered()
+        if self.set_for(small=False) == "minimal":
+            tools = {name: tool for name, tool in tools.items() if _is_small(name, tool)}
         hidden = self._hidden(tools)
         shown = tools.keys() - hidden.keys()
         texts = [text for source in self._instructing for text in source.instructions(shown)]
