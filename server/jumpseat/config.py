@@ -61,6 +61,11 @@
     repeats_before_question = 5         # the user is asked, or the call fails; 0: never
     repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
 
+    [budget]                            # what model calls may use: docs/sessions.md
+    session = {max_cost = 5.0}          # dollars; options of a session take precedence
+    prompt = {max_tokens = 500_000}     # of input and output; options of a session take precedence
+    day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
+
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
@@ -333,6 +338,21 @@ class LimitsConfig(_Section):
     repeatable_tools: list[str] = Field(default_factory=list)
 
 
+class BudgetLimitSection(_Section):
+    """A limit in US dollars, and one in tokens."""
+
+    max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, gt=0)
+
+
+class BudgetConfig(_Section):
+    """The budgets of sessions, of their prompts, and of a day."""
+
+    session: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    prompt: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    day: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+
+
 class EnvironmentConfig(_Section):
     """The server's data that child processes can read.
 
@@ -452,6 +472,7 @@ class Config(_Section):
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    budget: BudgetConfig = Field(default_factory=BudgetConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
     clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)

@@ -22,7 +22,7 @@ from jumpseat.agent.clock import Clock, SystemClock, new_id, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
-from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
+from jumpseat.agent.interfaces import EventLog, ModelSource, ResolvedModel, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import PermissionJudge
 from jumpseat.agent.permissions.paths import PathScope
@@ -49,6 +49,7 @@ from jumpseat_protocol.permissions import AssistedApproval, CustomToolPermission
 
 if TYPE_CHECKING:
     # Most sessions have none.
+    from jumpseat.agent.session.budget import SessionBudget
     from jumpseat.agent.session.client_tasks import ClientTasks
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,8 @@ class SessionServices(Struct, frozen=True):
     called at most once per run of a changed session. ``store_options`` stores the options of a session that changed
     them itself. ``store_checkpoint`` stores a summary under a title and returns its number and its path.
     ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
-    session does not configure it. ``observers`` receive records of what sessions do.
+    session does not configure it. ``observers`` receive records of what sessions do. ``find_budget`` returns the
+    budget of the session of a main agent; ``None`` without limits.
     ``read_agent`` reads the events of a sub-agent from the log, in any thread.
     """
 
@@ -103,6 +105,7 @@ class SessionServices(Struct, frozen=True):
     agent_limits: AgentLimits = field(default_factory=AgentLimits)
     written_budget: WrittenBudget = field(default_factory=WrittenBudget)
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = store_no_checkpoint
+    find_budget: Callable[[Session], SessionBudget | None] = lambda _session: None
 
 
 class Warned(Struct):
@@ -203,6 +206,8 @@ class Session:
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
         self.client_tasks: ClientTasks | None = None
+        # The budget of the session of a main agent, once a model is called under one.
+        self.budget: SessionBudget | None = None
 
     def _make_clients(self) -> Clients:
         return Clients(self.id, self.emit, self._tell, lambda: self.settings.options.model or "default")
@@ -240,6 +245,7 @@ class Session:
             services.observers,
             self.id,
             self.permissions.judging_instructions,
+            self.admit,
         )
         return await judge(request, model)
 
@@ -572,6 +578,21 @@ class Session:
         """Return the prompt of the user that is worked on, if any."""
         return self.queue.prompt
 
+    async def admit(self, resolved: ResolvedModel) -> None:
+        """Check that the budgets allow another call of a model.
+
+        Raises:
+            BudgetError: they do not.
+            StoreError: the usage of the day is unknown.
+        """
+        if (budget := self.services.find_budget(self.root)) is not None:
+            await budget.admit(resolved)
+
+    async def report_budget(self) -> None:
+        """Warn the user about budgets that are almost used up."""
+        if (budget := self.root.budget) is not None:
+            await budget.report()
+
     @property
     def compaction_policy(self) -> CompactionPolicy:
         """Return when the conversation is compacted automatically."""
@@ -589,9 +610,11 @@ class Session:
         return self.agent_mode == "plan"
 
     def begin_prompt(self, prompt: Prompt) -> None:
-        """Give a prompt that continues the work of an earlier one the mode of that one."""
+        """Give a prompt that continues the work of an earlier one the mode of that one, others a new budget."""
         if prompt.notification is not None or prompt.continues:
             prompt.agent_mode = prompt.agent_mode or ("plan" if self.history.plans else None)
+        elif self.budget is not None:
+            self.budget.begin_prompt()
 
     def change_mode(self, mode: events.SessionMode) -> None:
         """Set the mode of the session and of the running prompt. An objective is paused outside of autopilot."""

@@ -330,6 +330,7 @@ async def _take_turn(
     """Run one turn: one model call, and the tool calls of the answer; return the status of the calls, too."""
     resolved, request, estimate, answer = await _call_model(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
+    await session.report_budget()
     prompt.run.answer = message
     warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
@@ -401,6 +402,7 @@ async def _call_model(
             if turn_id == "0":
                 _check_required_tools(session, prompt)
             resolved = await find_model(session)
+            await session.admit(resolved)
         except JumpseatError as error:
             await report_error(session, error, recoverable=False)
             raise
