@@ -420,7 +420,8 @@ class StoredOptions(WireModel):
     keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a session for one prompt only,
     which lists for people leave out. ``enable_file_change_tracking`` has an effect on sessions without prompts
     only. Without ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its
-    secrets, and so are MCP servers.
+    secrets, and so are MCP servers. ``project_brief`` describes the project to the model, by default, and with
+    ``check_reminder`` a prompt that changed files without any check ends with a reminder of the project's own.
     """
 
     members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": lambda: dict[str, McpServerConfig]}
@@ -431,6 +432,8 @@ class StoredOptions(WireModel):
     adapter_settings: dict[str, Any] = Field({})
     session_limits: Later[SessionLimitsConfig] | None = None
     budget: Later[BudgetOptions] | None = None
+    project_brief: StrictBool | None = None
+    check_reminder: StrictBool | None = None
     continue_on_auto_mode: StrictBool = False
     response_format: Later[ResponseFormatConfig] | None = None
     infinite_sessions: Later[InfiniteSessionConfig] | None = None

@@ -103,7 +103,9 @@ from jumpseat_protocol.lazy_models import IS_TESTED, NEWEST_TESTED
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
+    from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
+    from jumpseat.agent.settings import SessionSettings
     from jumpseat.cluster.cluster import Cluster
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -299,6 +301,9 @@ class App:
             skills=self.skills.for_session,
             observers=observers,
             find_budget=budgets.find,
+            read_brief=_read_brief,
+            describes_projects=config.project.brief is not False,
+            reminds_of_checks=config.project.check_reminder,
             agent_limits=AgentLimits(**_given(config.agents)),
         )
         self.registry = SessionRegistry(store, environment, services, self.announce)
@@ -632,6 +637,14 @@ def _sandbox_settings(config: SandboxSection) -> SandboxSettings:
 def _given(section: RetryConfig | AgentsConfig) -> dict[str, Any]:
     """Return the settings that have a value."""
     return {name: value for name, value in section if value is not None}
+
+
+def _read_brief(settings: SessionSettings) -> Brief:
+    """Describe the project of a session."""
+    # Imported with the first prompt.
+    from jumpseat.store.project.brief import read_brief
+
+    return read_brief(settings)
 
 
 def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:

@@ -66,6 +66,10 @@
     prompt = {max_tokens = 500_000}     # of input and output; options of a session take precedence
     day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
 
+    [project]                           # what the model is told about the project: docs/instructions.md
+    brief = true                        # kind, tests, build, git and layout; false: nothing
+    check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
@@ -353,6 +357,13 @@ class BudgetConfig(_Section):
     day: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
 
 
+class ProjectConfig(_Section):
+    """What models are told about projects; ``False`` switches it off for all sessions."""
+
+    brief: bool | None = None
+    check_reminder: bool | None = None
+
+
 class EnvironmentConfig(_Section):
     """The server's data that child processes can read.
 
@@ -473,6 +484,7 @@ class Config(_Section):
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
     budget: BudgetConfig = Field(default_factory=BudgetConfig.model_construct)
+    project: ProjectConfig = Field(default_factory=ProjectConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
     clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)

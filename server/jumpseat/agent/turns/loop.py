@@ -126,6 +126,10 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             is_owed = outcome == "again"
             if not is_owed and not session.queue.has_steering():
                 done = outcome == "done" or session.autopilot.is_complete
+                if done and session.work is not None and await _remind_of_check(session, prompt):
+                    is_owed = True
+                    turn += 1
+                    continue
                 end = await _ask_to_end(session, prompt, times_kept_going) if done else "allowed"
                 is_owed = end == "blocked"
                 times_kept_going += is_owed
@@ -196,6 +200,20 @@ async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> bool:
             is_added = True
             _merge_steering(prompt, steering)
     return is_added
+
+
+async def _remind_of_check(session: Session, prompt: Prompt) -> bool:
+    """Remind the model of the project's check if it has changed files without any; return whether that was done."""
+    # Imported with the first change of a file.
+    from jumpseat.agent.session.checks import SOURCE as CHECK_REMINDER
+    from jumpseat.agent.session.checks import reminder
+
+    text = await reminder(session, prompt)
+    if text is None:
+        return False
+    session.autopilot.reopen()
+    session.add_context(text, CHECK_REMINDER)
+    return True
 
 
 async def _ask_to_end(session: Session, prompt: Prompt, times: int) -> Literal["allowed", "blocked", "ordered"]:
