@@ -5,7 +5,6 @@ A check is a command that runs something: more than looking at files, moving the
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Final
 
@@ -37,7 +36,7 @@ def is_check(command: str) -> bool:
     for part in _SEPARATORS.split(command[:LONGEST_COMMAND]):
         words = [word for word in part.split() if "=" not in word and not word.isdigit()]
         first = next((at for at, word in enumerate(words) if not _WRAPPERS.fullmatch(word)), len(words))
-        if first == len(words) or _NO_CHECKS.fullmatch(os.path.basename(words[first])):
+        if first == len(words) or _NO_CHECKS.fullmatch(words[first].rpartition("/")[2]):
             continue
         if not any(map(_INSTALLS.fullmatch, words[first + 1 : first + 4])):
             return True

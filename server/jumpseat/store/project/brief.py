@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, cast
 import orjson
 from msgspec import Struct
 
-from jumpseat.agent.conversation.tokens import of_text
 from jumpseat.agent.interfaces import Brief
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.system.git import git_folder, working_directory_context
@@ -131,7 +130,7 @@ def read_brief(settings: SessionSettings) -> Brief:
     text = ""
     for most in NAMES_PER_FOLDER:
         text = "\n".join((*facts, *layout.lines(most)))
-        if of_text(text) <= MOST_TOKENS:
+        if len(text.encode("utf-8", "replace")) <= 4 * MOST_TOKENS:
             break
     # Long names, and very many folders.
     return Brief(text[: 4 * MOST_TOKENS], commands.tests[0] if commands.tests else None)
