@@ -42,7 +42,6 @@ from jumpseat.agent.session.limits import BudgetKeeper
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
-from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.config import (
     AgentsConfig,
     CompactionConfig,
@@ -111,6 +110,7 @@ if TYPE_CHECKING:
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
     from jumpseat.store.user.page_access import PageAccess
+    from jumpseat.tools.findings import Checker
 
 log = logging.getLogger(__name__)
 
@@ -268,6 +268,7 @@ class App:
             ),
             descendants=self._descendants,
             record_changes=self._record_changes,
+            checkers=(_syntax_checker,) if config.edits.check_syntax else (),
             reserved=BUILTIN_NAMES,
         )
         outside = self._budget_of_completions()
@@ -282,7 +283,7 @@ class App:
             read_instructions=lambda settings: "\n\n".join(
                 filter(None, (self.instructions.read(settings), memory_section(memories, settings)))
             ),
-            run_prompt=run_prompt,
+            run_prompt=_run_prompt,
             run_command=self._run_command,
             retry=RetryPolicy(**_given(config.retry)),
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
@@ -598,6 +599,13 @@ def _folders(given: Sequence[str]) -> list[Path]:
     return folders
 
 
+def _syntax_checker(_session: Session) -> Checker:
+    # Imported here: many sessions change no file.
+    from jumpseat.tools.syntax_checker import SyntaxChecker
+
+    return SyntaxChecker()
+
+
 def _policy(config: Config, home: Path, trust: TrustedFolders, approvals: ApprovalStore) -> Policy:
     """Return the permission policy of the user's configuration.
 
@@ -614,6 +622,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders, approvals: Approv
         location_key=location,
         approval_store=approvals,
         guarded=(home,),
+        is_trusted=trust.is_trusted,
         judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
     )
 
@@ -677,6 +686,13 @@ def run(options: Options) -> NoReturn:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
     _exit(1)
+
+
+async def _run_prompt(session: Session, prompt: Prompt) -> None:
+    # A server that has only started needs none of the modules of a turn.
+    from jumpseat.agent.turns.loop import run_prompt
+
+    await run_prompt(session, prompt)
 
 
 async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:

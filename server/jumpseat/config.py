@@ -12,7 +12,8 @@
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the name of the variable; keys never belong in this file
     tool_protocol = "xml"               # for servers and models without function calling: docs/xml-tools.md
-    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+    edit_tools = "edit"                 # or "apply_patch"; default: by the family of the model: docs/edits.md
+    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000, edit_tools = "apply_patch"}]
     list_models = true                  # also list the provider's models; default: only if none is declared
                                         # a table may also be a complete declaration: docs/adapters.md
 
@@ -69,6 +70,9 @@
     [project]                           # what the model is told about the project: docs/instructions.md
     brief = true                        # kind, tests, build, git and layout; false: nothing
     check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+
+    [edits]
+    check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
 
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
@@ -194,6 +198,7 @@ class ModelConfig(_Section):
     wire_model: str | None = None
     vision: bool | None = None
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     tools: bool | None = None
     reasoning: bool | None = None
     context_window: int | None = None
@@ -214,6 +219,7 @@ class AdapterConfig(_Section):
     headers: dict[str, str] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
     list_models: bool | None = None
@@ -364,6 +370,12 @@ class ProjectConfig(_Section):
     check_reminder: bool | None = None
 
 
+class EditsConfig(_Section):
+    """What happens after a tool has changed a file."""
+
+    check_syntax: bool = True
+
+
 class EnvironmentConfig(_Section):
     """The server's data that child processes can read.
 
@@ -485,6 +497,7 @@ class Config(_Section):
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
     budget: BudgetConfig = Field(default_factory=BudgetConfig.model_construct)
     project: ProjectConfig = Field(default_factory=ProjectConfig.model_construct)
+    edits: EditsConfig = Field(default_factory=EditsConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
     clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)

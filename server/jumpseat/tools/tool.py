@@ -12,7 +12,7 @@ call. Invalid arguments, missing files and failing commands are outcomes for the
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import (
@@ -44,7 +44,7 @@ from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
-from jumpseat.tools.workspace_files import Files
+from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.lazy_models import LazyModel
@@ -150,7 +150,8 @@ class ToolContext(Struct):
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
     ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``programs`` are those of
     the server, such as git.
-    ``virtual_files`` are those of the session that are not on the disk.
+    ``virtual_files`` are those of the session that are not on the disk. ``edits`` are the changes of files that the
+    call has made, virtual ones included.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
@@ -171,6 +172,7 @@ class ToolContext(Struct):
     refused: Refused | None = None
     programs: OwnPrograms = field(default_factory=OwnPrograms)
     virtual_files: VirtualFiles | None = None
+    edits: Sequence[FileEdit] = ()
 
     def is_virtual(self, path: str) -> bool:
         """Return whether an absolute path leads to a file of the session that is not on the disk."""
@@ -341,7 +343,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
     by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
-    session, so that they may be made in plan mode, too.
+    session, so that they may be made in plan mode, too. ``grammar`` is that of :class:`ToolSpec`.
     """
 
     name: str
@@ -350,6 +352,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     position: int = LAST
     read_only: bool = False
     for_plans: bool = False
+    grammar: str | None = None
 
     @property
     def spec(self) -> ToolSpec:
@@ -362,7 +365,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     @cached_property
     def _spec(self) -> ToolSpec:
         schema = _slim(self.args.model_json_schema(by_alias=True))
-        return ToolSpec(self.name, self.description, ToolSchema.of(schema))
+        return ToolSpec(self.name, self.description, ToolSchema.of(schema), grammar=self.grammar)
 
     @property
     def ordering(self) -> Ordering:

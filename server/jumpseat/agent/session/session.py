@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     # Most sessions have none.
     from jumpseat.agent.session.budget import SessionBudget
     from jumpseat.agent.session.client_tasks import ClientTasks
+    from jumpseat.profiles import Profile
 
 log = logging.getLogger(__name__)
 
@@ -219,6 +220,8 @@ class Session:
         self._changed = False
         # The tokens of a prompt that the model of the last request takes.
         self.prompt_limit: int | None = None
+        # The name of the model that was resolved last, as in the settings, and its profile.
+        self._profile: tuple[str | None, Profile] | None = None
         # Whether a run that has not ended yet was aborted, and not only interrupted.
         self._aborted = False
         # The sub-agents, and the tasks of clients, once the session has had one.
@@ -250,6 +253,7 @@ class Session:
                 cwd=lambda: settings.cwd,
                 session_folders=own_folders,
                 guarded=services.policy.guarded,
+                trusts=services.policy.is_trusted,
             ),
             services.policy,
             self._judge,
@@ -420,6 +424,7 @@ class Session:
         """
         settings = self.settings
         previous, effort = settings.options.model, reasoning_effort or settings.options.reasoning_effort
+        edit_tools = self.profile().edit_tools
         settings.set_options(model=model, reasoning_effort=effort)
         self.compactor.last_size = None
         self.emit(
@@ -431,7 +436,23 @@ class Session:
                 cause=cause,
             )
         )
+        if self.profile().edit_tools != edit_tools:
+            self.emit(events.SessionToolsUpdated(model=model))
         self.drop_unsupported_settings()
+
+    def note_profile(self, model: str | None, profile: Profile) -> None:
+        """Remember the profile of the model that the settings call ``model``."""
+        self._profile = model, profile
+
+    def profile(self, settings: SessionSettings | None = None) -> Profile:
+        """Return the profile of the model of these settings, judged by its name if it has not been resolved yet."""
+        model = (settings or self.settings).for_model().options.model
+        if self._profile is not None and self._profile[0] == model:
+            return self._profile[1]
+        # Imported with the first session that offers tools.
+        from jumpseat.profiles import profile_of
+
+        return profile_of(model or "")
 
     def drop_unsupported_settings(self) -> None:
         """Drop the adapter settings that the model does not accept, and warn the client."""

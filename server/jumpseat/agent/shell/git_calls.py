@@ -12,8 +12,9 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.agent.shell.commands import may_be_option, program_name
+from jumpseat.agent.shell.commands import program_name
 from jumpseat.agent.shell.effects import CommandWords, path_forms
+from jumpseat.agent.shell.options import may_be_option
 from jumpseat.agent.shell.programs import GIT_SUBCOMMANDS
 
 Kind: TypeAlias = Literal[
@@ -71,6 +72,25 @@ def git_change(words: CommandWords) -> GitChange | None:
             return None if _leaves_files(words) else UNKNOWN
     change = _read(tuple(rest))
     return None if change is None else replace(change, folders=tuple(folders))
+
+
+def git_folders(words: CommandWords) -> tuple[str, ...] | None:
+    """Return the values of ``-C`` in front of a subcommand, after ``.``; ``None`` if it may use another repository.
+
+    The result is empty if the command is not ``git``.
+    """
+    if words[0] is None or program_name([words[0]]) != "git":
+        return ()
+    folders = ["."]
+    rest = list(words[1:])
+    while rest and (option := rest.pop(0)) is not None and option.startswith("-"):
+        if option == "-C" and rest and (folder := rest.pop(0)) is not None:
+            folders.append(folder or ".")
+        elif option == "-c" and rest:
+            rest.pop(0)
+        elif option not in _PLAIN_OPTIONS:
+            return None
+    return tuple(folders)
 
 
 def only_looks(words: CommandWords) -> bool:

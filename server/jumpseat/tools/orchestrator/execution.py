@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
 from msgspec import Struct, field
@@ -43,7 +43,7 @@ from jumpseat.tools.tool import (
     ToolOutcome,
     failure,
 )
-from jumpseat.tools.workspace_files import Files
+from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import (
@@ -54,6 +54,9 @@ from jumpseat_protocol.permissions import (
     ShellPermission,
     WritePermission,
 )
+
+if TYPE_CHECKING:
+    from jumpseat.tools.findings import Checker
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +139,7 @@ class CallExecution:
         self._environment = environment
         self._tools = tools
         self._shells = shells
+        self._checkers: list[Checker] | None = None
 
     async def execute(
         self,
@@ -301,17 +305,30 @@ class CallExecution:
         return await self._session.permissions.facts_of(request, call.name)
 
     async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
-        """Return whether the file that a call would change may be read unasked, and no rule forbids the call."""
+        """Return whether the files that a call would change may be read unasked, and no rule forbids the call."""
         permissions = self._session.permissions
         if not isinstance(request, WritePermission):
             return False
         if permissions.denial_by_rule(await self._facts(request, call)) is not None:
             return False
-        return await permissions.allows_unasked(
-            ReadPermission(intention=request.intention, path=request.file_name), call.name
-        )
+        for path in [file.path for file in request.files] or [request.file_name]:
+            read = ReadPermission(intention=request.intention, path=path)
+            if not await permissions.allows_unasked(read, call.name):
+                return False
+        return True
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
+        edits: list[FileEdit] = []
+
+        def changed(edit: FileEdit) -> None:
+            self._changes.record(edit)
+            edits.append(edit)
+
+        virtual_files = self._session.storage.virtual_files
+        if virtual_files is not None:
+            from jumpseat.tools.virtual import WatchedVirtualFiles
+
+            virtual_files = WatchedVirtualFiles(virtual_files, edits.append)
         return ToolContext(
             call_id=call.id,
             session_id=self._session.id,
@@ -326,10 +343,11 @@ class CallExecution:
             line=line,
             notify=self._notify,
             approve=approve,
-            files=Files(self._session.clients.files(), self._changes.record),
+            files=Files(self._session.clients.files(), changed),
             web=self._environment.web,
             programs=own_programs(self._session, self._environment.sandboxes),
-            virtual_files=self._session.storage.virtual_files,
+            virtual_files=virtual_files,
+            edits=edits,
         )
 
     async def _run_changed(
@@ -376,10 +394,23 @@ class CallExecution:
         if not isinstance(tool, BuiltinTool):
             return await self._beside_editor(run)
         if not tool.runs_commands:
-            return await run()
+            return await self._with_findings(ctx, await run())
         await self._changes.begin(ctx.cwd)
         outcome = await self._beside_editor(run)
         await self._changes.end()
+        return outcome
+
+    async def _with_findings(self, ctx: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
+        """Add the problems that the changes of a call have brought to its outcome."""
+        if not ctx.edits or not self._environment.checkers:
+            return outcome
+        # Imported with the first change.
+        from jumpseat.tools.findings import described, find
+
+        if self._checkers is None:
+            self._checkers = [make(self._session) for make in self._environment.checkers]
+        if found := await find(self._checkers, ctx.edits):
+            outcome.text = f"{outcome.text}\n{described(found, ctx.cwd)}"
         return outcome
 
     async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
@@ -439,6 +470,9 @@ def _record(record: ToolCall | None, request: PermissionRequest | None, verdict:
 def _settle_path(ctx: ToolContext, request: PermissionRequest | None) -> None:
     """Make the call open the file that its path resolved to when permission was given."""
     match request:
+        case WritePermission(file_edits=[_, *_]):
+            for file in request.files:
+                ctx.files.settle(Path(file.path), Path(file.resolved_path or os.path.normpath(file.path)))
         case ReadPermission(path=name) | WritePermission(file_name=name):
             # Without resolved_path the path contains no links; a link that appears in it later is refused.
             ctx.files.settle(Path(name), Path(request.resolved_path or os.path.normpath(name)))

@@ -18,7 +18,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.client_tools import ClientTools
-from jumpseat.tools.filters import Filter, SourceName
+from jumpseat.tools.filters import EDITS, PATCH, Filter, SourceName, left_out, may_patch
 from jumpseat.tools.orchestrator.environment import BuiltinTools, Environment
 from jumpseat.tools.tool import (
     TOOL_SEARCH,
@@ -236,16 +236,36 @@ class OfferedTools:
 
     def offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
         """Return the tools that may be called with these settings, by name; by default those of the session."""
-        tool_filter = self._filter(settings or self._session.settings)
+        settings = settings or self._session.settings
+        tools = self._allowed(settings)
+        builtin = [name for name in (*EDITS, PATCH) if name in tools and tools[name].source == "builtin"]
+        hidden = left_out(builtin, self._session.profile(settings).edit_tools) if PATCH in builtin else ()
+        return {name: tool for name, tool in tools.items() if name not in hidden} if hidden else tools
+
+    def _allowed(self, settings: SessionSettings) -> dict[str, Tool]:
+        """Return the tools that the filters allow; a model is offered some of those that change files."""
+        tool_filter = self._filter(settings)
         tools = self._all(tool_filter.names)
-        return {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
+        allowed = {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
+        if PATCH in allowed and not may_patch(tool_filter, self._source_of):
+            del allowed[PATCH]
+        return allowed
+
+    def _lookup(self, name: str) -> Tool | None:
+        found = (source.tools().get(name) for source in reversed(self.sources))
+        return next((tool for tool in found if tool is not None), None)
+
+    def _source_of(self, name: str) -> SourceName | None:
+        tool = self._lookup(name)
+        return None if tool is None else tool.source
 
     def find(self, name: str) -> Tool | None:
-        """Return the tool that a call names: one that is offered, or the search for deferred ones."""
-        found = (source.tools().get(name) for source in reversed(self.sources))
-        tool = next((tool for tool in found if tool is not None), None)
-        if tool is not None and _offers(self._filter(self._session.settings), name, tool):
-            return tool
+        """Return the tool that a call names: one that is allowed, or the search for deferred ones."""
+        tool = self._lookup(name)
+        if tool is not None:
+            tool_filter = self._filter(self._session.settings)
+            if _offers(tool_filter, name, tool) and (name != PATCH or may_patch(tool_filter, self._source_of)):
+                return tool
         if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
             return ToolSearch(self._session, hidden)
         return None
@@ -297,6 +317,12 @@ class OfferedTools:
     def deferred_specs(self) -> list[ToolSpec]:
         """Return the specs of the tools that the model must search for."""
         return [tool.spec for tool in self._hidden(self.offered()).values()]
+
+    def unlisted_specs(self) -> list[ToolSpec]:
+        """Return the specs of all tools that can be called although a request has none of them."""
+        offered = self.offered()
+        others = [tool.spec for name, tool in self._allowed(self._session.settings).items() if name not in offered]
+        return [*(tool.spec for tool in self._hidden(offered).values()), *others]
 
     def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""

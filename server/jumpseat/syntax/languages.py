@@ -1,0 +1,110 @@
+"""The languages whose syntax is checked. To add a language, add one entry; its grammar is a requirement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from jumpseat.syntax.exact import FirstError, toml_error, yaml_error
+from jumpseat.syntax.lenient import Check, stray_end, unclosed_css, unclosed_html
+from jumpseat.syntax.python_blocks import indentation_errors
+
+if TYPE_CHECKING:
+    from tree_sitter import Language
+
+
+class Syntax(Struct, frozen=True):
+    """A language: the suffixes of its files, the package of its grammar, and what its grammar gets wrong.
+
+    ``function`` returns the grammar. ``first_error`` takes the place of a grammar. Files that ``otherwise`` can
+    parse have no errors: two languages share the suffix. ``also`` finds errors that the grammar does not report.
+    ``gaps`` matches errors that are due to the grammar: two lines and the message. Files ``in_templates`` may be
+    written in a template language. With ``macros``, programs define syntax of their own.
+    """
+
+    suffixes: tuple[str, ...]
+    package: str = ""
+    function: str = "language"
+    first_error: FirstError | None = None
+    otherwise: Syntax | None = None
+    also: Check | None = None
+    gaps: bytes = rb"\{%|%\}|<%|%>"
+    in_templates: bool = False
+    macros: bool = False
+
+
+_C: Final = Syntax((".c",), "tree_sitter_c", macros=True)
+
+LANGUAGES: Final[Mapping[str, Syntax]] = {
+    "bash": Syntax((".sh", ".bash"), "tree_sitter_bash"),
+    "c": _C,
+    "c or c++": Syntax((".h",), "tree_sitter_cpp", otherwise=_C, macros=True),
+    "c++": Syntax(
+        (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
+        "tree_sitter_cpp",
+        gaps=rb"^\s*(?:export\s+)?(?:module|import)\b",
+        macros=True,
+    ),
+    "c#": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*(?:else\s*\n\s*)?#|'#endif' is missing"),
+    "css": Syntax(
+        (".css",),
+        "tree_sitter_css",
+        also=unclosed_css,
+        gaps=rb"! important|url\([^)'\"]+\)|^\s*[*_]\w|progid:|.{2000}",
+        in_templates=True,
+    ),
+    "go": Syntax((".go",), "tree_sitter_go"),
+    "html": Syntax(
+        (".html", ".htm"), "tree_sitter_html", also=unclosed_html, gaps=rb"^\s*<\?|& ", in_templates=True
+    ),
+    "java": Syntax((".java",), "tree_sitter_java", gaps=rb"\bimport module\b"),
+    "javascript": Syntax(
+        (".js", ".mjs", ".cjs", ".jsx"),
+        "tree_sitter_javascript",
+        gaps=rb"\bas (?:\w+),?\s*\}|\bimport (?:defer|source) ",
+    ),
+    "json": Syntax((".json", ".jsonc"), "tree_sitter_json"),
+    "python": Syntax(
+        (".py", ".pyi"),
+        "tree_sitter_python",
+        also=indentation_errors,
+        gaps=rb"^\s*(?:async def|def|class|type)\s+\w+\[[^\]]*=",
+    ),
+    "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
+    "rust": Syntax((".rs",), "tree_sitter_rust"),
+    "toml": Syntax((".toml",), first_error=toml_error),
+    "tsx": Syntax((".tsx",), "tree_sitter_typescript", "language_tsx"),
+    "typescript": Syntax(
+        (".ts", ".mts", ".cts"),
+        "tree_sitter_typescript",
+        "language_typescript",
+        gaps=rb"(?:^|[<,])\s*(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport defer ",
+    ),
+    "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),
+}
+
+_BY_SUFFIX: Final = {suffix: name for name, syntax in LANGUAGES.items() for suffix in syntax.suffixes}
+
+
+def language_of(name: str) -> str | None:
+    """Return the language of the file ``name``; ``None`` if its syntax is not checked."""
+    suffix = re.search(r"\.[a-z]+\Z", name[-12:].lower())
+    return None if suffix is None else _BY_SUFFIX.get(suffix[0])
+
+
+@cache
+def grammar(syntax: Syntax) -> Language:
+    """Return the grammar of a language. Imports its package with the first use.
+
+    Raises:
+        ImportError: the package is not installed.
+    """
+    import tree_sitter
+
+    function: Callable[[], object] = getattr(import_module(syntax.package), syntax.function)
+    return tree_sitter.Language(function())
