@@ -73,7 +73,7 @@ ROOMS: dict[str, set[str]] = {
     "testing": {"adapters", "script"},
     "agent.compaction": {"agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "system"},
     "store.session_fs": {"errors", "store.session"},
-    "store.user": {"agent", "agent.permissions", "errors", "parsing", "store.session", "system"},
+    "store.user": {"agent", "agent.permissions", "agent.session", "errors", "parsing", "store.session", "system"},
     "mcp": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "errors", "parsing", "sandbox"),
         *("system", "tools"),
