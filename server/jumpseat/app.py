@@ -51,6 +51,7 @@ from jumpseat.config import (
     load_config,
 )
 from jumpseat.errors import ConfigError, JumpseatError
+from jumpseat.lsp.source import LanguageServers
 from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.log_setup import log_to_stderr, mask_logs
@@ -231,6 +232,14 @@ class App:
             github=self.models.copilot,
             github_by_default=config.mcp.github,
         )
+        self.lsp = LanguageServers(
+            config.lsp,
+            home,
+            lambda session_id: self._descendants.marked(children.variables(), session_id),
+            self.plugins,
+            self.trust.is_trusted,
+            sandboxes,
+        )
         if not config.environment.readable:
             protect_memory(children.credentials())
         environment = Environment(
@@ -248,6 +257,7 @@ class App:
                     )
                 ),
                 SourceMaker(self.declarations.source),
+                SourceMaker(self.lsp.source, frozenset()),
             ),
             web=self.web,
             client_tool_s=config.clients.tool_timeout_s,

@@ -12,7 +12,7 @@ call. Invalid arguments, missing files and failing commands are outcomes for the
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import (
@@ -44,7 +44,7 @@ from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
-from jumpseat.tools.workspace_files import Files
+from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.lazy_models import LazyModel
@@ -298,6 +298,19 @@ class Starting(Protocol):
 def is_starting(source: ToolSource) -> TypeGuard[Starting]:
     """Return whether tools of a source may still be missing."""
     return hasattr(source, "absence")
+
+
+class Noting(Protocol):
+    """A source that says what changes of files have brought."""
+
+    async def notes(self, edits: Sequence[FileEdit]) -> list[str]:
+        """Return lines for the result of a call, which has made these changes; there may be none."""
+        ...
+
+
+def is_noting(source: ToolSource) -> TypeGuard[Noting]:
+    """Return whether a source says what changes have brought."""
+    return hasattr(source, "notes")
 
 
 class ToolSource(Protocol):

@@ -65,6 +65,8 @@ LEAVE_WITHIN_S: Final = 1.0
 NOTIFICATION: Final = "tool"
 """The type of ``session.info`` and ``session.warning`` in which tools notify the user."""
 
+NOTED: Final = "Problems that the latest changes have brought:"
+
 CANCELLED: Final = "The user cancelled this tool call."
 NOT_RUN: Final = "This tool call did not run, because the user rejected another call of the same answer."
 
@@ -223,7 +225,7 @@ class CallExecution:
         ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
-            return await with_abort(partial(self._watched, tool, ctx, prepared.run))
+            return await with_abort(partial(self._run_noting, tool, ctx, prepared.run))
         return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
     async def _decide(
@@ -347,7 +349,7 @@ class CallExecution:
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
-            outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
+            outcome = await with_abort(partial(self._run_noting, tool, ctx, prepared.run))
         outcome.arguments = arguments
         who = "A hook" if verdict.by == "hook" else "The user"
         outcome.contexts.append(
@@ -368,6 +370,16 @@ class CallExecution:
             if _needs_person(request):
                 return Verdict("denied", "A person has to decide about this call", by="rule")
         return self._denial_in_plan_mode(request, facts, call)
+
+    async def _run_noting(
+        self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
+    ) -> ToolOutcome:
+        """Run a call, and add to its result what its changes of files have brought."""
+        outcome = await self._watched(tool, ctx, run)
+        for source in self._tools.noting:
+            if notes := await source.notes(ctx.files.edits):
+                outcome.text = "\n".join([outcome.text, NOTED, *notes])
+        return outcome
 
     async def _watched(
         self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
