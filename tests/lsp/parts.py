@@ -41,7 +41,9 @@ def project_with(folder: Path, files: Mapping[str, str]) -> Path:
     project = folder / "project"
     project.mkdir()
     for name, text in files.items():
-        (project / name).write_text(text)
+        file = project / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     return project
 
 

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BACKOFF_S: Final = (1.0, 5.0, 30.0)
+BACKOFF_S: Final = (0.0, 5.0, 30.0)
 """Pauses after failures of a server, which is started again that often."""
 
 MOST_SILENCES: Final = 3
