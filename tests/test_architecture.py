@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "options": set(),
     "errors": set(),
     "edits": set(),
+    "syntax": set(),
     "agent.shell": set(),
     "store": set(),
     "agent": {"errors"},
@@ -54,7 +55,7 @@ ROOMS: dict[str, set[str]] = {
     "store.session": {"agent", "agent.session", "errors", "system"},
     "tools": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "errors", "parsing", "sandbox"),
-        *("system",),
+        *("syntax", "system"),
     },
     "adapters.recording": {"adapters", "adapters.transport", "agent", "errors", "parsing"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},

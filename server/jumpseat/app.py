@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
     from jumpseat.store.user.page_access import PageAccess
+    from jumpseat.tools.findings import Checker
 
 log = logging.getLogger(__name__)
 
@@ -270,6 +271,7 @@ class App:
             ),
             descendants=self._descendants,
             record_changes=self._record_changes,
+            checkers=(_syntax_checker,) if config.edits.check_syntax else (),
             reserved=BUILTIN_NAMES,
         )
         services = SessionServices(
@@ -553,6 +555,13 @@ def _folders(given: Sequence[str]) -> list[Path]:
         if not folder.is_dir():
             raise ConfigError(f"--plugin-dir: {str(folder)!r} is not a directory")
     return folders
+
+
+def _syntax_checker(_session: Session) -> Checker:
+    # Imported here: many sessions change no file.
+    from jumpseat.tools.syntax_checker import SyntaxChecker
+
+    return SyntaxChecker()
 
 
 def _policy(config: Config, home: Path, trust: TrustedFolders, approvals: ApprovalStore) -> Policy:

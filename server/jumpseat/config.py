@@ -61,6 +61,9 @@
     repeats_before_question = 5         # the user is asked, or the call fails; 0: never
     repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
 
+    [edits]
+    check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
+
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
@@ -352,6 +355,12 @@ class LimitsConfig(_Section):
     repeatable_tools: list[str] = Field(default_factory=list)
 
 
+class EditsConfig(_Section):
+    """What happens after a tool has changed a file."""
+
+    check_syntax: bool = True
+
+
 class EnvironmentConfig(_Section):
     """The server's data that child processes can read.
 
@@ -508,6 +517,7 @@ class Config(_Section):
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    edits: EditsConfig = Field(default_factory=EditsConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
     clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)

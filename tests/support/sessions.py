@@ -38,6 +38,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.declared.declarations import Declarations
+from jumpseat.tools.findings import Checker
 from jumpseat.tools.orchestrator.environment import Environment, RepeatLimits
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
@@ -304,13 +305,14 @@ def make_session(
     session_id: str = "session-1",
     declared: Mapping[str, Mapping[str, Any]] | None = None,
     repeats: RepeatLimits | None = None,
+    checkers: Sequence[Checker] = (),
 ) -> MadeSession:
     """Make a live session with one attached client; its tasks run in ``tasks``.
 
     ``script`` is a list of scripted turns, a whole script, or a model. ``tools`` are the client's tools,
     ``builtin`` the server's, ``declared`` those of its configuration. With ``approve_all`` no permission is
-    requested. Without ``retry``, failed model calls are retried without a delay. Large outputs go to ``temp`` in
-    the working directory of ``settings``.
+    requested. ``checkers`` look at changes of files. Without ``retry``, failed model calls are retried without a
+    delay. Large outputs go to ``temp`` in the working directory of ``settings``.
     """
     settings = settings or SessionSettings(cwd=Path("/project"))
     log = MemoryLog()
@@ -330,6 +332,7 @@ def make_session(
                 (lambda: {"PATH": os.environ["PATH"]}) if declared else dict,
                 sources,
                 repeats=repeats or RepeatLimits(),
+                checkers=tuple(lambda _session, checker=checker: checker for checker in checkers),
             ),
         ),
         read_instructions=lambda _settings: instructions,

@@ -150,7 +150,8 @@ class ToolContext(Struct):
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
     ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``programs`` are those of
     the server, such as git.
-    ``virtual_files`` are those of the session that are not on the disk.
+    ``virtual_files`` are those of the session that are not on the disk. ``edits`` are the changes of files that the
+    call has made, virtual ones included.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
@@ -171,6 +172,7 @@ class ToolContext(Struct):
     refused: Refused | None = None
     programs: OwnPrograms = field(default_factory=OwnPrograms)
     virtual_files: VirtualFiles | None = None
+    edits: Sequence[FileEdit] = ()
 
     def is_virtual(self, path: str) -> bool:
         """Return whether an absolute path leads to a file of the session that is not on the disk."""

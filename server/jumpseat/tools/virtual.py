@@ -1,11 +1,13 @@
-"""Listing and reading the files of a session that its client keeps, for the searching tools."""
+"""The files of a session that its client keeps: list and read them for the searching tools, report changes."""
 
 from __future__ import annotations
 
 import posixpath
+from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.interfaces import VirtualFiles
+from jumpseat.tools.workspace_files import Changed, FileEdit
 
 MOST_FOLDERS: Final = 1000
 MOST_FILES: Final = 1000
@@ -54,3 +56,27 @@ async def texts_below(files: VirtualFiles, path: str) -> dict[str, str] | None:
         if isinstance(content, bytes) and (left := left - len(content)) >= 0:
             texts[name] = content.decode("utf-8", "replace")
     return texts
+
+
+class WatchedVirtualFiles:
+    """The virtual files of a session, during one call: reports changes as :class:`Files` does."""
+
+    def __init__(self, files: VirtualFiles, changed: Changed) -> None:
+        self._files = files
+        self._changed = changed
+        self._loaded: dict[str, bytes] = {}
+
+    def covers(self, path: str) -> bool:
+        return self._files.covers(path)
+
+    async def load(self, path: str) -> bytes | list[str] | None:
+        content = await self._files.load(path)
+        if isinstance(content, bytes):
+            self._loaded[path] = content
+        return content
+
+    async def save(self, path: str, content: bytes) -> None:
+        await self._files.save(path, content)
+        before = self._loaded.get(path)
+        self._changed(FileEdit(Path(path), Path(path), before, content, existed=before is not None, exists=True))
+        self._loaded[path] = content

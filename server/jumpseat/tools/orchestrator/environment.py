@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -16,12 +16,19 @@ from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
 
+if TYPE_CHECKING:
+    from jumpseat.tools.findings import Checker
+
 CALLS_PER_ANSWER: Final = 128
 """Default limit of the tool calls of one answer that run."""
 
 
 RecordChanges: TypeAlias = Callable[[Session, Prompt, Sequence[FileEdit]], None]
 """Keeps the changes of files by a session while it ran a prompt."""
+
+
+CheckerMaker: TypeAlias = Callable[[Session], "Checker"]
+"""Makes a checker of the changes that a session's tools make; called at the first change."""
 
 
 class RepeatLimits(Struct, frozen=True):
@@ -43,7 +50,8 @@ class Environment(Struct, frozen=True):
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
     ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
     run, and ``repeats`` limits how often the same one does. ``record_changes`` keeps what file tools and commands
-    change. ``reserved`` are the names of all built-in tools, whether a session has them or not.
+    change, ``checkers`` look for problems in what file tools have changed: those that know most come last.
+    ``reserved`` are the names of all built-in tools, whether a session has them or not.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -56,6 +64,7 @@ class Environment(Struct, frozen=True):
     repeats: RepeatLimits = RepeatLimits()
     descendants: Descendants | None = None
     record_changes: RecordChanges | None = None
+    checkers: tuple[CheckerMaker, ...] = ()
     reserved: frozenset[str] = frozenset()
     # The built-in tools with and without those that ask users, made at the first use: all sessions share them.
     _available: dict[bool, Mapping[str, BuiltinTool[Any]]] = field(

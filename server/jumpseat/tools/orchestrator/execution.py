@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
 from msgspec import Struct, field
@@ -43,7 +43,7 @@ from jumpseat.tools.tool import (
     ToolOutcome,
     failure,
 )
-from jumpseat.tools.workspace_files import Files
+from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import (
@@ -54,6 +54,9 @@ from jumpseat_protocol.permissions import (
     ShellPermission,
     WritePermission,
 )
+
+if TYPE_CHECKING:
+    from jumpseat.tools.findings import Checker
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +141,7 @@ class CallExecution:
         self._environment = environment
         self._tools = tools
         self._shells = shells
+        self._checkers: list[Checker] | None = None
 
     async def execute(
         self,
@@ -314,6 +318,17 @@ class CallExecution:
         )
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
+        edits: list[FileEdit] = []
+
+        def changed(edit: FileEdit) -> None:
+            self._changes.record(edit)
+            edits.append(edit)
+
+        virtual_files = self._session.storage.virtual_files
+        if virtual_files is not None:
+            from jumpseat.tools.virtual import WatchedVirtualFiles
+
+            virtual_files = WatchedVirtualFiles(virtual_files, edits.append)
         return ToolContext(
             call_id=call.id,
             session_id=self._session.id,
@@ -328,10 +343,11 @@ class CallExecution:
             line=line,
             notify=self._notify,
             approve=approve,
-            files=Files(self._session.clients.files(), self._changes.record),
+            files=Files(self._session.clients.files(), changed),
             web=self._environment.web,
             programs=own_programs(self._session, self._environment.sandboxes),
-            virtual_files=self._session.storage.virtual_files,
+            virtual_files=virtual_files,
+            edits=edits,
         )
 
     async def _run_changed(
@@ -388,10 +404,23 @@ class CallExecution:
         if not isinstance(tool, BuiltinTool):
             return await self._beside_editor(run)
         if not tool.runs_commands:
-            return await run()
+            return await self._with_findings(ctx, await run())
         await self._changes.begin(ctx.cwd)
         outcome = await self._beside_editor(run)
         await self._changes.end()
+        return outcome
+
+    async def _with_findings(self, ctx: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
+        """Add the problems that the changes of a call have brought to its outcome."""
+        if not ctx.edits or not self._environment.checkers:
+            return outcome
+        # Imported with the first change.
+        from jumpseat.tools.findings import described, find
+
+        if self._checkers is None:
+            self._checkers = [make(self._session) for make in self._environment.checkers]
+        if found := await find(self._checkers, ctx.edits):
+            outcome.text = f"{outcome.text}\n{described(found, ctx.cwd)}"
         return outcome
 
     async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:

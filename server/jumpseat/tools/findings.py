@@ -1,0 +1,92 @@
+"""Problems that a change of a file has brought: what the model learns about them with the result of the call.
+
+Checkers look at a change after it was made: parsers, language servers. None of them can make a call fail.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio
+from msgspec import Struct
+
+from jumpseat.tools.workspace_files import FileEdit
+
+log = logging.getLogger(__name__)
+
+LONGEST_LINE: Final = 120
+"""Characters of a message or an excerpt that are shown."""
+
+HEADING: Final = "Problems that this change may have brought:"
+
+
+class Finding(Struct, frozen=True):
+    """A problem at a place in a file.
+
+    ``line`` and ``column`` count from 1, ``column`` in characters. ``source`` is the name of the checker, such as
+    ``syntax`` or ``pyright``. ``excerpt`` is the line.
+    """
+
+    path: Path
+    line: int
+    column: int
+    message: str
+    source: str
+    excerpt: str = ""
+
+
+class Checker(Protocol):
+    """Looks for problems that changes have brought."""
+
+    async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
+        """Return the problems that the changes of one call have brought, the most important first, and few."""
+        ...
+
+
+async def find(checkers: Sequence[Checker], edits: Sequence[FileEdit]) -> list[Finding]:
+    """Return what the checkers find, in their order.
+
+    A line of which a later checker reports an error is not reported by an earlier one: compilers know more than
+    parsers. A checker that fails finds nothing.
+    """
+    results: list[Sequence[Finding]] = [()] * len(checkers)
+
+    async def run(index: int, checker: Checker) -> None:
+        try:
+            results[index] = await checker.check(edits)
+        except Exception:
+            log.exception("a checker of changes failed")
+
+    async with anyio.create_task_group() as tasks:
+        for index, checker in enumerate(checkers):
+            tasks.start_soon(run, index, checker)
+    found: list[Finding] = []
+    told: set[tuple[Path, int]] = set()
+    for result in reversed(results):
+        new = [finding for finding in result if (finding.path, finding.line) not in told]
+        told.update((finding.path, finding.line) for finding in new)
+        found[:0] = new
+    return found
+
+
+def described(findings: Sequence[Finding], cwd: Path) -> str:
+    """Return the findings as text for the model; paths are relative to ``cwd``."""
+    lines = [HEADING]
+    for finding in findings:
+        name = _relative(finding.path, cwd)
+        lines.append(f"{name}:{finding.line}:{finding.column}: {_short(finding.message)} ({finding.source})")
+        if finding.excerpt.strip():
+            lines.append(f"  {finding.line}. {_short(finding.excerpt)}")
+    return "\n".join(lines)
+
+
+def _relative(path: Path, cwd: Path) -> str:
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.splitlines()).rstrip()
+    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 3] + "..."

@@ -1,0 +1,41 @@
+"""Check the syntax of files that a call has changed, in a thread. The first of them imports the parser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import anyio.to_thread
+
+from jumpseat.tools.findings import Finding
+from jumpseat.tools.workspace_files import FileEdit
+
+SOURCE: Final = "syntax"
+
+MOST_SHOWN: Final = 3
+"""Limit of the errors of one call: one mistake can confuse a parser in many places."""
+
+
+class SyntaxChecker:
+    """Finds the syntax errors that changes have brought."""
+
+    async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
+        from jumpseat.syntax.languages import language_of
+
+        edits = [edit for edit in edits if edit.kept and edit.after and language_of(edit.path.name) is not None]
+        return await anyio.to_thread.run_sync(_check, edits) if edits else []
+
+
+def _check(edits: Sequence[FileEdit]) -> list[Finding]:
+    from jumpseat.syntax.changes import new_problems
+
+    found: list[Finding] = []
+    for edit in edits:
+        after = edit.after or b""
+        lines = after.split(b"\n")
+        for problem in new_problems(edit.path.name, edit.before, after)[: MOST_SHOWN - len(found)]:
+            line = lines[problem.row] if problem.row < len(lines) else b""
+            column = len(line[: problem.column].decode("utf-8", "replace")) + 1
+            excerpt = line.decode("utf-8", "replace").rstrip()
+            found.append(Finding(edit.path, problem.row + 1, column, problem.message, SOURCE, excerpt))
+    return found
