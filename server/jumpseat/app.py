@@ -271,7 +271,10 @@ class App:
             ),
             descendants=self._descendants,
             record_changes=self._record_changes,
-            checkers=(_syntax_checker,) if config.edits.check_syntax else (),
+            checkers=(
+                *((_syntax_checker,) if config.edits.check_syntax else ()),
+                *((self.lsp.get,) if config.lsp.enabled else ()),
+            ),
             reserved=BUILTIN_NAMES,
         )
         services = SessionServices(

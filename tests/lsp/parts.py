@@ -12,7 +12,7 @@ from tests.support.server import JsonObject, Wire, calls, scripted
 
 WORD_SERVER: Final = Path(__file__).with_name("word_server.py")
 DONE: Final[JsonObject] = {"text": "done"}
-NOTED: Final = "Problems that the latest changes have brought:\n"
+NOTED: Final = "Problems that this change may have brought:\n"
 
 
 def word_config(project: Path, *args: str, **settings: Any) -> str:

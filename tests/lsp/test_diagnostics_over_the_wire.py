@@ -25,6 +25,8 @@ async def test_the_result_of_an_edit_has_the_errors_that_it_brought_in_all_files
             edit("b.words", "use two", "use two\nuse missing", "call-2"),
             edit("a.words", "def oneself", "def one", "call-3"),
         )
-    assert first == f"File a.words updated with changes.\n{NOTED}b.words:2: error: unknown name one [words unknown]"
-    assert second.endswith(f"{NOTED}b.words:4: error: unknown name missing [words unknown]")
+    assert first == (
+        f"File a.words updated with changes.\n{NOTED}b.words:2:5: unknown name one (words unknown)\n  2. use one"
+    )
+    assert second.endswith(f"{NOTED}b.words:4:5: unknown name missing (words unknown)\n  4. use missing")
     assert third == "File a.words updated with changes."

@@ -39,10 +39,10 @@ LANGUAGES = {
                 "calc.py",
                 "def rate(x: int)",
                 "# A rate.\n\n\ndef rate(x: int, y: int)",
-                ["report.py:3: error: Argument"],
+                ["report.py:3: Argument"],
             ),
-            ("calc.py", "return x", "return x + missing", ['calc.py:5: error: "missing"']),
-            ("report.py", "rate(1)", "rate(1, 'a')", ["report.py:3: error: Argument of type"]),
+            ("calc.py", "return x", "return x + missing", ['calc.py:5: "missing"']),
+            ("report.py", "rate(1)", "rate(1, 'a')", ["report.py:3: Argument of type"]),
             ("calc.py", "return x + missing", "return x", []),
         ],
     ),
@@ -54,9 +54,9 @@ LANGUAGES = {
             "report.ts": 'import { rate } from "./calc";\n\nconsole.log(rate(1), older);\n',
         },
         [
-            ("calc.ts", "rate(x: number)", "rate(x: number, y: number)", ["report.ts:3: error: Expected 2"]),
-            ("calc.ts", "return x;", "\n  return x + missing;", ["calc.ts:3: error: Cannot find name 'missing'"]),
-            ("report.ts", "rate(1)", "rate(1, 'a')", ["report.ts:3: error: Argument of type"]),
+            ("calc.ts", "rate(x: number)", "rate(x: number, y: number)", ["report.ts:3: Expected 2"]),
+            ("calc.ts", "return x;", "\n  return x + missing;", ["calc.ts:3: Cannot find name 'missing'"]),
+            ("report.ts", "rate(1)", "rate(1, 'a')", ["report.ts:3: Argument of type"]),
             ("calc.ts", "return x + missing;", "return x;", []),
         ],
     ),
@@ -68,8 +68,8 @@ LANGUAGES = {
             "report.js": 'import { rate } from "./calc.js";\n\nrate(1);\nolder();\n',
         },
         [
-            ("calc.js", "function rate(", "function rateOf(", ["report.js:1: error: "]),
-            ("calc.js", "return x;", "return x + missing;", ["calc.js:2: error: Cannot find name 'missing'"]),
+            ("calc.js", "function rate(", "function rateOf(", ["report.js:1: "]),
+            ("calc.js", "return x;", "return x + missing;", ["calc.js:2: Cannot find name 'missing'"]),
             ("report.js", "import { rate }", "import { rateOf as rate }", []),
         ],
     ),
@@ -81,9 +81,9 @@ LANGUAGES = {
             "report.go": "package m\n\nvar Report = Rate(1) + older\n",
         },
         [
-            ("calc.go", "Rate(x int)", "Rate(x int, y int)", ["report.go:3: error: not enough arguments"]),
-            ("calc.go", "return x", "// Add.\n\treturn x + missing", ["calc.go:5: error: undefined: missing"]),
-            ("report.go", "Rate(1)", 'Rate(1, "a")', ["report.go:3: error: cannot use"]),
+            ("calc.go", "Rate(x int)", "Rate(x int, y int)", ["report.go:3: not enough arguments"]),
+            ("calc.go", "return x", "// Add.\n\treturn x + missing", ["calc.go:5: undefined: missing"]),
+            ("report.go", "Rate(1)", 'Rate(1, "a")', ["report.go:3: cannot use"]),
             ("calc.go", "return x + missing", "return x", []),
         ],
     ),
@@ -99,13 +99,13 @@ LANGUAGES = {
                 "report.c",
                 "rate(1)",
                 "rate(1) + missing",
-                ["report.c:3: error: Use of undeclared identifier 'missing'"],
+                ["report.c:3: Use of undeclared identifier 'missing'"],
             ),
             (
                 "calc.h",
                 "rate(int x)",
                 "rate(int x, int y)",
-                ["calc.c:3: error: Conflicting types", "report.c:3: error: Too few arguments"],
+                ["calc.c:3: Conflicting types", "report.c:3: Too few arguments"],
             ),
             ("calc.c", "rate(int x) {", "rate(int x, int y) {", []),
         ],
@@ -117,9 +117,9 @@ LANGUAGES = {
             "report.cpp": '#include "calc.hpp"\n\nint report(Rate rate) { return rate.value; }\nint old = older;\n',
         },
         [
-            ("report.cpp", "rate.value", "rate.missing", ["report.cpp:3: error: No member named 'missing'"]),
+            ("report.cpp", "rate.value", "rate.missing", ["report.cpp:3: No member named 'missing'"]),
             ("report.cpp", "rate.missing", "rate.value", []),
-            ("calc.hpp", "int value", "int amount", ["report.cpp:3: error: No member named 'value'"]),
+            ("calc.hpp", "int value", "int amount", ["report.cpp:3: No member named 'value'"]),
         ],
     ),
     "Rust": Seeded(
@@ -130,8 +130,8 @@ LANGUAGES = {
             "src/calc.rs": "pub fn rate(x: i32) -> i32 {\n    x\n}\n",
         },
         [
-            ("src/calc.rs", "rate(x: i32)", "rate(x: i32, y: i32)", ["src/lib.rs:4: error: "]),
-            ("src/calc.rs", "    x\n", "    x.missing()\n", ["src/calc.rs:2: error: no method"]),
+            ("src/calc.rs", "rate(x: i32)", "rate(x: i32, y: i32)", ["src/lib.rs:4: "]),
+            ("src/calc.rs", "    x\n", "    x.missing()\n", ["src/calc.rs:2: no method"]),
         ],
     ),
 }
@@ -153,6 +153,8 @@ async def test_seeded_errors_are_told_and_old_ones_are_not(language: str, tmp_pa
         texts = await results(server.wire, project, *turns)
     for text, (path, _, _, expected) in zip(texts, seeded.edits, strict=True):
         assert text.startswith(f"File {path} updated with changes.")
-        told = text.partition(NOTED)[2].splitlines()
+        told = [line for line in text.partition(NOTED)[2].splitlines() if not line.startswith("  ")]
         assert len(told) == len(expected), text
-        assert all(any(line.startswith(words) for line in told) for words in expected), text
+        for words in expected:
+            place, _, message = words.partition(" ")
+            assert any(line.startswith(place) and message in line for line in told), text

@@ -17,9 +17,10 @@ _PLACES: Final = re.compile(r"(?<=line )\d+|(?<=:)\d+")
 
 
 class Diagnostic(Struct, frozen=True):
-    """A finding of a server. ``line`` counts from 0; a ``severity`` of 1 is an error, of 2 a warning."""
+    """A finding of a server. ``line`` and ``character``, in UTF-16 units, count from 0. Severity 1 is an error."""
 
     line: int
+    character: int
     message: str
     severity: int = 1
     source: str = ""

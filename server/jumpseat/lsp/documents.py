@@ -107,6 +107,7 @@ class Documents:
         return [
             Diagnostic(
                 found.range.start.line,
+                found.range.start.character,
                 found.message if isinstance(found.message, str) else found.message.value,
                 int(found.severity or 1),
                 found.source or "",

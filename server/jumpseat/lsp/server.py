@@ -149,6 +149,11 @@ class Server:
         """Return the new diagnostics since the last call."""
         return [] if self.failed else self._documents.take()
 
+    def text_of(self, path: Path) -> str:
+        """Return the text of a file; empty if it is not open."""
+        document = self._documents.open.get(path)
+        return "" if document is None else document.text
+
     async def close(self) -> None:
         """End the server."""
         self.failed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,13 +20,11 @@ from jumpseat.lsp.server import Change, Limits, Server
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.system.regular_files import repository_root
+from jumpseat.tools.findings import Finding
 from jumpseat.tools.workspace_files import FileEdit
 
 MOST_TOLD: Final = 5
 """Diagnostics in one result."""
-
-MOST_CHARACTERS: Final = 300
-"""Characters of one diagnostic."""
 
 LARGEST_FILE: Final = 2 * 1024 * 1024
 
@@ -103,8 +102,8 @@ class SessionServers:
 
     # --- changes ------------------------------------------------------------------------------------------------
 
-    async def notes(self, edits: Sequence[FileEdit]) -> list[str]:
-        """Show changes to the servers; return what those and earlier ones have brought, one line each."""
+    async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
+        """Show changes to the servers; return what those and earlier ones have brought."""
         waiting: list[Server] = []
         for edit in edits:
             change = Change(_text(edit.before), _text(edit.after))
@@ -121,25 +120,12 @@ class SessionServers:
                 async with anyio.create_task_group() as tasks:
                     for server in waiting:
                         tasks.start_soon(server.wait)
-        return self._lines()
-
-    def _lines(self) -> list[str]:
         found = [
-            (path, diagnostic, server) for server in self._servers.values() for path, diagnostic in server.take()
+            (diagnostic.severity, _finding(path, diagnostic, server.text_of(path)))
+            for server in self._servers.values()
+            for path, diagnostic in server.take()
         ]
-        found.sort(key=lambda entry: entry[1].severity)
-        lines = [self._line(path, diagnostic) for path, diagnostic, _ in found[:MOST_TOLD]]
-        return [*lines, f"and {len(found) - MOST_TOLD} more"] if len(found) > MOST_TOLD else lines
-
-    def _line(self, path: Path, found: Diagnostic) -> str:
-        cwd = Path(os.path.realpath(self._session.settings.cwd))
-        name = path.relative_to(cwd) if path.is_relative_to(cwd) else path
-        message = " ".join(found.message.split())
-        if len(message) > MOST_CHARACTERS:
-            message = f"{message[:MOST_CHARACTERS]}..."
-        origin = " ".join(filter(None, (found.source, found.code)))
-        kind = "error" if found.severity == 1 else "warning"
-        return f"{name}:{found.line + 1}: {kind}: {message}{f' [{origin}]' if origin else ''}"
+        return [finding for _, finding in sorted(found, key=lambda entry: entry[0])[:MOST_TOLD]]
 
     async def close(self) -> None:
         """End all servers."""
@@ -147,6 +133,15 @@ class SessionServers:
         async with anyio.create_task_group() as tasks:
             for server in servers.values():
                 tasks.start_soon(server.close)
+
+
+def _finding(path: Path, found: Diagnostic, text: str) -> Finding:
+    line = next(itertools.islice(text.splitlines(), found.line, None), "")
+    # Positions count in UTF-16 units.
+    before = line.encode("utf-16-le", "surrogatepass")[: 2 * found.character]
+    column = len(before.decode("utf-16-le", "replace")) + 1 if line else found.character + 1
+    source = " ".join(filter(None, (found.source, found.code)))
+    return Finding(path, found.line + 1, column, found.message, source or "language server", line)
 
 
 def _text(data: bytes | None) -> str | None:

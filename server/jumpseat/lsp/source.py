@@ -26,6 +26,7 @@ from jumpseat.tools.workspace_files import FileEdit
 if TYPE_CHECKING:
     from jumpseat.lsp.catalogue import Found
     from jumpseat.lsp.session import SessionServers
+    from jumpseat.tools.findings import Finding
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class LanguageServers:
 
 
 class LspSource:
-    """The language servers of one session, and their tools. Implements ``ToolSource`` and ``Noting``."""
+    """The language servers of one session, and their tools. Implements ``ToolSource`` and ``Checker``."""
 
     def __init__(self, shared: LanguageServers, session: Session) -> None:
         self._shared = shared
@@ -84,14 +85,14 @@ class LspSource:
     async def ready(self) -> None:
         """Return at once: no turn waits for a server."""
 
-    async def notes(self, edits: Sequence[FileEdit]) -> list[str]:
-        """Return what changes have brought, these and earlier ones, as lines for the model."""
+    async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
+        """See :class:`jumpseat.tools.findings.Checker`."""
         if not self._shared.config.enabled or (not edits and self._servers is None):
             return []
         found = await self.find()
         if self._servers is None and not any(found.of(edit.place) for edit in edits):
             return []
-        return await self._started(found).notes(edits)
+        return await self._started(found).check(edits)
 
     async def find(self) -> Found:
         """Return the servers that are configured or installed."""

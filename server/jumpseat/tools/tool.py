@@ -302,19 +302,6 @@ def is_starting(source: ToolSource) -> TypeGuard[Starting]:
     return hasattr(source, "absence")
 
 
-class Noting(Protocol):
-    """A source that says what changes of files have brought."""
-
-    async def notes(self, edits: Sequence[FileEdit]) -> list[str]:
-        """Return lines for the result of a call, which has made these changes; there may be none."""
-        ...
-
-
-def is_noting(source: ToolSource) -> TypeGuard[Noting]:
-    """Return whether a source says what changes have brought."""
-    return hasattr(source, "notes")
-
-
 class ToolSource(Protocol):
     """Gives a session some of its tools: built-in ones, those of its clients, of MCP servers, of files."""
 

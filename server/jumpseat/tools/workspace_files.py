@@ -73,7 +73,7 @@ class Files:
     """Reads and writes files through ``editor``, if there is one; whether a file exists is decided by the disk.
 
     A path for which permission was given is opened where it resolved to then, whatever links were made since.
-    ``changed`` is called after each change; ``edits`` are those so far.
+    ``changed`` is called after each change.
     """
 
     def __init__(self, editor: EditorFiles | None = None, changed: Changed | None = None) -> None:
@@ -82,7 +82,6 @@ class Files:
         self._unsaved: dict[Path, str] = {}
         self._conflicts: set[Path] = set()
         self._judged: dict[Path, Path] = {}
-        self.edits: list[FileEdit] = []
 
     def settle(self, path: Path, place: Path) -> None:
         """Record that permission was given for ``path`` while it resolved to ``place``."""
@@ -164,7 +163,7 @@ class Files:
             replace_file(self.place(path), data, mode)
         await self._remember(path, data)
         if self._changed is not None:
-            self._record(FileEdit(path, self.place(path), before, data, existed=True, exists=True), self._changed)
+            self._changed(FileEdit(path, self.place(path), before, data, existed=True, exists=True))
 
     async def create(self, path: Path, data: bytes, mode: int | None = None) -> None:
         """Create a file, with ``mode`` unless the editor writes it, and its parent folders.
@@ -189,11 +188,7 @@ class Files:
             raise
         await self._remember(path, data)
         if self._changed is not None:
-            self._record(FileEdit(path, place, None, data, existed=False, exists=True), self._changed)
-
-    def _record(self, edit: FileEdit, changed: Changed) -> None:
-        self.edits.append(edit)
-        changed(edit)
+            self._changed(FileEdit(path, place, None, data, existed=False, exists=True))
 
     def delete(self, path: Path) -> None:
         """Delete a file.

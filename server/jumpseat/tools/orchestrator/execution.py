@@ -68,8 +68,6 @@ LEAVE_WITHIN_S: Final = 1.0
 NOTIFICATION: Final = "tool"
 """The type of ``session.info`` and ``session.warning`` in which tools notify the user."""
 
-NOTED: Final = "Problems that the latest changes have brought:"
-
 CANCELLED: Final = "The user cancelled this tool call."
 NOT_RUN: Final = "This tool call did not run, because the user rejected another call of the same answer."
 
@@ -229,7 +227,7 @@ class CallExecution:
         ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
-            return await with_abort(partial(self._run_noting, tool, ctx, prepared.run))
+            return await with_abort(partial(self._watched, tool, ctx, prepared.run))
         return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
     async def _decide(
@@ -365,7 +363,7 @@ class CallExecution:
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
-            outcome = await with_abort(partial(self._run_noting, tool, ctx, prepared.run))
+            outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
         who = "A hook" if verdict.by == "hook" else "The user"
         outcome.contexts.append(
@@ -387,32 +385,23 @@ class CallExecution:
                 return Verdict("denied", "A person has to decide about this call", by="rule")
         return self._denial_in_plan_mode(request, facts, call)
 
-    async def _run_noting(
-        self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
-    ) -> ToolOutcome:
-        """Run a call, and add to its result what its changes of files have brought."""
-        outcome = await self._watched(tool, ctx, run)
-        for source in self._tools.noting:
-            if notes := await source.notes(ctx.files.edits):
-                outcome.text = "\n".join([outcome.text, NOTED, *notes])
-        return outcome
-
     async def _watched(
         self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
     ) -> ToolOutcome:
         """Run a call; if it runs a command, record the files that the command changes."""
         if not isinstance(tool, BuiltinTool):
-            return await self._beside_editor(run)
-        if not tool.runs_commands:
-            return await self._with_findings(ctx, await run())
-        await self._changes.begin(ctx.cwd)
-        outcome = await self._beside_editor(run)
-        await self._changes.end()
-        return outcome
+            outcome = await self._beside_editor(run)
+        elif not tool.runs_commands:
+            outcome = await run()
+        else:
+            await self._changes.begin(ctx.cwd)
+            outcome = await self._beside_editor(run)
+            await self._changes.end()
+        return await self._with_findings(ctx, outcome)
 
     async def _with_findings(self, ctx: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
-        """Add the problems that the changes of a call have brought to its outcome."""
-        if not ctx.edits or not self._environment.checkers:
+        """Add the problems to an outcome that the changes of the call, and of earlier ones, have brought."""
+        if (not ctx.edits and self._checkers is None) or not self._environment.checkers:
             return outcome
         # Imported with the first change.
         from jumpseat.tools.findings import described, find
@@ -420,7 +409,7 @@ class CallExecution:
         if self._checkers is None:
             self._checkers = [make(self._session) for make in self._environment.checkers]
         if found := await find(self._checkers, ctx.edits):
-            outcome.text = f"{outcome.text}\n{described(found, ctx.cwd)}"
+            outcome.text = f"{outcome.text}\n{described(found, ctx.cwd, later=not ctx.edits)}"
         return outcome
 
     async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:

@@ -31,7 +31,6 @@ from jumpseat.tools.tool import (
     failure,
     is_grouping,
     is_instructing,
-    is_noting,
     is_starting,
 )
 from jumpseat_protocol import events
@@ -231,7 +230,6 @@ class OfferedTools:
         ]
         self._instructing = [source for source in self.sources if is_instructing(source)]
         self._grouping = [source for source in self.sources if is_grouping(source)]
-        self.noting = [source for source in self.sources if is_noting(source)]
         self._deferral = Deferral(session)
         # The mentions of the prompt that is about to be sent.
         self._mentioned_now: list[str] = []
