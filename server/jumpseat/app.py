@@ -258,7 +258,7 @@ class App:
                     )
                 ),
                 SourceMaker(self.declarations.source),
-                SourceMaker(self.lsp.source, frozenset()),
+                SourceMaker(self.lsp.source, frozenset({"lsp"})),
             ),
             web=self.web,
             client_tool_s=config.clients.tool_timeout_s,

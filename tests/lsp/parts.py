@@ -60,8 +60,5 @@ async def results(wire: Wire, project: Path, *turns: JsonObject) -> list[str]:
 
 def results_of(events: list[JsonObject]) -> list[str]:
     """Return the results of calls, as the model gets them."""
-    return [
-        (event["data"].get("result") or event["data"]["error"]).get("content", "")
-        for event in events
-        if event["type"] == "tool.execution_complete"
-    ]
+    completed = (event["data"] for event in events if event["type"] == "tool.execution_complete")
+    return [data["result"]["content"] if "result" in data else data["error"]["message"] for data in completed]

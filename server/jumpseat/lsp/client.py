@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar, cast
+from typing import Any, Final, Literal, Protocol, TypeGuard, TypeVar, cast
 
 import anyio
 from cattrs import Converter
@@ -24,6 +24,7 @@ from pygls.protocol import (
 from pygls.uris import to_fs_path
 
 from jumpseat.lsp.process import Outgoing, RefusedError, ServerFailedError
+from jumpseat.lsp.text_edits import TextEdit
 from jumpseat.parsing.json_text import read_json
 from jumpseat_protocol.version import __version__
 
@@ -47,6 +48,9 @@ ACCEPTED: Final = (
 
 RETRIED: Final = (types.LSPErrorCodes.ContentModified, types.LSPErrorCodes.ServerCancelled)
 """Errors of requests that can be repeated."""
+
+
+DEEPEST_SYMBOL: Final = 20
 
 
 class Listener(Protocol):
@@ -230,6 +234,83 @@ class Client(LanguageClient):
                 return None
             raise RefusedError(error.code, error.message) from None
         return report.items if isinstance(report, types.RelatedFullDocumentDiagnosticReport) else []
+
+    async def places(
+        self, operation: Literal["definition", "references"], path: Path, line: int, character: int
+    ) -> list[tuple[Path, int]]:
+        """Return files and lines, in their order, where the name at a place is defined or used.
+
+        Raises:
+            JsonRpcException: the server answers with an error.
+            ServerFailedError: the server has ended.
+        """
+        document, position = _identifier(path), types.Position(line, character)
+        if operation == "definition":
+            found = await self.text_document_definition_async(types.DefinitionParams(document, position))
+        else:
+            context = types.ReferenceContext(include_declaration=True)
+            found = await self.text_document_references_async(types.ReferenceParams(context, document, position))
+        places: set[tuple[Path, int]] = set()
+        for one in found if isinstance(found, Sequence) else [found] if found else []:
+            is_link = isinstance(one, types.LocationLink)
+            uri, span = (one.target_uri, one.target_selection_range) if is_link else (one.uri, one.range)
+            if (other := path_of(uri)) is not None:
+                places.add((other, span.start.line))
+        return sorted(places)
+
+    async def rename(self, path: Path, line: int, character: int, name: str) -> dict[Path, list[TextEdit]]:
+        """Return the edits that give the symbol at a place another name, by file.
+
+        Raises:
+            ServerFailedError: the server has ended, or would create, move or delete files.
+            JsonRpcException: the server answers with an error.
+        """
+        document, position = _identifier(path), types.Position(line, character)
+        found = await self.text_document_rename_async(types.RenameParams(document, position, name))
+        edits: dict[Path, list[TextEdit]] = {}
+        changes = list((found.changes or {}).items()) if found is not None else []
+        for change in (found.document_changes or []) if found is not None else []:
+            if not isinstance(change, types.TextDocumentEdit):
+                raise ServerFailedError("the new name would move files")
+            changes.append((change.text_document.uri, [edit for edit in change.edits if _is_plain(edit)]))
+        for uri, parts in changes:
+            if (other := path_of(uri)) is None:
+                raise ServerFailedError(f"the new name would change {uri}")
+            edits.setdefault(other, []).extend(
+                TextEdit(
+                    (part.range.start.line, part.range.start.character),
+                    (part.range.end.line, part.range.end.character),
+                    part.new_text,
+                )
+                for part in parts
+            )
+        return edits
+
+    async def symbols(self, path: Path) -> list[str]:
+        """Return the symbols of a file, one a line, those inside of others indented.
+
+        Raises:
+            JsonRpcException, ServerFailedError: as in :meth:`places`.
+        """
+        params = types.DocumentSymbolParams(_identifier(path))
+        found = await self.text_document_document_symbol_async(params) or []
+        lines: list[str] = []
+
+        def add(symbol: types.DocumentSymbol | types.SymbolInformation, depth: int) -> None:
+            nested = isinstance(symbol, types.DocumentSymbol)
+            line = (symbol.range if nested else symbol.location.range).start.line
+            lines.append(f"{'  ' * depth}{line + 1}: {symbol.kind.name.lower()} {symbol.name}")
+            for child in (symbol.children or []) if nested and depth < DEEPEST_SYMBOL else []:
+                add(child, depth + 1)
+
+        for symbol in found:
+            add(symbol, 0)
+        return lines
+
+
+def _is_plain(edit: Any) -> TypeGuard[types.TextEdit]:
+    """Return whether an edit has its text, and not a template of it."""
+    return hasattr(edit, "new_text")
 
 
 def path_of(uri: str) -> Path | None:

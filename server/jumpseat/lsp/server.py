@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -23,6 +23,7 @@ from jumpseat.lsp.delta import Diagnostic
 from jumpseat.lsp.documents import Document, Documents
 from jumpseat.lsp.process import RefusedError, ServerFailedError, running
 from jumpseat.lsp.related import related_files, words_of
+from jumpseat.lsp.text_edits import TextEdit
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.system.regular_files import read_whole
 
@@ -161,38 +162,52 @@ class Server:
             self._scope.cancel()
             await self._ended.wait()
 
-    async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
-        """Send a request to the server, which is started if necessary.
+    async def _ask(self, path: Path, request: Callable[[Client], Awaitable[T]]) -> T:
+        """Send a request about a file to the server, which is started if necessary.
 
         Raises:
-            ServerFailedError: the server cannot answer.
+            RefusedError, ServerFailedError: the server cannot answer.
+            OSError, ValueError: the file cannot be read.
         """
         self.start()
         self._used += 1
+        limit_s = self.server.config.timeout_s
         try:
-            with anyio.fail_after(self.server.config.timeout_s):
+            with anyio.fail_after(limit_s):
                 while self._client is None:
                     if self._scope is None:
                         raise ServerFailedError("it does not run")
                     await self._news.wait()
+                client = self._client
+                # Changes that it has not been shown come first.
+                await self.wait()
+                await self._synchronize()
+                if path not in self._documents.open:
+                    text, stamp = await anyio.to_thread.run_sync(_read, path)
+                    self._open(path, text).stamp = stamp
                 await self._until_loaded()
-                return await request(self._client)
+            return await client.answer(request(client), limit_s)
         except TimeoutError:
             raise ServerFailedError("it does not answer") from None
 
-    async def open(self, path: Path) -> Document:
-        """Open a file with its text on the disk, or bring its text up to date.
+    async def places(
+        self, operation: Literal["definition", "references"], path: Path, line: int, character: int
+    ) -> list[tuple[Path, int]]:
+        """Return files and lines where the name at a place is defined or used; lines count from 0.
 
         Raises:
+            RefusedError, ServerFailedError: the server cannot answer.
             OSError, ValueError: the file cannot be read.
         """
-        await self._synchronize()
-        document = self._documents.open.get(path)
-        if document is None:
-            text, stamp = await anyio.to_thread.run_sync(_read, path)
-            document = self._open(path, text)
-            document.stamp = stamp
-        return document
+        return await self._ask(path, lambda client: client.places(operation, path, line, character))
+
+    async def rename(self, path: Path, line: int, character: int, name: str) -> dict[Path, list[TextEdit]]:
+        """Return the edits that rename the symbol at a place, by file; raises what :meth:`places` does."""
+        return await self._ask(path, lambda client: client.rename(path, line, character, name))
+
+    async def symbols(self, path: Path) -> list[str]:
+        """Return the symbols of a file as lines of text; raises what :meth:`places` does."""
+        return await self._ask(path, lambda client: client.symbols(path))
 
     # --- the life of the server ---------------------------------------------------------------------------------
 

@@ -76,11 +76,17 @@ class LspSource:
         self._session = session
         self._found: Found | None = None
         self._project: Path | None = None
+        self._tool: Tool | None = None
         self._servers: SessionServers | None = None
         self._lock = anyio.Lock()
 
     def tools(self) -> Mapping[str, Tool]:
-        return {}
+        # Once it is offered, it stays: providers cache the tools of a request.
+        if self._tool is None and (self._shared.config.servers or (self._servers and self._servers.running())):
+            from jumpseat.lsp.tools import LspTool
+
+            self._tool = LspTool(self._session, self._needed)
+        return {} if self._tool is None else {self._tool.name: self._tool}
 
     async def ready(self) -> None:
         """Return at once: no turn waits for a server."""
@@ -92,7 +98,7 @@ class LspSource:
         found = await self.find()
         if self._servers is None and not any(found.of(edit.place) for edit in edits):
             return []
-        return await self._started(found).check(edits)
+        return await (await self._needed()).check(edits)
 
     async def find(self) -> Found:
         """Return the servers that are configured or installed."""
@@ -103,7 +109,8 @@ class LspSource:
                     log.warning("session %s: %s", self._session.id, problem)
             return self._found
 
-    def _started(self, found: Found) -> SessionServers:
+    async def _needed(self) -> SessionServers:
+        found = await self.find()
         if self._servers is None:
             # Imported with the first change of a file that a server understands.
             from jumpseat.lsp.session import SessionServers
