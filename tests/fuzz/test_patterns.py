@@ -10,6 +10,7 @@ from tests.fuzz.patterns import Found, Unknown, find_patterns, slowest
 from tests.support.cases import all_cases
 
 EXAMPLES: Final = {
+    "protocol/jumpseat_protocol/visible.py": {"mark": r"'\u200d'", "dash": r"'\u2013'"},
     "server/jumpseat/adapters/recording/masking.py": {"field": "_FIELD"},
     "server/jumpseat/adapters/wires/chat_quirks.py": {"length": "9"},
     "server/jumpseat/agent/model_calls/written_calls.py": {"names": "'bash|view'"},

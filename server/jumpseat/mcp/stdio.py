@@ -214,7 +214,8 @@ async def _confine(
         raise ServerFailedError(f"cannot run {command[0]!r}: No such file or directory")
     try:
         reach = Reach(approved=True, command=command[0])
-        return await sandbox.confine(command, folder, variables, reach=reach)
+        # A server starts once: it can wait some milliseconds for a sandbox that does not fail.
+        return await sandbox.confine(command, folder, variables, reach=reach, vanishing=True)
     except OSError as error:
         raise ServerFailedError(str(error)) from None
 

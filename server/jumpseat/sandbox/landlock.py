@@ -33,7 +33,9 @@ class Landlock:
     has_processes = False
     can_protect = False
 
-    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
+    def command(
+        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+    ) -> list[str]:
         """Return the command line that runs ``command``."""
         accesses = view.accesses(own_temp=False)
         # No socket of a file can be reached, so that folders with sockets need not be listed.

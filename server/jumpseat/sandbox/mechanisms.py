@@ -48,10 +48,13 @@ class Mechanism(Protocol):
     @property
     def can_protect(self) -> bool: ...
 
-    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
+    def command(
+        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+    ) -> list[str]:
         """Return the command line that runs ``command`` confined to ``view``.
 
         A PID namespace ends with the command, or, if it ``outlives`` the command, with the last process in it.
+        ``vanishing`` means that hidden and protected files may be gone when the sandbox is made.
         """
         ...
 

@@ -21,7 +21,9 @@ class Seatbelt:
     has_processes = False
     can_protect = True
 
-    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
+    def command(
+        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+    ) -> list[str]:
         """Return the command line that runs ``command``."""
         return [PROGRAM, "-p", profile(view), *command]
 

@@ -104,6 +104,15 @@ class Confined(Struct):
         """Return whether files are compared by their contents, because they were not all made read-only."""
         return self.steady or self.mechanism is None or not self.mechanism.can_protect
 
+    def is_report(self, output: str) -> bool:
+        """Return whether all output of a command is a report that the sandbox could not mount a path of the view.
+
+        The path is gone, and the command was not started.
+        """
+        text = output.rstrip()
+        reported = text.startswith("bwrap: Can't ") and "\n" not in text
+        return reported and any(path in text for path, _ in self.view.accesses())
+
     def overlaps(self, roots: Sequence[Path]) -> bool:
         """Return whether the command may change something in ``roots``."""
         return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)
@@ -265,6 +274,8 @@ class SessionSandbox:
         reach: Reach | None = None,
         temporary: Sequence[Path] | None = None,
         shown: Sequence[Path] = (),
+        *,
+        vanishing: bool = False,
     ) -> AsyncGenerator[Confined, None]:
         """Confine ``command``, and examine the session's folders after the block.
 
@@ -274,7 +285,9 @@ class SessionSandbox:
         Raises:
             OSError: see :meth:`confine`.
         """
-        confined = await self.confine(command, cwd, environ, reach=reach, temporary=temporary, shown=shown)
+        confined = await self.confine(
+            command, cwd, environ, reach=reach, temporary=temporary, shown=shown, vanishing=vanishing
+        )
         try:
             yield confined
         finally:
@@ -306,11 +319,12 @@ class SessionSandbox:
         reach: Reach | None = None,
         temporary: Sequence[Path] | None = None,
         shown: Sequence[Path] = (),
+        vanishing: bool = False,
     ) -> Confined:
         """Return ``command`` as it runs in the sandbox.
 
-        ``outlives`` is explained at :meth:`Mechanism.command`. The command can connect to the hosts of ``reach``
-        until :meth:`settle`.
+        ``outlives`` and ``vanishing`` are explained at :meth:`Mechanism.command`. The command can connect to the
+        hosts of ``reach`` until :meth:`settle`.
 
         Raises:
             SandboxUnavailableError: the session requires a sandbox, and none works on this system.
@@ -345,6 +359,7 @@ class SessionSandbox:
                 reaches_all,
                 temporary,
                 shown,
+                vanishing,
             )
         self._tell()
         self._sandboxes.running.append(confined)
@@ -426,6 +441,7 @@ class SessionSandbox:
         reaches_all: bool,
         temporary: Sequence[Path] | None,
         shown: Sequence[Path],
+        vanishing: bool,
     ) -> Confined:
         around = self._surroundings
         roots = self._roots(settings)
@@ -442,7 +458,7 @@ class SessionSandbox:
             variables["TMPDIR"] = str(around.temp)
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
-        line = mechanism.command(view, cwd, command, outlives=outlives)
+        line = mechanism.command(view, cwd, command, outlives=outlives, vanishing=vanishing)
         return Confined(
             line,
             variables,

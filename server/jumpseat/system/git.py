@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT_BYTES: Final = 32 * 1024 * 1024
 
-_SETTINGS: Final = ("core.quotePath=false", "core.fsmonitor=false", "safe.bareRepository=explicit")
-_ENVIRONMENT: Final = {
+SETTINGS: Final = ("core.quotePath=false", "core.fsmonitor=false", "safe.bareRepository=explicit")
+ENVIRONMENT: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     "LC_ALL": "C",
 }
+NO_FETCHING: Final = {"GIT_ALLOW_PROTOCOL": "none"}
+"""Keeps versions of git that ignore ``GIT_NO_LAZY_FETCH`` from fetching a missing object, with a program that the
+repository may name."""
 
 
 class GitError(Exception):
@@ -38,7 +41,12 @@ class GitError(Exception):
 
 
 async def run_git(
-    cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: float, programs: OwnPrograms
+    cwd: Path,
+    *args: str,
+    environ: Mapping[str, str],
+    timeout_s: float,
+    programs: OwnPrograms,
+    may_fetch: bool = False,
 ) -> bytes:
     """Run ``git`` in ``cwd`` and return its standard output, cut at :data:`MAX_OUTPUT_BYTES`.
 
@@ -51,14 +59,14 @@ async def run_git(
     program = programs.find("git", environ)
     if program is None:
         raise GitError("git cannot be run: No such file or directory")
-    command = [program, *(word for setting in _SETTINGS for word in ("-c", setting)), *args]
+    command = [program, *(word for setting in SETTINGS for word in ("-c", setting)), *args]
     if programs.confine is not None:
         command = await programs.confine(command, cwd)
     try:
         process = await anyio.open_process(
             command,
             cwd=cwd,
-            env={**programs.environ(environ), **_ENVIRONMENT},
+            env={**programs.environ(environ), **ENVIRONMENT, **({} if may_fetch else NO_FETCHING)},
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=PIPE,

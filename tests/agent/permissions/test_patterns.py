@@ -47,14 +47,28 @@ def tried(pattern: str, path: str) -> bool:
 )
 def test_a_pattern_matches_what_trying_everything_matches(pattern: str, path: str) -> None:
     pattern, path = re.sub(r"\*{3,}", "**", f"/x{pattern}"), f"/x{path}"
-    if "//" in pattern or "//" in path or pattern.endswith("/"):
+    if "//" in pattern + path or pattern.endswith("/") or path.endswith("/") or "**/**" in pattern:
+        # Neither is a normal path, or the pattern means the same as a shorter one.
         return
     assert path_matches(pattern, path) == reference(pattern, path)
 
 
-@pytest.mark.parametrize("pattern", ["/x/" + "*a" * 60 + "*b", "/**/a" * 40 + "/b", "/x/" + "a*" * 60 + "/**/b"])
-def test_a_pattern_with_many_wildcards_is_matched_in_bounded_time(pattern: str) -> None:
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "/x/" + "*a" * 60 + "*b",
+        "/**/a" * 40 + "/b",
+        "/x/" + "a*" * 60 + "/**/b",
+        "/x/a**a*b",
+        "/x/**a*b**c",
+        "/x/**?*b/c",
+        "/x/**a/a*a/b**b",
+        "/**/a*b**",
+    ],
+)
+def test_a_pattern_with_many_wildcards_is_matched_in_linear_time(pattern: str) -> None:
     started = time.process_time()
-    assert not path_matches(pattern, "/x/" + "a" * 2000)
-    assert not path_matches(pattern, "/x" + "/a" * 1000)
+    assert not path_matches(pattern, "/x/" + "a" * 50_000)
+    assert not path_matches(pattern, "/x" + "/a" * 25_000)
+    assert not path_matches(pattern, "/x" + "/aa" * 15_000 + "/a")
     assert time.process_time() - started < 2

@@ -33,6 +33,11 @@ from jumpseat_protocol.visible import (
 
 MAX_SHOWN_PATHS: Final = 5
 
+OBEYED_BY_GIT: Final = (
+    "Git may change files that other programs obey: an editor, an agent or a shell may run what they name"
+)
+UNKNOWN_TO_GIT: Final = "Git may also change files that other programs obey: which ones is not known before it runs"
+
 OBEYED: Final = (
     "Programs obey this file: an editor, an agent, git or a shell may run what it names, outside of the sandbox"
 )
@@ -102,12 +107,19 @@ def _texts(value: Any) -> str:
 def _warnings(request: ShellPermission, facts: Facts) -> list[str]:
     text = request.full_command_text
     warnings: list[str] = []
+    if facts.git_files:
+        warnings.append(f"{OBEYED_BY_GIT}: {_some(facts.git_files)}")
+    if facts.git_writes_unknown:
+        warnings.append(UNKNOWN_TO_GIT)
     hidden = list(dict.fromkeys(path.real for path in facts.outside_paths if path.real not in text))
     if hidden:
-        shown = ", ".join(hidden[:MAX_SHOWN_PATHS]) + (", …" if len(hidden) > MAX_SHOWN_PATHS else "")
-        warnings.append(f"May reach outside of the session's folders: {shown}")
+        warnings.append(f"May reach outside of the session's folders: {_some(hidden)}")
     if (characters := _characters("Contains", deceptive_characters(text))) is not None:
         warnings.append(characters)
     if has_hidden_parts(text):
         warnings.append("Long white space may push a part of the command out of sight")
     return warnings
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:MAX_SHOWN_PATHS]) + (", …" if len(paths) > MAX_SHOWN_PATHS else "")

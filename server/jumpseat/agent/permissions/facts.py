@@ -23,7 +23,7 @@ from jumpseat.agent.permissions.paths import (
     real_program,
 )
 from jumpseat.agent.permissions.rules import Facts, ResolvedPath, host_of
-from jumpseat.agent.permissions.targets import Targets, find_targets, has_bare_repository
+from jumpseat.agent.permissions.targets import GitWrites, Targets, find_targets, has_bare_repository
 from jumpseat.agent.shell.commands import program_name, verbatim_command
 from jumpseat.agent.shell.effects import CommandWords
 from jumpseat.agent.shell.programs import TAKES_NO_PATHS, TAKES_PATHS
@@ -105,8 +105,11 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         replace(segment, folder=folder, real_program=real_program(segment.program, folder)) for segment in segments
     )
     reached = _line_paths(line, path_scope)
+    written = _written_by_git(line, path_scope)
     paths, complete = reached.paths, reached.complete
-    if any(moves() for moves in tuple(path_scope.movers)) and any(map(_names_files, line.possible_commands)):
+    if any(moves() for moves in tuple(path_scope.movers)) and (
+        written.any or any(map(_names_files, line.possible_commands))
+    ):
         # What is at these paths when the command comes to them, is not known.
         complete = False
     hosts = [host_of(address) for address in line.addresses]
@@ -126,8 +129,23 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         incomplete=not (complete or path_scope.unrestricted) or (None in hosts and not path_scope.any_host),
         typed=typed,
         folder=folder,
-        protected=reached.protected or (not only_reads and _any_protected(paths, path_scope)),
+        protected=reached.protected
+        or bool(written.files)
+        or not written.known
+        or (not only_reads and _any_protected(paths, path_scope)),
+        git_files=tuple(written.files),
+        git_writes_unknown=not written.known,
     )
+
+
+def _written_by_git(line: ShellLine, path_scope: PathScope) -> GitWrites:
+    if not any(program_name([words[0]]) == "git" for words in line.possible_commands if words[0] is not None):
+        return GitWrites()
+    # Imported with the first such command.
+    from jumpseat.agent.permissions.repositories import git_writes
+
+    bases, complete = _bases(line.folders, path_scope.cwd())
+    return git_writes(line, bases, path_scope) if complete else GitWrites(known=False, any=True)
 
 
 def _names_files(words: CommandWords) -> bool:

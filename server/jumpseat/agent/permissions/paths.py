@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,7 @@ class PathScope(Struct):
     ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``
     are folders that the server made for the session. No rule and no approval allows writing to ``guarded`` folders.
     ``unrestricted`` covers all paths, ``any_host`` all hosts. ``movers`` tell whether commands run that may move
-    files and folders, or replace them by links.
+    files and folders, or replace them by links. ``environ`` returns the environment of child processes.
     """
 
     cwd: Callable[[], Path]
@@ -40,6 +40,7 @@ class PathScope(Struct):
     unrestricted: bool = False
     any_host: bool = False
     movers: list[Callable[[], bool]] = field(default_factory=list[Callable[[], bool]])
+    environ: Callable[[], Mapping[str, str]] | None = None
 
     @property
     def main_folder(self) -> Path:

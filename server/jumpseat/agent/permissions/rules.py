@@ -32,13 +32,13 @@ def path_matches(pattern: str, path: str, *, whole: bool = False, fold: bool = F
     return _compile(pattern).fullmatch(path) is not None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern into an expression that takes no more than quadratic time.
+    """Compile a pattern into an expression that takes linear time.
 
-    Each ``**`` but the last matches as little as possible, and so does each ``*`` but the last of a name, because a
-    longer match would not help the rest of the pattern. Atomic groups keep these matches, so that no combinations
-    are tried.
+    What is between two ``**`` is searched name by name: if it does not begin in one name, it can only begin in a
+    later one. A match is as short as possible, because a longer one would not help the rest of the pattern. Atomic
+    groups keep it, so that no combinations are tried.
     """
     pattern = pattern.removesuffix("/**") if pattern != "/**" else ""
     # A folder covers everything in it; a pattern whose last part has wildcards covers matching names only.
@@ -49,28 +49,27 @@ def _compile(pattern: str) -> re.Pattern[str]:
     out = _names(pieces[0], ends=len(pieces) == 1 or pieces[1] == "/**/")
     for index in range(1, len(pieces), 2):
         is_last = index == len(pieces) - 2
-        gap = "/(?:.*?/)??" if pieces[index] == "/**/" else ".*?"
+        whole_names = pieces[index] == "/**/"
         ends = is_last or pieces[index + 2] == "/**/"
-        names = _names(pieces[index + 1], ends=ends)
-        end = "(?![^/])" if ends else ""
-        out += f"{gap}{names}" if is_last else f"(?>{gap}{names}{end})"
-    return re.compile(out.removesuffix("/") + suffix, re.DOTALL)
+        names = _names(pieces[index + 1], ends=ends, begins=whole_names)
+        names += "" if not ends else r"\Z" if is_last and not suffix else "(?![^/])"
+        out += f"{'/' if whole_names else ''}(?>(?:(?!{names})[^/]*+/)*+{names})"
+    return re.compile((out if len(pieces) > 1 else out.removesuffix("/")) + suffix, re.DOTALL)
 
 
-def _names(text: str, *, ends: bool) -> str:
-    """Translate a part of a pattern without ``**``; ``ends`` means that its last name is complete."""
+def _names(text: str, *, ends: bool, begins: bool = True) -> str:
+    """Translate a part of a pattern without ``**``.
+
+    ``begins`` means that its first name is complete at the beginning, ``ends`` that its last one is at the end.
+    """
     names = text.split("/")
     out: list[str] = []
     for index, name in enumerate(names):
-        first, *rest = (re.escape(part).replace(r"\?", "[^/]") for part in name.split("*"))
-        for number, part in enumerate(rest, start=1):
-            if number < len(rest):
-                first += f"(?>[^/]*?{part})"
-            elif ends or index < len(names) - 1:
-                first += f"[^/]*{part}(?![^/])"
-            else:
-                first += f"[^/]*?{part}"
-        out.append(first)
+        parts = [re.escape(part).replace(r"\?", "[^/]") for part in name.split("*")]
+        anchored = "" if index == 0 and not begins else parts.pop(0)
+        complete = parts.pop() if parts and (ends or index < len(names) - 1) else None
+        found = anchored + "".join(f"(?>[^/]*?{part})" for part in parts)
+        out.append(found if complete is None else f"{found}[^/]*{complete}(?![^/])")
     return "/".join(out)
 
 
@@ -143,10 +142,11 @@ class Facts(Struct, frozen=True):
     folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
     that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
     call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
-    change what decides about later calls, so that a person has to allow it. If ``scope`` is set, an approval covers
-    calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a running program
-    instead of a command line: no approval of a command covers it. ``folder`` is the real path of the working
-    directory of a command line.
+    change what decides about later calls, so that a person has to allow it; ``git_files`` are such files that
+    ``git`` may write, and ``git_writes_unknown`` means that there may be others. If ``scope`` is set, an approval
+    covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a running
+    program instead of a command line: no approval of a command covers it. ``folder`` is the real path of the
+    working directory of a command line.
     """
 
     kind: str
@@ -164,6 +164,8 @@ class Facts(Struct, frozen=True):
     opaque: bool = False
     incomplete: bool = False
     protected: bool = False
+    git_files: tuple[str, ...] = ()
+    git_writes_unknown: bool = False
     scope: str | None = None
     typed: bool = False
     folder: str = ""

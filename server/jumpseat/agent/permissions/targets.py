@@ -35,13 +35,24 @@ class Targets(Struct):
     complete: bool = True
 
 
+class GitWrites(Struct):
+    """The protected files that the ``git`` commands of a line may write, relative to the root of the repository.
+
+    ``known`` means that there are no others, ``any`` that a command may write files at all.
+    """
+
+    files: dict[str, None] = field(default_factory=dict[str, None])
+    known: bool = True
+    any: bool = False
+
+
 def find_targets(placement: Placement, expanded: Iterable[str], base: Path, path_scope: PathScope) -> Targets:
     """Find the files that a command touches in folders; ``expanded`` are the names that its patterns match."""
     found = Targets()
     names = dict.fromkeys(name for name in (*placement.words, *expanded) if not name.startswith("-"))
     resolved = {name: path_scope.resolve(name, base) for name in names}
     if placement.program == "ln":
-        found.protected = any(_may_hold_obeyed(name) for name in names)
+        found.protected = any(may_hold_obeyed(name) for name in names)
     if placement.program in ("chmod", "chown", "rm"):
         budget = _Budget()
         for path in resolved.values():
@@ -107,7 +118,8 @@ def _merge(source: Path, target: ResolvedPath, budget: _Budget, found: Targets, 
                 pending.append((entry, place, there))
 
 
-def _may_hold_obeyed(name: str) -> bool:
+def may_hold_obeyed(name: str) -> bool:
+    """Return whether a folder of this name holds files that programs obey because of it."""
     folder = name.rstrip("/").casefold().split("/")[-2:]
     return any(folder[-1] in names for names in INSIDE) or bool(obeyed_inside(folder))
 

@@ -128,7 +128,12 @@ async def opened(source: Source, environ: Mapping[str, str]) -> AsyncGenerator[P
         words += ["--no-recurse-submodules", "--template=", *(["--branch", source.ref] if source.ref else [])]
         try:
             await run_git(
-                draft, *words, "--", source.url, "clone", environ=environ, timeout_s=CLONE_S, programs=OwnPrograms()
+                draft,
+                *(*words, "--", source.url, "clone"),
+                environ=environ,
+                timeout_s=CLONE_S,
+                programs=OwnPrograms(),
+                may_fetch=True,
             )
         except GitError as error:
             raise InvalidRequestError(f"cannot clone {source.label.removeprefix('Git: ')}: {error}") from None

@@ -47,6 +47,7 @@ class ToolOrchestrator:
             self._watch_command if session.identity is None else None,
         )
         session.permissions.path_scope.movers.append(self._shells.may_move)
+        session.permissions.path_scope.environ = partial(environment.child_environ, session.id)
         self._tools = OfferedTools(session, environment)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(session, environment, folder, self._shells)

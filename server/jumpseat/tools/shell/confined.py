@@ -20,8 +20,11 @@ from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.process_groups import group_members, kill_group, terminate_members
 from jumpseat.tools.shell.process import BASH, GRACE_S, KILL_WAIT_S, Pipes, Shell, non_interactive
-from jumpseat.tools.shell.ready_sandbox import ReadySandbox
+from jumpseat.tools.shell.ready_sandbox import START_S, ReadySandbox, end_sandbox
 from jumpseat.tools.shell.sandbox_report import SandboxReport
+
+ATTEMPTS: Final = 4
+"""How often a sandbox is made, if files vanish that it should hide or protect."""
 
 EXIT_S: Final = 0.1
 """Time limit for the exit of the sandbox after all processes in it have ended."""
@@ -129,29 +132,69 @@ async def start_sandboxed(
     """
     # The program of the sandbox would report a missing folder as a failure of the command.
     os.stat(cwd)
-    words = [*BASH, command]
-    confined = await sandbox.confine(words, cwd, non_interactive(environ), outlives=True, reach=reach)
-    try:
-        started = None if stdin else await ready.take(confined, command)
-        if started is not None:
-            process, output = started
-            return SandboxedShell(shell_id, command, process, output, None, sandbox, confined, ready)
-        with Pipes(stdin=stdin) as pipes:
-            inherited: tuple[int, ...] = ()
-            if stdin and confined.has_processes:
-                # The processes of the sandbox keep their standard input open after the command has closed its own.
-                inherited = (pipes.input_read,)
-                words = [*BASH, f"exec <&{pipes.input_read} {pipes.input_read}<&-; {command}"]
-            process = await pipes.start(
-                [*confined.enter, *words],
-                cwd,
-                confined.environ,
-                stdin=subprocess.DEVNULL if inherited else pipes.input_read,
-                inherited=inherited,
+    variables = non_interactive(environ)
+    for attempt in range(ATTEMPTS):
+        vanishing, waits = attempt > 0, attempt < ATTEMPTS - 1
+        confined = await sandbox.confine(
+            [*BASH, command], cwd, variables, outlives=True, reach=reach, vanishing=vanishing
+        )
+        try:
+            taken = None if stdin else await ready.take(confined, command)
+            process, output, input_ = (
+                (*taken, None) if taken else await _start(confined, command, stdin=stdin, waits=waits)
             )
-    except BaseException:
-        sandbox.abandon(confined)
-        raise
-    return SandboxedShell(
-        shell_id, command, process, pipes.output_read, pipes.input_write, sandbox, confined, ready
-    )
+        except BaseException as error:
+            sandbox.abandon(confined)
+            if isinstance(error, _NotBegunError):
+                continue
+            raise
+        return SandboxedShell(shell_id, command, process, output, input_, sandbox, confined, ready)
+    raise AssertionError("the last attempt does not wait")
+
+
+class _NotBegunError(Exception):
+    """The sandbox has ended before bash began: something that it hides or protects is gone."""
+
+
+async def _start(confined: Confined, command: str, *, stdin: bool, waits: bool) -> tuple[Process, int, int | None]:
+    """Start a command in a sandbox of its own; return its process, its output and its input.
+
+    Raises:
+        _NotBegunError: the sandbox could not be made. Raised only with ``waits``, and without any effect.
+    """
+    begun, begun_write = os.pipe()
+    ends = {begun, begun_write}
+    try:
+        with Pipes(stdin=stdin) as pipes:
+            first, inherited = "", list[int]()
+            if confined.has_processes and waits:
+                first = f"printf . >&{begun_write}; exec {begun_write}>&-; "
+                inherited.append(begun_write)
+            if confined.has_processes and stdin:
+                # The processes of the sandbox keep their standard input open after the command has closed its own.
+                first += f"exec <&{pipes.input_read} {pipes.input_read}<&-; "
+                inherited.append(pipes.input_read)
+            process = await pipes.start(
+                [*confined.enter, *BASH, first + command],
+                confined.cwd,
+                confined.environ,
+                stdin=subprocess.DEVNULL if pipes.input_read in inherited else pipes.input_read,
+                inherited=tuple(inherited),
+            )
+            os.close(begun_write)
+            ends.discard(begun_write)
+            if begun_write in inherited and not await _has_begun(begun):
+                await end_sandbox(process)
+                raise _NotBegunError
+            return process, pipes.output_read, pipes.input_write
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+async def _has_begun(begun: int) -> bool:
+    with anyio.move_on_after(START_S):
+        await anyio.wait_readable(begun)
+        return bool(os.read(begun, 1))
+    # Slow, but not ended.
+    return True

@@ -186,7 +186,7 @@ class _Waiting:
         os.close(self._mounts)
         if not self.taken:
             os.close(self.output)
-            await _end(self.process)
+            await end_sandbox(self.process)
 
 
 async def _start(confined: Confined) -> _Waiting | None:
@@ -202,11 +202,11 @@ async def _start(confined: Confined) -> _Waiting | None:
     try:
         await anyio.wait_readable(ready)
         if os.read(ready, 1):
-            first = _first_process(process.pid)
-            mounts = os.open(f"/proc/{first}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            bash = _only_child(_only_child(process.pid))
+            mounts = os.open(f"/proc/{bash}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
             files.append(mounts)
             found = _Waiting(confined, process, *files)
-            waiting = found if found.remember(f"/proc/{first}/cwd") else None
+            waiting = found if found.remember(f"/proc/{bash}/cwd") else None
     except (OSError, ValueError) as error:
         log.info("no sandbox can be kept ready: %s", error)
     finally:
@@ -215,7 +215,7 @@ async def _start(confined: Confined) -> _Waiting | None:
             for file in files:
                 os.close(file)
             with anyio.CancelScope(shield=True):
-                await _end(process)
+                await end_sandbox(process)
     return waiting
 
 
@@ -249,20 +249,21 @@ async def _spawn(confined: Confined) -> tuple[Process, int, list[int]]:
             os.close(file)
 
 
-async def _end(process: Process) -> None:
+async def end_sandbox(process: Process) -> None:
+    """End a sandbox that no command uses. Bounded."""
     with suppress(ProcessLookupError, PermissionError):
         kill_group(process.pid)
     with anyio.move_on_after(KILL_WAIT_S):
         await process.wait()
 
 
-def _first_process(sandbox: int) -> int:
-    """Return the first process of the namespace that the process ``sandbox`` has made.
+def _only_child(process: int) -> int:
+    """Return the child of the process of a sandbox, or of the first process in the sandbox.
 
     Raises:
         OSError, ValueError: there is no such process, or the kernel does not list children.
     """
-    with open(f"/proc/{sandbox}/task/{sandbox}/children", "rb") as file:
+    with open(f"/proc/{process}/task/{process}/children", "rb") as file:
         return int(file.read())
 
 

@@ -1,0 +1,334 @@
+"""Find the protected files that a ``git`` command may write, by asking git about the commits that it works with.
+
+A command that merges, picks or checks out commits leaves the protected files alone if these are the same in all of
+the commits. A command that overwrites files with those of a commit, or of the index, leaves them alone if these are
+the same in the work tree, too. Settings, hooks and filters of the repository are not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from jumpseat.agent.permissions.paths import (
+    PROTECTED_ANYWHERE,
+    PROTECTED_FILES,
+    PathScope,
+    expand_home,
+    is_protected,
+    real_path,
+)
+from jumpseat.agent.permissions.rules import ResolvedPath
+from jumpseat.agent.permissions.targets import GitWrites, may_hold_obeyed
+from jumpseat.agent.shell.git_calls import GitChange, git_change, only_looks
+from jumpseat.agent.shell.syntax import ShellLine
+from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
+from jumpseat.system.git import GitError
+from jumpseat.system.git_reading import GitReader, NoRepositoryError, lines_of
+from jumpseat.system.regular_files import exists, read_regular
+
+MAX_FOLDERS: Final = 4
+MAX_COMMITS: Final = 1000
+"""Limits of the folders and of the picked commits that are looked at for one line."""
+
+MAX_FILE_BYTES: Final = 1024 * 1024
+
+_EMPTY_TREES: Final = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+_LINK, _REPOSITORY = "120000", "160000"
+_SUSPECT: Final = frozenset({
+    *NAMES, *PROTECTED_ANYWHERE, *PROTECTED_FILES, *(name for names in INSIDE.values() for name in names),
+    *(names[-1] for names in INSIDE), "bin", "library",
+})  # fmt: skip
+
+
+class UnknownChangeError(Exception):
+    """The files that a command writes cannot be known before it runs."""
+
+
+def git_writes(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) -> GitWrites:
+    """Find the protected files that the ``git`` commands of a line may write in any of the folders ``bases``."""
+    found = GitWrites()
+    folders = list(dict.fromkeys(map(real_path, bases)))
+    changes = [change for words in line.possible_commands if (change := git_change(words)) is not None]
+    if not changes:
+        return found
+    found.any = True
+    everywhere = [word for words in line.possible_commands for word in words]
+    # Another repository may be meant, or commits and the index may be others by then.
+    unclear = any(word is None or word.startswith("GIT_") for word in everywhere) or len(folders) > MAX_FOLDERS
+    commands = sum(
+        words[0] is not None and words[0].rpartition("/")[2] == "git" and not only_looks(words)
+        for words in dict.fromkeys(line.possible_commands)
+    )
+    for base in folders[:MAX_FOLDERS]:
+        for change in changes:
+            try:
+                repository = _Repository(base.joinpath(*map(expand_home, change.folders)), path_scope)
+                if unclear or commands > 1:
+                    raise UnknownChangeError
+                found.files |= dict.fromkeys(repository.written_by(change))
+            except NoRepositoryError:
+                continue
+            except (UnknownChangeError, GitError, UnicodeError):
+                found.known = False
+    return found
+
+
+class _Repository:
+    """The repository that git uses in ``folder``.
+
+    Raises:
+        NoRepositoryError: there is none.
+    """
+
+    def __init__(self, folder: Path, path_scope: PathScope) -> None:
+        self._folder = folder
+        self._scope = path_scope
+        self._resolved: dict[str, str | None] = {}
+        self._reader = GitReader(path_scope.environ) if path_scope.environ is not None else GitReader()
+        self._untrusted = path_scope.folders()
+        top, git_folder, *more = self._ask("rev-parse", "--show-toplevel", "--absolute-git-dir").split("\n")
+        if more != [""]:
+            raise UnknownChangeError
+        self._top, self._git_folder = Path(top), Path(git_folder)
+        # Folders below the root that are protected for other reasons than their names.
+        self._guarded = [str(place.relative_to(top)) for place in path_scope.guarded if place.is_relative_to(top)]
+
+    def written_by(self, change: GitChange) -> list[str]:
+        """Return the protected files that a command may write or remove, relative to the root.
+
+        Raises:
+            UnknownChangeError: they cannot be known.
+            GitError: git failed.
+        """
+        match change.kind:
+            case "moves":
+                return self._moved(change)
+            case "picks":
+                return self._between(self._resolve(change.revisions)) + self._picked(self._single_commits(change))
+            case "unstashes":
+                return self._unstashed(change)
+            case "restores":
+                names = self._between(self._resolve(change.revisions)) + self._overwritten()
+                names += self._untracked() if change.untracked else []
+                return self._limited(names, change.paths)
+            case "continues":
+                return self._continued(change)
+            case "removes":
+                return self._limited(self._protected(self._index()), change.paths)
+            case "cleans":
+                return self._limited(self._untracked(), change.paths)
+            case "alias":
+                return self._aliased(change)
+            case "unknown":
+                raise UnknownChangeError
+
+    # --- kinds of changes ---------------------------------------------------------------------------------------
+
+    def _moved(self, change: GitChange) -> list[str]:
+        commits = self._resolve(change.revisions)
+        paths = [path for path in change.paths or () if path != "-" and path not in commits]
+        if change.subcommand in ("checkout", "switch"):
+            for path in paths or change.revisions:
+                if path not in commits:
+                    commits |= self._remote_branches(path)
+            names = self._between(commits)
+            return names + self._limited(self._overwritten(), paths) if paths else names
+        if not commits:
+            commits = self._resolve(["@{upstream}"])
+        names = self._between(commits)
+        # A side that moved a file to a protected place since then takes the changes of the other side there.
+        for commit in commits.values():
+            bases = self._lines("merge-base", "--all", "HEAD", commit, missing=1)
+            names += self._between(dict(enumerate(bases)))
+        if change.subcommand == "rebase":
+            tips = ["HEAD", *commits.values()]
+            sides = [(tips[0], tips[1])] if len(tips) == 2 else [(a, b) for a in tips for b in tips if a != b]
+            for side, other in sides:
+                names += self._picked(self._commits(side, f"^{other}"))
+        return names
+
+    def _unstashed(self, change: GitChange) -> list[str]:
+        numbers = [f"stash@{{{word}}}" for word in change.revisions if word.isdigit()]
+        given = self._resolve([*change.revisions, *numbers])
+        commits = list(given.values()) or ["refs/stash"]
+        found = self._resolve([f"{commit}{parent}" for commit in commits for parent in ("", "^1", "^2")])
+        # The third parent has the untracked files.
+        untracked = self._resolve([f"{commit}^3" for commit in commits])
+        return self._between(found) + self._between(untracked, other=self._empty_tree())
+
+    def _continued(self, change: GitChange) -> list[str]:
+        if exists(self._git_folder / "sequencer"):
+            raise UnknownChangeError
+        names = self._overwritten()
+        for folder in ("rebase-merge", "rebase-apply"):
+            if exists(self._git_folder / folder):
+                commit = read_regular(self._git_folder / folder / "orig-head", 100).decode().strip()
+                commits = self._resolve([commit])
+                if not commits:
+                    raise UnknownChangeError
+                names += self._between(commits) + self._picked(self._commits(*commits.values(), "^HEAD"))
+        heads = ("CHERRY_PICK_HEAD", "REVERT_HEAD", "MERGE_HEAD")
+        return names + self._between(self._resolve(heads))
+
+    def _aliased(self, change: GitChange) -> list[str]:
+        value = self._ask("config", "--get", f"alias.{change.subcommand}", missing=1).strip()
+        if value.startswith("!") or not value:
+            # A program, which an approval of the whole command names.
+            return []
+        try:
+            words = shlex.split(value)
+        except ValueError:
+            raise UnknownChangeError from None
+        meaning = git_change(("git", *words, *change.words[1:]))
+        if meaning is not None and meaning.kind == "alias":
+            raise UnknownChangeError
+        return [] if meaning is None else self.written_by(meaning)
+
+    # --- comparisons --------------------------------------------------------------------------------------------
+
+    def _between(self, commits: dict[str, str] | dict[int, str], other: str | None = None) -> list[str]:
+        """Return the protected files that differ between ``other``, by default HEAD, and any of ``commits``."""
+        base = other or self._resolve(["HEAD"]).get("HEAD") or self._empty_tree()
+        names: list[str] = []
+        for commit in dict.fromkeys(commits.values()):
+            if commit != base:
+                names += self._changed(self._ask("diff-tree", "-r", "-z", "--no-renames", base, commit))
+        return names
+
+    def _picked(self, commits: Sequence[str]) -> list[str]:
+        """Return the protected files that any of ``commits`` changes."""
+        if len(commits) > MAX_COMMITS:
+            raise UnknownChangeError
+        options = ("-r", "-m", "--root", "-z", "--no-renames", "--no-commit-id", "--stdin")
+        return self._changed(self._ask("diff-tree", *options, data=lines_of(commits))) if commits else []
+
+    def _single_commits(self, change: GitChange) -> list[str]:
+        """Return the commits that a command picks; those of a range are listed."""
+        operands = [word for word in change.words[1:] if not word.startswith("-")]
+        if any(".." in word or word.startswith("^") for word in operands):
+            ranges = [word for word in operands if ".." in word or self._resolve([word.lstrip("^")])]
+            return self._commits(*ranges)
+        found = self._resolve(change.revisions)
+        return self._commits("--no-walk", *found.values()) if found else []
+
+    def _overwritten(self) -> list[str]:
+        """Return the protected files that are not the same in the work tree, in the index and in HEAD."""
+        head = "HEAD" if self._resolve(["HEAD"]) else self._empty_tree()
+        names = self._changed(self._ask("diff-index", "--cached", "-z", "--no-renames", head))
+        index = self._index()
+        return names + [name for name in self._protected(index) if not self._is_here(name, *index[name])]
+
+    def _is_here(self, name: str, mode: str, digest: str) -> bool:
+        """Return whether a file of the index is the same in the work tree."""
+        path = self._top / name
+        try:
+            if mode == _LINK:
+                data = str(path.readlink()).encode("utf-8", "surrogateescape")
+            else:
+                data = b"" if path.is_symlink() else read_regular(path, MAX_FILE_BYTES)
+        except (OSError, ValueError):
+            return False
+        hashed = hashlib.sha1 if len(digest) == 40 else hashlib.sha256
+        # Settings may convert the ends of lines.
+        forms = (data, data.replace(b"\r\n", b"\n"))
+        return any(hashed(b"blob %d\0" % len(form) + form).hexdigest() == digest for form in forms)
+
+    def _changed(self, output: str) -> list[str]:
+        """Return the protected files in the raw output of ``git diff-tree -z``."""
+        parts = iter(output.split("\0"))
+        modes: dict[str, str] = {}
+        for head in parts:
+            if head.startswith(":"):
+                modes[next(parts, "")] = head[1:14]
+        if any(_REPOSITORY in both for both in modes.values()) and self._updates_submodules():
+            raise UnknownChangeError
+        links = [name for name, both in modes.items() if _LINK in both and may_hold_obeyed(name)]
+        return self._protected(modes) + links
+
+    def _protected(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if self._may_be_protected(name) and self._is_protected(name)]
+
+    def _may_be_protected(self, name: str) -> bool:
+        folded = name.casefold()
+        return (
+            folded.startswith(".")
+            or "/." in folded
+            or folded.endswith(SUFFIXES)
+            or not _SUSPECT.isdisjoint(folded.split("/"))
+            or any(name == place or name.startswith(f"{place}/") for place in self._guarded)
+        )
+
+    def _is_protected(self, name: str) -> bool:
+        path = str(self._top / name)
+        return is_protected(ResolvedPath(path, path), self._scope)
+
+    def _limited(self, names: Iterable[str], paths: Sequence[str] | None) -> list[str]:
+        """Return the names that are below one of ``paths``, which are relative to the folder of the command."""
+        places: list[str] = []
+        for path in paths or ():
+            resolved = self._scope.resolve(path, self._folder)
+            if resolved is None or path.startswith(":") or any(sign in path for sign in "*?[\\"):
+                return list(names)
+            if not Path(resolved.given).is_relative_to(self._top):
+                return list(names)
+            places.append(str(Path(resolved.given).relative_to(self._top)).casefold())
+        return [
+            name
+            for name in names
+            if not places or any(place == "." or f"{name}/".casefold().startswith(f"{place}/") for place in places)
+        ]
+
+    # --- questions to git ---------------------------------------------------------------------------------------
+
+    def _resolve(self, words: Iterable[str]) -> dict[str, str]:
+        """Return the commits and trees among ``words``, by word."""
+        wanted = [word for word in dict.fromkeys(words) if word and "\n" not in word]
+        asked = [word for word in dict.fromkeys(("HEAD", *wanted)) if word not in self._resolved]
+        answers = self._lines("cat-file", "--batch-check", data=lines_of(asked)) if asked else []
+        if len(answers) != len(asked):
+            raise UnknownChangeError
+        for word, answer in zip(asked, answers, strict=True):
+            digest, kind, *_ = (*answer.rsplit(" ", 2), "")
+            self._resolved[word] = digest if kind in _OBJECTS else None
+        return {word: digest for word in wanted if (digest := self._resolved[word]) is not None}
+
+    def _remote_branches(self, name: str) -> dict[str, str]:
+        """Return the branches that ``git checkout NAME`` may create ``NAME`` from, by their names."""
+        lines = self._lines("for-each-ref", "--format=%(objectname) %(refname)", f"refs/remotes/*/{name}")
+        return {line.partition(" ")[2]: line.partition(" ")[0] for line in lines}
+
+    def _commits(self, *words: str) -> list[str]:
+        return self._lines("rev-list", f"--max-count={MAX_COMMITS + 1}", *words, "--")
+
+    def _index(self) -> dict[str, tuple[str, str]]:
+        """Return the mode and the digest of each file in the index."""
+        output = self._ask("ls-files", "-s", "-z", "--full-name", ":/")
+        entries = (entry.partition("\t") for entry in output.split("\0") if entry)
+        return {name: (head.split(" ")[0], head.split(" ")[1]) for head, _, name in entries}
+
+    def _untracked(self) -> list[str]:
+        return self._protected(self._ask("ls-files", "-o", "-z", "--full-name", ":/").split("\0"))
+
+    def _updates_submodules(self) -> bool:
+        return self._ask("config", "--type=bool", "--get", "submodule.recurse", missing=1).strip() == "true"
+
+    def _empty_tree(self) -> str:
+        return _EMPTY_TREES[64 if self._ask("rev-parse", "--show-object-format").strip() == "sha256" else 40]
+
+    def _lines(self, *words: str, data: bytes = b"", missing: int | None = None) -> list[str]:
+        return self._ask(*words, data=data, missing=missing).split("\n")[:-1]
+
+    def _ask(self, *words: str, data: bytes = b"", missing: int | None = None) -> str:
+        """Return the output of git, which is empty if it exits with ``missing``."""
+        output = self._reader.ask(self._folder, *words, data=data, untrusted=self._untrusted, missing=missing)
+        return output.decode("utf-8", "surrogateescape")
+
+
+_OBJECTS: Final = frozenset({"commit", "tag", "tree"})
