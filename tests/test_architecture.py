@@ -67,7 +67,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "errors", "parsing", "sandbox"),
         *("system", "tools"),
     },
-    "lsp": {"agent", "agent.session", "config", "parsing", "sandbox", "system", "tools"},
+    "lsp": {"agent", "agent.permissions", "agent.session", "config", "parsing", "sandbox", "system", "tools"},
     "services": {
         *("adapters", "adapters.transport", "agent", "agent.conversation", "config", "declared", "errors"),
         *("parsing", "sandbox", "tools"),
