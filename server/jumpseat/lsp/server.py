@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
@@ -37,19 +38,16 @@ T = TypeVar("T")
 BACKOFF_S: Final = (0.0, 5.0, 30.0)
 """Pauses after failures of a server, which is started again that often."""
 
-MOST_SILENCES: Final = 3
-"""Changes in a row about which a server may say nothing."""
-
 LOADING_S: Final = 300.0
 """Time for a server to load a project."""
 
-BASELINE_S: Final = 15.0
-"""Time for the diagnostics of a file that was opened; a server that says nothing has none."""
+SAYS_SOMETHING_S: Final = 1.0
+"""Time after which a server without diagnostics is asked something else, to see whether it is at work."""
 
-COLLECT_S: Final = 10.0
-"""Time for the diagnostics of a change."""
+SILENCE_S: Final = 5.0
+"""Time for diagnostics after that answer, longer if it took long: some servers are silent about clean files."""
 
-QUIET_S: Final = 0.2
+QUIET_S: Final = 0.25
 """A server that has been silent for so long, and is not at work, has said what it has to say."""
 
 MOST_OPEN: Final = 40
@@ -99,7 +97,7 @@ class Server:
         self._sandbox = sandbox
         self._limits = limits
         self._needs_sandbox = needs_sandbox
-        self._failures = self._silences = 0
+        self._failures = 0
         self._rests_until = 0.0
         self._scope: anyio.CancelScope | None = None
         self._ended = anyio.Event()
@@ -318,16 +316,12 @@ class Server:
                 await self._open_related(path, change)
         self._close_oldest(changes)
         await self._until_loaded()
-        await self._collect([*documents.open], BASELINE_S)
+        await self._collect([*documents.open])
         documents.begin()
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)
-        paths = [path for path in changes if path in documents.open]
-        await self._collect(paths, COLLECT_S)
-        self._silences = self._silences + 1 if any(not documents.file(path).fresh for path in paths) else 0
-        if self._silences == MOST_SILENCES:
-            raise ServerFailedError("it says nothing about changes")
+        await self._collect([path for path in changes if path in documents.open])
 
     async def _synchronize(self, besides: Sequence[Path] | dict[Path, Change] = ()) -> None:
         """Send the texts of open files that something else has changed on the disk."""
@@ -417,26 +411,49 @@ class Server:
             return
         raise ServerFailedError("it does not finish loading the project")
 
-    async def _collect(self, paths: Sequence[Path], limit_s: float) -> None:
-        """Wait for diagnostics of the present texts of open files, and until the server is quiet."""
+    async def _collect(self, paths: Sequence[Path]) -> None:
+        """Wait for diagnostics of the present texts of open files, and until the server is quiet.
+
+        Raises:
+            ServerFailedError: the server does not answer.
+        """
         documents = self._documents
-        with anyio.move_on_after(limit_s):
-            if self._client is not None and self._client.pulls:
-                async with anyio.create_task_group() as tasks:
-                    for path in [*documents.open]:
-                        tasks.start_soon(self._pull, path)
-            else:
-                while not all(documents.file(path).fresh for path in paths):
-                    await documents.heard.wait()
+        if self._client is not None and self._client.pulls:
+            async with anyio.create_task_group() as tasks:
+                for path in [*documents.open]:
+                    tasks.start_soon(self._pull, path)
+        else:
+            await self._until_pushed(paths)
+        with anyio.move_on_after(LOADING_S):
             while (left := documents.heard_at + QUIET_S - anyio.current_time()) > 0 or self._progress:
                 with anyio.move_on_after(max(left, 0.01)):
                     await documents.heard.wait()
 
+    async def _until_pushed(self, paths: Sequence[Path]) -> None:
+        documents = self._documents
+
+        async def said_something() -> None:
+            while not all(documents.file(path).fresh for path in paths):
+                await documents.heard.wait()
+
+        with anyio.move_on_after(SAYS_SOMETHING_S):
+            await said_something()
+            return
+        began = anyio.current_time()
+        client, silent = self._client, [path for path in paths if not documents.file(path).fresh]
+        if client is not None and silent:
+            with suppress(RefusedError):
+                await client.answer(client.symbols(silent[0]), self.server.config.timeout_s)
+        with anyio.move_on_after(max(SILENCE_S, 5 * (anyio.current_time() - began))):
+            await said_something()
+
     async def _pull(self, path: Path) -> None:
-        while (client := self._client) is not None:
+        limit_s = self.server.config.timeout_s
+        end = anyio.current_time() + limit_s
+        while (client := self._client) is not None and anyio.current_time() < end:
             try:
-                diagnostics = await client.pull(path)
-            except (RefusedError, ServerFailedError):
+                diagnostics = await client.answer(client.pull(path), limit_s)
+            except RefusedError:
                 return
             if diagnostics is not None:
                 self._documents.pull(path, diagnostics)
@@ -444,7 +461,9 @@ class Server:
             await anyio.sleep(RETRY_S)
 
     def _assume_clean(self) -> None:
-        """Take the silence of a server about an open file as its approval."""
+        """Take the silence of a server about an open file as its approval, unless the server answers requests."""
+        if self._client is None or self._client.pulls:
+            return
         for path, document in self._documents.open.items():
             file = self._documents.file(path)
             if file.known is None:
