@@ -7,16 +7,15 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+import anyio
 import pytest
 
-from tests.lsp.parts import DONE, edit, project_with, results_of
+from tests.lsp.parts import DONE, project_with
 from tests.support.language_servers import require_server
-from tests.support.server import JsonObject, calls, running_server, scripted
+from tests.support.limits import WAIT_S
+from tests.support.server import running_server, scripted
 
 pytestmark = pytest.mark.anyio
-
-LOOKS = 2
-"""Calls after each edit that change nothing."""
 
 
 class Seeded(NamedTuple):
@@ -151,24 +150,23 @@ async def test_seeded_errors_are_told_and_old_ones_are_not(language: str, tmp_pa
         "[permissions]\nallow_unasked = true\n[lsp]\nwait_s = 60.0\n"
     )
     environ = {"PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
-    turns: list[JsonObject] = []
-    for number, (path, old, new, _) in enumerate(seeded.edits):
-        turns += [edit(path, old, new, f"edit-{number}"), DONE]
-        turns += [
-            turn for look in range(LOOKS) for turn in (calls("view", f"view-{number}-{look}", path=path), DONE)
-        ]
     async with running_server(tmp_path, config=config, env=environ) as server:
-        session = await server.wire.create(scripted(*turns), workingDirectory=str(project))
-        for path, _, _, expected in seeded.edits:
-            (text,) = results_of(await server.wire.prompt(session))
+        session = await server.wire.create(scripted(DONE), workingDirectory=str(project))
+
+        async def call(name: str, **arguments: str) -> str:
+            params = {"sessionId": session, "name": name, "arguments": arguments}
+            text: str = (await server.wire.call("session.tools.execute", params))["textResultForLlm"]
+            return text
+
+        for path, old, new, expected in seeded.edits:
+            text = await call("edit", path=path, old_str=old, new_str=new)
             assert text.startswith(f"File {path} updated with changes.")
             told = places(text)
-            for _ in range(LOOKS):
+            with anyio.fail_after(WAIT_S):
                 # What a busy server finds late is in a later result.
-                (text,) = results_of(await server.wire.prompt(session))
-                told += places(text)
-            missing = [words for words in expected if not any(matches(words, line) for line in told)]
-            assert (missing, len(told)) == ([], len(expected)), told
+                while not all(any(matches(words, line) for line in told) for words in expected):
+                    told += places(await call("view", path=path))
+            assert len(told) == len(expected), told
 
 
 def places(text: str) -> list[str]:

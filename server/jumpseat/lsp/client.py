@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeGuard, TypeVar, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import anyio
 from cattrs import Converter
@@ -30,11 +30,12 @@ from jumpseat_protocol.version import __version__
 
 T = TypeVar("T")
 
+Progress: TypeAlias = Literal["created", "begun", "ended"]
+
 SERVER_STATUS: Final = "experimental/serverStatus"
 """An extension of rust-analyzer: whether the server has loaded the project."""
 
 ACCEPTED: Final = (
-    types.WINDOW_WORK_DONE_PROGRESS_CREATE,
     types.WINDOW_SHOW_MESSAGE_REQUEST,
     types.CLIENT_REGISTER_CAPABILITY,
     types.CLIENT_UNREGISTER_CAPABILITY,
@@ -60,8 +61,8 @@ class Listener(Protocol):
         """Take the diagnostics of a file, in place of all earlier ones."""
         ...
 
-    def progressed(self, token: int | str, *, ended: bool) -> None:
-        """Note that work of the server has begun, or has ended."""
+    def progressed(self, token: int | str, state: Progress) -> None:
+        """Note that work of the server is about to begin, goes on, or has ended."""
         ...
 
     def reported(self, *, ready: bool) -> None:
@@ -89,9 +90,12 @@ class Client(LanguageClient):
             if (path := path_of(params.uri)) is not None:
                 listener.published(path, params.version, params.diagnostics)
 
+        def create_progress(params: types.WorkDoneProgressCreateParams) -> None:
+            listener.progressed(params.token, "created")
+
         def progress(params: types.ProgressParams) -> None:
-            value: Any = params.value
-            listener.progressed(params.token, ended=_member(value, "kind") == "end")
+            ended = _member(params.value, "kind") == "end"
+            listener.progressed(params.token, "ended" if ended else "begun")
 
         def status(params: Any) -> None:
             listener.reported(ready=_member(params, "quiescent") is not False)
@@ -114,6 +118,7 @@ class Client(LanguageClient):
         handlers: dict[str, Callable[[Any], Any]] = {
             **dict.fromkeys(ACCEPTED, accept),
             types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS: publish,
+            types.WINDOW_WORK_DONE_PROGRESS_CREATE: create_progress,
             types.PROGRESS: progress,
             SERVER_STATUS: status,
             types.WORKSPACE_CONFIGURATION: configuration,

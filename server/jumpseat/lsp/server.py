@@ -29,7 +29,7 @@ from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.system.regular_files import read_whole
 
 if TYPE_CHECKING:
-    from jumpseat.lsp.client import Client
+    from jumpseat.lsp.client import Client, Progress
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,12 @@ BACKOFF_S: Final = (0.0, 5.0, 30.0)
 
 LOADING_S: Final = 300.0
 """Time for a server to load a project."""
+
+MOST_PROGRESS: Final = 100
+BEGIN_S: Final = 10.0
+"""Time for a server to begin work that it has announced."""
+
+LOOK_S: Final = 1.0
 
 SAYS_SOMETHING_S: Final = 1.0
 """Time after which a server without diagnostics is asked something else, to see whether it is at work."""
@@ -104,7 +110,8 @@ class Server:
         self._queue: dict[Path, Change] = {}
         self._given = self._done = 0
         self._news = anyio.Event()
-        self._progress: set[int | str] = set()
+        self._progress: dict[int | str, float] = {}
+        self._versioned: bool | None = None
         self._is_ready = True
         self._used = 0
         self._client: Client | None = None
@@ -240,7 +247,7 @@ class Server:
             ServerFailedError: the server cannot be run, or has ended.
         """
         self._documents = Documents(warnings=self._limits.warnings)
-        self._progress, self._is_ready = set(), True
+        self._progress, self._is_ready, self._versioned = {}, True, None
         server = self.server
         if self._needs_sandbox and not await self._is_confined():
             raise ServerFailedError("it runs unconfined in trusted folders only")
@@ -406,8 +413,9 @@ class Server:
             ServerFailedError: it takes too long.
         """
         with anyio.move_on_after(LOADING_S):
-            while self._progress or not self._is_ready:
-                await self._documents.heard.wait()
+            while self._is_busy():
+                with anyio.move_on_after(LOOK_S):
+                    await self._documents.heard.wait()
             return
         raise ServerFailedError("it does not finish loading the project")
 
@@ -425,8 +433,8 @@ class Server:
         else:
             await self._until_pushed(paths)
         with anyio.move_on_after(LOADING_S):
-            while (left := documents.heard_at + QUIET_S - anyio.current_time()) > 0 or self._progress:
-                with anyio.move_on_after(max(left, 0.01)):
+            while (left := documents.heard_at + QUIET_S - anyio.current_time()) > 0 or self._is_busy():
+                with anyio.move_on_after(left if left > 0 else LOOK_S):
                     await documents.heard.wait()
 
     async def _until_pushed(self, paths: Sequence[Path]) -> None:
@@ -436,16 +444,22 @@ class Server:
             while not all(documents.file(path).fresh for path in paths):
                 await documents.heard.wait()
 
-        with anyio.move_on_after(SAYS_SOMETHING_S):
-            await said_something()
-            return
+        if self._versioned is not None:
+            with anyio.move_on_after(SAYS_SOMETHING_S):
+                await said_something()
+                return
         began = anyio.current_time()
         client, silent = self._client, [path for path in paths if not documents.file(path).fresh]
-        if client is not None and silent:
+        if client is not None and (asked := silent or paths):
             with suppress(RefusedError):
-                await client.answer(client.symbols(silent[0]), self.server.config.timeout_s)
+                await client.answer(client.symbols(asked[0]), self.server.config.timeout_s)
+        if self._versioned is None:
+            # While it loads the project, a server may talk about the texts on the disk.
+            for path in paths:
+                documents.change(path)
         with anyio.move_on_after(max(SILENCE_S, 5 * (anyio.current_time() - began))):
             await said_something()
+        self._versioned = self._versioned or False
 
     async def _pull(self, path: Path) -> None:
         limit_s = self.server.config.timeout_s
@@ -461,27 +475,39 @@ class Server:
             await anyio.sleep(RETRY_S)
 
     def _assume_clean(self) -> None:
-        """Take the silence of a server about an open file as its approval, unless the server answers requests."""
+        """Take what a server has said so far about an open file, perhaps nothing, as all that it has to say."""
         if self._client is None or self._client.pulls:
             return
         for path, document in self._documents.open.items():
             file = self._documents.file(path)
             if file.known is None:
-                file.known, file.known_text = [], document.text
+                file.known, file.known_text = file.latest, document.text
 
     # --- from the server ----------------------------------------------------------------------------------------
 
     def published(self, path: Path, version: int | None, diagnostics: Sequence[Any]) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
+        if path in self._documents.open:
+            if version is not None:
+                self._versioned = True
+            elif self._versioned:
+                # It is about the text on the disk.
+                return
         self._documents.push(path, version, diagnostics)
 
-    def progressed(self, token: int | str, *, ended: bool) -> None:
+    def progressed(self, token: int | str, state: Progress) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
-        if ended:
-            self._progress.discard(token)
-        elif len(self._progress) < 100:
-            self._progress.add(token)
+        if state == "ended":
+            self._progress.pop(token, None)
+        elif token in self._progress or len(self._progress) < MOST_PROGRESS:
+            limit_s = BEGIN_S if state == "created" else LOADING_S
+            self._progress[token] = anyio.current_time() + limit_s
         self._documents.hear()
+
+    def _is_busy(self) -> bool:
+        """Return whether the server says that it is at work."""
+        now = anyio.current_time()
+        return not self._is_ready or any(end > now for end in self._progress.values())
 
     def reported(self, *, ready: bool) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
