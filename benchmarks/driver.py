@@ -22,7 +22,7 @@ import orjson
 # The union of the flags passed by all versions of the SDKs.
 SDK_FLAGS: Final = ("--headless", "--no-auto-update", "--log-level", "none", "--stdio", "--no-auto-login")
 CALL_S: Final = 60.0
-TURN_S: Final = 120.0
+TURN_S: Final = 30.0
 METHOD_NOT_FOUND: Final = -32601
 
 ADD_TOOL: Final = {

@@ -67,6 +67,27 @@ def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_lan
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
 
 
+def test_a_session_with_a_provider_loads_the_http_library_before_its_first_turn(tmp_path: Path) -> None:
+    for kind, is_loaded in (("openai", True), ("scripted", False)):
+        loaded = loaded_by(f"""
+import anyio
+from pathlib import Path
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.options import Options
+from jumpseat.config import Config
+from jumpseat_protocol.sessions import ProviderConfig
+async def main():
+    async with anyio.create_task_group() as tasks:
+        models = Models(Config(), Options(environ={{}}), Path({str(tmp_path)!r}), tasks=tasks)
+        provider = ProviderConfig(type={kind!r}, base_url='http://h', script={{'turns': []}})
+        for _ in range(2):
+            models.check(SessionSettings.of(Path('/'), model='m', provider=provider))
+anyio.run(main)
+""")
+        assert ("httpcore2" in loaded) == is_loaded
+
+
 def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_path: Path) -> None:
     loaded = loaded_by(f"""
 import anyio

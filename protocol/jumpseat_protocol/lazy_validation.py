@@ -51,8 +51,8 @@ class DeclaredField:
 
     def __init__(self, name: str, hint: str, assigned: Any, module: str) -> None:
         self.name = name
-        self.wire_name = wire_name(name)
         info = assigned if isinstance(assigned, FieldInfo) else None
+        self.wire_name = wire_name(name) if info is None or info.alias is None else info.alias
         self.default: Any = assigned if info is None else info.default
         self.make_default = None if info is None else cast("Callable[[], Any] | None", info.default_factory)
         self._constraints: Sequence[Any] = () if info is None else info.metadata
@@ -157,10 +157,13 @@ def declared_fields(namespaces: Sequence[Mapping[str, Any]]) -> DeclaredFields |
 
 
 def _is_plain(info: FieldInfo) -> bool:
+    factory: Any = info.default_factory
     return (
-        info.alias is info.validation_alias is info.discriminator is None
+        info.alias == info.validation_alias
+        and info.discriminator is None
         and not info.validate_default
-        and not info.default_factory_takes_validated_data
+        # Pydantic looks at the parameters of a factory to learn whether it takes data.
+        and ((get_origin(factory) or factory) in (dict, list) or not info.default_factory_takes_validated_data)
     )
 
 

@@ -66,9 +66,28 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
     tool_call_id: str | None = None
 
 
+class FileContent(WireStruct, kw_only=True):
+    """A file before or after a change. ``content`` is missing if the file is large.
+
+    ``resolved_path`` is set if ``path`` leads elsewhere.
+    """
+
+    path: str
+    content: str | None = None
+    resolved_path: str | None = None
+
+
+class ProposedFileEdit(WireStruct, kw_only=True):
+    """The change of one file: a new file has no ``before``, a deleted one no ``after``, a moved one two paths."""
+
+    before: FileContent | None = None
+    after: FileContent | None = None
+
+
 class WritePermission(_Permission, kw_only=True, tag="write"):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
+    A change of several files lists them in ``file_edits``; then ``file_name`` is the folder that they are in.
     ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``. ``warning`` names what the
     change may hide, and what it makes other programs do.
     """
@@ -79,9 +98,16 @@ class WritePermission(_Permission, kw_only=True, tag="write"):
     diff: str
     can_offer_session_approval: bool = always(True)
     new_file_contents: str | None = None
+    file_edits: list[ProposedFileEdit] | None = None
     resolved_path: str | None = None
     warning: str | None = None
     tool_call_id: str | None = None
+
+    @property
+    def files(self) -> list[FileContent]:
+        """Return the files that change, each path once."""
+        sides = [side for edit in self.file_edits or () for side in (edit.before, edit.after) if side is not None]
+        return list({side.path: side for side in sides}.values())
 
 
 class ReadPermission(_Permission, kw_only=True, tag="read"):

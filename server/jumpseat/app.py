@@ -583,6 +583,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders, approvals: Approv
         location_key=location,
         approval_store=approvals,
         guarded=(home,),
+        is_trusted=trust.is_trusted,
         judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
     )
 

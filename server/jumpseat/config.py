@@ -12,7 +12,8 @@
     base_url = "https://llm.example.com/v1"
     api_key_env = "WORK_LLM_KEY"        # the name of the variable; keys never belong in this file
     tool_protocol = "xml"               # for servers and models without function calling: docs/xml-tools.md
-    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000}]
+    edit_tools = "edit"                 # or "apply_patch"; default: by the family of the model: docs/edits.md
+    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000, edit_tools = "apply_patch"}]
     list_models = true                  # also list the provider's models; default: only if none is declared
                                         # a table may also be a complete declaration: docs/adapters.md
 
@@ -207,6 +208,7 @@ class ModelConfig(_Section):
     wire_model: str | None = None
     vision: bool | None = None
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     tools: bool | None = None
     reasoning: bool | None = None
     context_window: int | None = None
@@ -227,6 +229,7 @@ class AdapterConfig(_Section):
     headers: dict[str, str] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
     script: str | None = None
     list_models: bool | None = None

@@ -66,6 +66,34 @@ async def test_edit_changes_the_buffer_and_not_the_file(tmp_path: Path, schemas:
         assert (tmp_path / "a.txt").read_text() == "saved\n"
 
 
+async def test_a_patch_changes_several_buffers_after_one_question(tmp_path: Path, schemas: Schemas) -> None:
+    (tmp_path / "a.txt").write_text("saved\n")
+    (tmp_path / "old.txt").write_text("old\n")
+    buffers = Buffers(a="changed\nline\n", old="old\n")
+    patch = (
+        "*** Update File: a.txt\n@@ changed\n-line\n+end\n*** Add File: new.txt\n+new\n*** Delete File: old.txt\n"
+    )
+    turns = [calls("apply_patch", input=patch), DONE]
+    async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=buffers.answers()) as (
+        _,
+        editor,
+    ):
+        await editor.say(await editor.new(tmp_path), "go")
+        request = await editor.question("session/request_permission")
+        shown = [
+            (Path(content["path"]).name, content.get("oldText"), content["newText"])
+            for content in request["params"]["toolCall"]["content"]
+        ]
+        assert shown == [
+            ("a.txt", "changed\nline\n", "changed\nend\n"),
+            ("new.txt", None, "new\n"),
+            ("old.txt", "old\n", ""),
+        ]
+        assert buffers.texts == {"a": "changed\nend\n", "old": "old\n", "new": "new\n"}
+        assert (tmp_path / "a.txt").read_text() == "saved\n"
+        assert not (tmp_path / "old.txt").exists()
+
+
 async def test_create_writes_through_the_editor_and_never_overwrites(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "old.txt").write_text("old")
     buffers = Buffers()

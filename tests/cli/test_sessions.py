@@ -7,6 +7,8 @@ import os
 import re
 import stat
 import subprocess
+import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,40 @@ def test_a_session_is_shown_with_its_turns_calls_and_usage(place: Place) -> None
         "    one",
         "The grammar is in a.txt.",
     ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals as files")
+def test_an_export_to_a_terminal_has_no_control_characters(place: Place) -> None:
+    place.run("say \x1b]0;title\x07\x1b[2J\x9b1mred\x08")
+    assert "\x1b[2J" in sessions(place, "export", "last")
+    for arguments in (("export", "last"), ("export", "last", "--format", "jsonl"), ("list",), ("show", "\x1b[2J")):
+        output = at_terminal(place, *arguments)
+        assert output
+        assert not set(b"\x1b\x07\x08") & set(output), arguments
+
+
+def at_terminal(place: Place, *args: str) -> bytes:
+    """Run the command and return what it writes to a terminal."""
+    assert sys.platform != "win32"
+    ours, its = os.openpty()
+    output = b""
+    with (
+        open(ours, "rb", buffering=0) as terminal,
+        subprocess.Popen(
+            [executable(), "sessions", *args],
+            stdin=subprocess.DEVNULL,
+            stdout=its,
+            stderr=its,
+            env=place.env(),
+            cwd=place.project,
+        ),
+    ):
+        os.close(its)
+        # Linux reports the end as an error.
+        with suppress(OSError):
+            while part := terminal.read(65536):
+                output += part
+    return output
 
 
 def test_a_session_is_exported_in_three_formats_and_no_file_is_overwritten(place: Place) -> None:

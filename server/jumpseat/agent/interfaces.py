@@ -394,6 +394,10 @@ class ToolRunner(Protocol):
         """Return the tools that the model may call but has to search for first."""
         ...
 
+    def unlisted_specs(self) -> list[ToolSpec]:
+        """Return the tools that can be called although requests have none of them, deferred ones included."""
+        ...
+
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         """Return the names of the tools available to the model, now or with other ``settings``."""
         ...

@@ -12,11 +12,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, I
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
+import anyio.to_thread
 import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message, TextBlock
 from jumpseat.agent.encoded_history import Write, WrittenMessages, WrittenValue, encode, write_anew
 from jumpseat_protocol.structs import Discreet
 
@@ -98,7 +99,8 @@ def _encode(schema: JsonObject) -> bytes:
 class ToolSpec(Struct, frozen=True):
     """A tool offered to a model. ``schema`` describes its arguments, an object; ``origin`` is not sent.
 
-    ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode.
+    ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode. ``grammar``, in
+    Lark's notation, describes the only argument, a text: a wire that has free-form tools may offer one.
     """
 
     name: str
@@ -106,6 +108,7 @@ class ToolSpec(Struct, frozen=True):
     schema: ToolSchema
     origin: ToolOrigin | None = None
     strict: bool | None = None
+    grammar: str | None = None
 
     @property
     def parameters(self) -> JsonObject:
@@ -250,6 +253,10 @@ ToolProtocol: TypeAlias = Literal["native", "xml"]
 """The way in which tools are offered and called: through the provider's API, or as XML in the text."""
 
 
+EditTools: TypeAlias = Literal["edit", "apply_patch"]
+"""The built-in tools that change files: ``edit`` and ``create``, or ``apply_patch`` in place of both."""
+
+
 class Price(Struct, frozen=True):
     """The prices of a model in US dollars per million tokens; ``None`` means unknown, or not offered."""
 
@@ -285,8 +292,9 @@ class ModelInfo(Struct, frozen=True):
     """The known facts about a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``tools`` is whether the provider accepts tools for it; ``tool_protocol``
-    is the user's choice. ``wires`` are the API paths that serve the model. ``multiplier`` is its price in requests
-    of the plan, ``price`` its price in money. ``enabled`` is whether the account can use it now.
+    is the user's choice, and ``edit_tools`` too. ``wires`` are the API paths of the model. ``multiplier`` is
+    its price in requests of the plan, ``price`` its price in money. ``enabled`` is whether the account can use it
+    now.
     """
 
     id: str
@@ -295,6 +303,7 @@ class ModelInfo(Struct, frozen=True):
     vision: bool | None = None
     tools: bool | None = None
     tool_protocol: ToolProtocol | None = None
+    edit_tools: EditTools | None = None
     reasoning: bool | None = None
     context_window: int | None = None
     max_prompt_tokens: int | None = None
@@ -425,6 +434,10 @@ class RewritingModel:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 
+MAX_AT_ONCE_CHARS: Final = 16 * 1024
+"""Limit of the text that is rewritten on the event loop; more takes a thread."""
+
+
 class Rewriter:
     """Rewrites the events of one answer."""
 
@@ -444,8 +457,22 @@ class _Rewritten:
 
     async def __anext__(self) -> ModelEvent:
         while not self._waiting:
-            self._waiting += self._rewriter.events_for(await anext(self._events))
+            event = await anext(self._events)
+            if _text_chars(event) < MAX_AT_ONCE_CHARS:
+                self._waiting += self._rewriter.events_for(event)
+            else:
+                self._waiting += await anyio.to_thread.run_sync(list, self._rewriter.events_for(event))
         return self._waiting.popleft()
+
+
+def _text_chars(event: ModelEvent) -> int:
+    match event:
+        case TextDelta():
+            return len(event.text)
+        case Completed():
+            return sum(len(block.text) for block in event.message.blocks if isinstance(block, TextBlock))
+        case _:
+            return 0
 
 
 def provider_request(model: Model, request: ModelRequest) -> ModelRequest:

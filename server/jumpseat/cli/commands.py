@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, TextIO, cast
 
 from msgspec import Struct
 
@@ -54,10 +54,11 @@ def port_number(text: str) -> int:
 def print_text(text: str) -> None:
     """Print a result to stdout at once; a command may wait for its user afterwards.
 
-    If the reader is gone, as in ``jumpseat models | head``, the rest of the output goes nowhere.
+    A terminal gets no control characters, which the texts of models and servers may contain. If the reader is gone,
+    as in ``jumpseat models | head``, the rest of the output goes nowhere.
     """
     try:
-        print(text, flush=True)  # noqa: T201 - the output of a command
+        print(_shown(text, sys.stdout), flush=True)  # noqa: T201 - the output of a command
     except BrokenPipeError:
         # What is still buffered would fail again when the process exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -80,7 +81,16 @@ def print_table(rows: Sequence[tuple[str, ...]]) -> None:
 
 def print_error(text: str) -> None:
     """Print an error to stderr, in one line for SDKs and people."""
-    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - the output of a command
+    print(f"error: {_shown(text, sys.stderr)}", file=sys.stderr)  # noqa: T201 - the output of a command
+
+
+def _shown(text: str, stream: TextIO | None) -> str:
+    if stream is None or not stream.isatty():
+        return text
+    # Imported here: servers print nothing.
+    from jumpseat_protocol.safe import safe
+
+    return safe(text)
 
 
 class CommandInfo(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -24,12 +24,28 @@ SURE_LETTERS: Final = 8
 """Letters that a text has at least if it is found in place of the passage: shorter ones are found anywhere."""
 
 
+Where: TypeAlias = Callable[[int, int], bool]
+"""Decides by the first and the last offset of a place whether an edit may be made there."""
+
+
 class Edit(Struct, frozen=True):
-    """Replace ``old`` by ``new``: at its only place, or everywhere."""
+    """Replace ``old`` by ``new``: at its only place, or everywhere.
+
+    ``where`` restricts the places, and makes them whole lines. ``old_name`` and ``new_name`` are the names of both
+    texts in what the model reads.
+    """
 
     old: str
     new: str
     everywhere: bool = False
+    where: Where | None = None
+    old_name: str = "old_str"
+    new_name: str = "new_str"
+
+    @property
+    def inner_name(self) -> str:
+        """The name of the old text within a sentence."""
+        return self.old_name[0].lower() + self.old_name[1:]
 
 
 class Landed(Struct, frozen=True):
@@ -65,18 +81,23 @@ def apply_edit(text: str, edit: Edit, name: str) -> Landed | Refused:
         return Refused("old_str is empty. Give the exact text to replace; use create for a new file.")
     if edit.old == edit.new:
         return Refused("old_str and new_str are the same: nothing to change.")
+    return try_edit(text, edit, name) or refusal_of_missing(text, edit, name)
+
+
+def try_edit(text: str, edit: Edit, name: str) -> Landed | Refused | None:
+    """Apply one edit to the text of the file ``name``; return ``None`` if no place fits."""
     try:
         result = _apply_exactly(text, edit, name) or _apply_leniently(text, edit, name)
     except TooManyPlacesError:
         return Refused(
-            f"old_str fits too many places of {name}. Add surrounding lines to it so that it occurs once."
+            f"{edit.old_name} fits too many places of {name}. Add surrounding lines to it so that it occurs once."
         )
     omission = _omission(edit) if isinstance(result, Landed) else None
     if omission is None:
         return result
     return Refused(
-        f"new_str leaves out text ({omission!r}), which would delete it from {name}. Write out all of new_str, or"
-        f" replace a smaller passage. This is the nearest text:\n{nearest(text, edit.old)}"
+        f"{edit.new_name} leaves out text ({omission!r}), which would delete it from {name}. Write out all of it,"
+        f" or replace a smaller passage. This is the nearest text:\n{nearest(text, edit.old)}"
     )
 
 
@@ -86,13 +107,15 @@ def apply_edit(text: str, edit: Edit, name: str) -> Landed | Refused:
 def _apply_exactly(text: str, edit: Edit, name: str) -> Landed | Refused | None:
     for old in dict.fromkeys((edit.old, _with_line_ends(edit.old, "\n"), _with_line_ends(edit.old, "\r\n"))):
         starts = _occurrences(text, old)
+        if (where := edit.where) is not None:
+            starts = [start for start in starts if where(start, start + len(old))]
         if not starts:
             continue
         if edit.everywhere:
             new = _with_line_ends(edit.new, _line_end(text, starts[0], old))
-            return Landed(text.replace(old, new), (f"old_str was replaced {_times(text.count(old))}.",))
+            return Landed(text.replace(old, new), (f"{edit.old_name} was replaced {_times(text.count(old))}.",))
         if len(starts) > 1:
-            return _ambiguous(text, name, starts, "occurs")
+            return _ambiguous(text, edit, name, starts, "occurs")
         return _apply_at(text, starts[0], old, edit, name)
     return None
 
@@ -101,7 +124,7 @@ def _apply_at(text: str, start: int, old: str, edit: Edit, name: str) -> Landed 
     end = start + len(old)
     new = _with_line_ends(edit.new, _line_end(text, start, old))
     if _is_there(text, start, old, new):
-        return _already(text, text.find(new, max(0, start - len(new))), new, name)
+        return _already(text, edit, text.find(new, max(0, start - len(new))), new, name)
     line_start = text.rfind("\n", 0, start) + 1
     blanks = text[line_start:start]
     whole_start = not blanks.strip(" \t") and old[0] not in "\r\n" and old.strip()
@@ -117,7 +140,7 @@ def _apply_at(text: str, start: int, old: str, edit: Edit, name: str) -> Landed 
     if slips:
         blanks_after = len(rest) if "trailing blanks" in slips else 0
         place = Place(line_start, start + len(core) + blanks_after, frozenset(slips))
-        landed = _merged(text, place, core, new_core, name, ())
+        landed = _merged(text, edit, place, core, new_core, name, ())
         if isinstance(landed, Refused):
             return landed
         head = landed.text[: len(landed.text) - len(text) + place.end]
@@ -182,7 +205,7 @@ def _with_line_ends(text: str, line_end: str | None) -> str:
 # --- edits with slips -------------------------------------------------------------------------------------------
 
 
-def _apply_leniently(text: str, edit: Edit, name: str) -> Landed | Refused:
+def _apply_leniently(text: str, edit: Edit, name: str) -> Landed | Refused | None:
     found = encodings_of(edit.old) | encodings_of(text)
     searched = {NONE: Passages(text)}
     for wrapping, old, new in _unwrapped(edit):
@@ -192,40 +215,42 @@ def _apply_leniently(text: str, edit: Edit, name: str) -> Landed | Refused:
             if encodings not in searched:
                 searched[encodings] = Passages(text, encodings)
             passages = searched[encodings]
-            places = passages.find_all(old) if edit.everywhere else passages.find(old)
-            if wrapping:
+            places = passages.find_all(old) if edit.everywhere else passages.find(old, edit.where)
+            if wrapping or edit.where is not None:
                 places = [place for place in places if "part of a line" not in place.slips]
             if not places:
                 continue
             if edit.everywhere:
-                return _merged_everywhere(text, places, old, new, name, wrapping)
+                return _merged_everywhere(text, edit, places, old, new, name, wrapping)
             if len(places) > 1:
-                return _ambiguous(text, name, [place.start for place in places], "fits")
-            return _merged(text, places[0], old, new, name, wrapping)
-    return _missing(text, edit, name, searched[NONE])
+                return _ambiguous(text, edit, name, [place.start for place in places], "fits")
+            return _merged(text, edit, places[0], old, new, name, wrapping)
+    return None
 
 
-def _merged(text: str, place: Place, old: str, new: str, name: str, wrapping: tuple[Slip, ...]) -> Landed | Refused:
+def _merged(
+    text: str, edit: Edit, place: Place, old: str, new: str, name: str, wrapping: tuple[Slip, ...]
+) -> Landed | Refused:
     slips = listed({*place.slips, *wrapping})
     lines = _line_range(text, place.start, place.end)
     there = text.find(new.strip("\r\n"))
     if 0 <= there <= place.start and there + len(new.strip("\r\n")) >= place.end and len(new) > len(old):
-        return _already(text, there, new, name)
+        return _already(text, edit, there, new, name)
     try:
         start, end, merged = merge(text, place, old, new)
     except UncertainError as error:
         return Refused(
-            f"old_str fits {lines} of {name} but for {slips}, and {error}. Copy the text exactly:\n"
+            f"{edit.old_name} fits {lines} of {name} but for {slips}, and {error}. Copy the text exactly:\n"
             + _numbered(text, place.start, place.end)
         )
     passage = text[start:end]
     if merged == passage or _is_there(text, start, passage, merged):
-        return _already(text, start, merged, name)
-    return Landed(text[:start] + merged + text[end:], (f"old_str matched {lines} but for {slips}.",))
+        return _already(text, edit, start, merged, name)
+    return Landed(text[:start] + merged + text[end:], (f"{edit.old_name} matched {lines} but for {slips}.",))
 
 
 def _merged_everywhere(
-    text: str, places: Sequence[Place], old: str, new: str, name: str, wrapping: tuple[Slip, ...]
+    text: str, edit: Edit, places: Sequence[Place], old: str, new: str, name: str, wrapping: tuple[Slip, ...]
 ) -> Landed | Refused:
     if len(places) >= MOST_PLACES:
         raise TooManyPlacesError
@@ -236,12 +261,12 @@ def _merged_everywhere(
     for place in reversed(places):
         if place.end > after:
             continue
-        result = _merged(text, place, old, new, name, wrapping)
+        result = _merged(text, edit, place, old, new, name, wrapping)
         if isinstance(result, Refused):
             return result
         text, after = result.text, place.start
         count += 1
-    return Landed(text, (f"old_str was replaced {_times(count)}; it matched but for {listed(slips)}.",))
+    return Landed(text, (f"{edit.old_name} was replaced {_times(count)}; it matched but for {listed(slips)}.",))
 
 
 def _times(count: int) -> str:
@@ -316,35 +341,40 @@ def _without_long_dashes(old: str, new: str) -> tuple[str, str] | None:
 # --- refusals ---------------------------------------------------------------------------------------------------
 
 
-def _missing(text: str, edit: Edit, name: str, passages: Passages) -> Refused:
-    there = [place for place in passages.find(edit.new) if "part of a line" not in place.slips]
+def refusal_of_missing(text: str, edit: Edit, name: str) -> Refused:
+    """Return the refusal of an edit for which no place fits."""
+    try:
+        there = [place for place in Passages(text).find(edit.new) if "part of a line" not in place.slips]
+    except TooManyPlacesError:
+        there = []
     if len(there) == 1 and len(re.findall(r"\w", edit.new)) >= SURE_LETTERS:
-        return _already(text, there[0].start, text[there[0].start : there[0].end], name)
-    reason = f"old_str was not found in {name}."
+        return _already(text, edit, there[0].start, text[there[0].start : there[0].end], name)
+    reason = f"{edit.old_name} was not found in {name}."
     if any(_OMISSION.fullmatch(line) for line in edit.old.split("\n")):
         reason += " It leaves out text, and must be complete."
     shown = nearest(text, edit.old)
     if not shown:
         return Refused(f"{reason} View the file and copy the text exactly, including white space.")
     return Refused(
-        f"{reason} This is the nearest text; the lines with - are in the file, those with + in old_str:\n{shown}"
+        f"{reason} This is the nearest text; the lines with - are in the file, those with + in {edit.inner_name}:\n"
+        + shown
     )
 
 
-def _ambiguous(text: str, name: str, starts: Sequence[int], fits: str) -> Refused:
+def _ambiguous(text: str, edit: Edit, name: str, starts: Sequence[int], fits: str) -> Refused:
     numbers = [_line_of(text, start) for start in starts[:MOST_LISTED]]
     more = ", ..." if len(starts) > MOST_LISTED else ""
     places = f"occurs {len(starts)} times in {name}" if fits == "occurs" else f"fits {len(starts)} places of {name}"
     shown = [_numbered(text, start, start) for start in starts[:MOST_LISTED]]
     return Refused(
-        f"old_str {places} (lines {', '.join(map(str, numbers))}{more}). "
+        f"{edit.old_name} {places} (lines {', '.join(map(str, numbers))}{more}). "
         "Add surrounding lines to it so that it occurs once.\n" + "\n".join(shown)
     )
 
 
-def _already(text: str, start: int, new: str, name: str) -> Refused:
+def _already(text: str, edit: Edit, start: int, new: str, name: str) -> Refused:
     lines = _line_range(text, start, start + len(new.rstrip("\r\n")))
-    return Refused(f"new_str is in {name} already ({lines}): nothing to change.")
+    return Refused(f"{edit.new_name} is in {name} already ({lines}): nothing to change.")
 
 
 def _line_of(text: str, offset: int) -> int:

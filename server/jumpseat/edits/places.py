@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -49,13 +49,19 @@ class Passages:
         self._offsets = list(accumulate(map(len, lines), initial=0))
         self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
-    def find(self, passage: str) -> list[Place]:
+    def find(self, passage: str, where: Callable[[int, int], bool] | None = None) -> list[Place]:
         """Return the best places of ``passage``: those for which no other one assumes a part of their slips.
+
+        ``where`` decides by the offsets of a place whether it counts.
 
         Raises:
             TooManyPlacesError: the places cannot be compared in a reasonable time.
         """
         found = self.find_all(passage)
+        if where is not None:
+            if len(found) >= MOST_PLACES:
+                raise TooManyPlacesError
+            found = [place for place in found if where(place.start, place.end)]
         return [place for place in found if not any(other.slips < place.slips for other in found)]
 
     def find_all(self, passage: str) -> list[Place]:

@@ -37,7 +37,7 @@ _LINKS: Final = ("commondir", "gitdir")
 _STEPS: Final = "rebase-merge/git-rebase-todo"
 
 # Patterns of this module are compiled at their first use: most processes run no command.
-_HARMLESS: Final = (
+HARMLESS: Final = (
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree"
     r"|autocrlf|eol|quotepath|abbrev|sharedrepository)"
     r"|extensions\.(?:objectformat|worktreeconfig|partialclone|refstorage)"
@@ -52,7 +52,7 @@ _REFERENCE: Final = r"core\.hookspath|include(?:if\..*)?\.path"
 _NAMES: Final = (b"include", b"hookspath", b"worktree")
 """Parts of the names of settings that name files and folders. Names are never escaped."""
 
-_HELPER: Final = r"\s*-|\s*\"?\w+::"
+HELPER: Final = r"\s*-|\s*\"?\w+::"
 """The beginning of an address that git passes to a program (``ext::``), or takes for an option."""
 
 _CONTROL: Final = rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"
@@ -119,7 +119,7 @@ class GitSettings:
         """Return whether all settings in the content of a file only describe a repository."""
         settings = None if re.search(_CONTROL, data) else self.read(data)
         return settings is not None and all(
-            re.fullmatch(_HARMLESS, name) and not (name.endswith("url") and re.match(_HELPER, value))
+            re.fullmatch(HARMLESS, name) and not (name.endswith("url") and re.match(HELPER, value))
             for name, value in settings
         )
 

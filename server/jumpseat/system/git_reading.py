@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
-
-from msgspec import Struct
 
 from jumpseat.system.git import ENVIRONMENT, MAX_OUTPUT_BYTES, NO_FETCHING, SETTINGS, GitError
 from jumpseat.system.programs import OwnPrograms
@@ -25,39 +23,48 @@ class NoRepositoryError(GitError):
     """The folder is in no repository that git would use."""
 
 
-class GitReader(Struct, frozen=True):
-    """Reads repositories with the git in ``PATH`` of ``environ``."""
+class Repository:
+    """The repository that git uses in ``folder``. ``top`` is the root of the work tree.
 
-    environ: Callable[[], Mapping[str, str]] = lambda: os.environ
+    git is found in ``PATH`` of ``environ``, in none of the folders that are ``untrusted``.
 
-    def ask(
-        self,
-        folder: Path,
-        *args: str,
-        data: bytes = b"",
-        untrusted: Iterable[Path] = (),
-        missing: int | None = None,
-    ) -> bytes:
-        """Return what ``git`` writes in ``folder``; git itself is in none of the folders that are ``untrusted``.
+    Raises:
+        NoRepositoryError: there is none.
+        GitError: git failed.
+    """
 
-        ``missing`` is the exit code that says that there is nothing to return.
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None, untrusted: Iterable[Path]) -> None:
+        programs = OwnPrograms(lambda: untrusted)
+        self.folder = folder
+        self._git = programs.find("git", os.environ if environ is None else environ)
+        self._environ = {
+            **programs.environ(os.environ if environ is None else environ),
+            **ENVIRONMENT,
+            **NO_FETCHING,
+        }
+        words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks")
+        paths = self.lines("rev-parse", *words)
+        if len(paths) != 4:
+            raise GitError("a path contains a line feed")
+        self.top, self.git_folder = Path(paths[0]), Path(paths[1])
+        self._common, self._hooks = (os.path.realpath(folder / path) for path in paths[2:])
+
+    def ask(self, *args: str, data: bytes = b"", missing: int | None = None) -> str:
+        """Return what ``git`` writes; ``missing`` is the exit code that says that there is nothing to return.
 
         Raises:
             NoRepositoryError: the folder is in no repository, or does not exist.
-            GitError: git is missing, failed, took too long or wrote too much.
+            GitError: git failed, took too long or wrote too much.
         """
-        programs = OwnPrograms(lambda: untrusted)
-        environ = self.environ()
-        git = programs.find("git", environ)
-        if git is None or not folder.is_dir():
+        if self._git is None or not self.folder.is_dir():
             raise NoRepositoryError
         settings = [word for setting in SETTINGS for word in ("-c", setting)]
         try:
             done = subprocess.run(
-                [git, *settings, *args],
+                [self._git, *settings, *args],
                 input=data,
-                cwd=folder,
-                env={**programs.environ(environ), **ENVIRONMENT, **NO_FETCHING},
+                cwd=self.folder,
+                env=self._environ,
                 capture_output=True,
                 timeout=TIMEOUT_S,
                 check=False,
@@ -68,7 +75,30 @@ class GitReader(Struct, frozen=True):
             raise NoRepositoryError
         if done.returncode not in (0, missing) or len(done.stdout) > MAX_OUTPUT_BYTES:
             raise GitError(done.stderr.decode("utf-8", "replace").strip())
-        return done.stdout
+        return done.stdout.decode("utf-8", "surrogateescape")
+
+    def lines(self, *args: str, data: bytes = b"", missing: int | None = None) -> list[str]:
+        """Return the lines of the output; see :meth:`ask`."""
+        return self.ask(*args, data=data, missing=missing).split("\n")[:-1]
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Return whether a setting moves the work tree away from the folder that has ``.git``."""
+        folder = Path(os.path.realpath(self.folder))
+        holder = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
+        return holder != self.top
+
+    def hook_files(self) -> list[Path]:
+        """Return the hooks that come with the repository, and not from a folder of the user's."""
+        folder = Path(self._hooks)
+        if not (folder.is_relative_to(self._common) or folder.is_relative_to(self.top)):
+            return []
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            return []
+        paths = [folder / name for name in names if not name.endswith(".sample")]
+        return [path for path in paths if path.is_file() and os.access(path, os.X_OK)]
 
 
 def lines_of(words: Sequence[str]) -> bytes:

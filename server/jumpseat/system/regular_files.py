@@ -117,3 +117,11 @@ def repository_root(folder: Path) -> Path:
     """Return the root of the repository of ``folder``, or ``folder`` itself."""
     root = next((above for above in upward(folder) if is_there(f"{above}{os.sep}.git")), None)
     return folder if root is None else Path(root)
+
+
+def is_link(path: str) -> bool | None:
+    """Return whether there is a link at ``path``; ``None`` if there is nothing, or that cannot be told."""
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return None

@@ -49,8 +49,12 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def unified_diff(name: str, before: str | None, after: str | None, context: int = 3) -> str:
+def unified_diff(
+    name: str, before: str | None, after: str | None, context: int = 3, old_name: str | None = None
+) -> str:
     """Return the unified diff of two texts; ``before`` is ``None`` for a new file, ``after`` for a deleted one.
+
+    ``old_name`` is the name before, if the file was moved.
 
     Compares only the lines between the common head and tail: edits are small and files may be large.
     """
@@ -76,9 +80,9 @@ def unified_diff(name: str, before: str | None, after: str | None, context: int 
 
         body = difflib.unified_diff(before_lines, after_lines, n=context, lineterm="")
         hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
-    label = name.lstrip("/")
+    label, old_label = name.lstrip("/"), (old_name or name).lstrip("/")
     header = [
-        "--- /dev/null" if before is None else f"--- a/{label}",
+        "--- /dev/null" if before is None else f"--- a/{old_label}",
         "+++ /dev/null" if after is None else f"+++ b/{label}",
     ]
     return readable("\n".join([*header, *hunks])) + "\n"

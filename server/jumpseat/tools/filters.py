@@ -55,6 +55,10 @@ class Filter:
         """Return the only names that can be offered; ``None`` if there may be others."""
         return None if self._names_sources else self._available
 
+    def excludes(self, name: str, source: SourceName) -> bool:
+        """Return whether a tool is named by those that are excluded, whatever else is offered."""
+        return is_named(name, source, self._excluded)
+
     def offers(self, name: str, source: SourceName, origin: ToolOrigin | None = None) -> bool:
         """Return whether a tool is offered; ``origin`` names the MCP server that it belongs to."""
         if not self._names_sources:

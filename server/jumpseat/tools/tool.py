@@ -343,7 +343,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
     by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
-    session, so that they may be made in plan mode, too.
+    session, so that they may be made in plan mode, too. ``grammar`` is that of :class:`ToolSpec`.
     """
 
     name: str
@@ -352,6 +352,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     position: int = LAST
     read_only: bool = False
     for_plans: bool = False
+    grammar: str | None = None
 
     @property
     def spec(self) -> ToolSpec:
@@ -364,7 +365,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     @cached_property
     def _spec(self) -> ToolSpec:
         schema = _slim(self.args.model_json_schema(by_alias=True))
-        return ToolSpec(self.name, self.description, ToolSchema.of(schema))
+        return ToolSpec(self.name, self.description, ToolSchema.of(schema), grammar=self.grammar)
 
     @property
     def ordering(self) -> Ordering:

@@ -198,6 +198,18 @@ class Files:
         """
         delete_file(self.place(path))
 
+    async def remove(self, path: Path) -> None:
+        """Delete a file and report the change.
+
+        Raises:
+            OSError: the file cannot be deleted.
+        """
+        place, mode = self.place(path), await anyio.to_thread.run_sync(self.mode, path)
+        before = await anyio.to_thread.run_sync(self.read, path) if self._changed is not None else b""
+        await anyio.to_thread.run_sync(self.delete, path)
+        if self._changed is not None:
+            self._changed(FileEdit(path, place, before, None, existed=True, exists=False, mode=mode))
+
     async def _remember(self, path: Path, data: bytes) -> None:
         """Record a text that was written, unless the editor has it in the buffer only."""
         if self._editor is None:

@@ -114,6 +114,39 @@ async def test_a_connection_is_used_again_unless_the_provider_has_closed_it(conn
     assert len(peers) == 2
 
 
+@pytest.mark.parametrize(("end", "is_broken"), [(b"0\r\n\r\n", False), (b"no chunk\r\n", True)])
+async def test_chunks_that_arrive_together_are_returned_together(
+    connections: Connections, end: bytes, is_broken: bool
+) -> None:
+    words = [b"word %d " % number for number in range(100)]
+    body = b"".join(b"%x\r\n%b\r\n" % (len(word), word) for word in words)
+    peers: list[int] = []
+
+    async def answer(peer: Peer) -> None:
+        peers.append(1)
+        with suppress(anyio.EndOfStream):
+            while True:
+                await request_from(peer)
+                await peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body + end)
+
+    with anyio.fail_after(WAIT_S):
+        async with serving(answer) as port:
+            for _ in range(2):
+                response = await begin(connections, f"http://127.0.0.1:{port}/")
+                pieces: list[bytes] = []
+                failures = 0
+                try:
+                    async for piece in response.body:
+                        pieces.append(piece)
+                except httpcore2.RemoteProtocolError:
+                    failures += 1
+                await response.body.aclose()
+                assert b"".join(pieces) == b"".join(words)
+                assert len(pieces) < len(words)
+                assert failures == is_broken
+    assert len(peers) == (2 if is_broken else 1)
+
+
 async def test_more_responses_stream_at_once_than_connections_are_kept(connections: Connections) -> None:
     number = MOST_KEPT + 20
     streaming = 0

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.wires.responses import ENCRYPTED, MAX_CALL_ID, ResponsesAdapter
 from jumpseat.agent.blocks import (
+    AssistantBlock,
     AssistantMessage,
     Message,
     ReasoningBlock,
@@ -19,7 +21,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta
+from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, ToolChoice, ToolSchema, ToolSpec
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.golden import plain_request
 
@@ -139,3 +141,39 @@ def test_generated_call_ids_differ_from_turn_to_turn() -> None:
         ids.update(use.id for use in done.message.tool_uses())
 
     assert len(ids) == 6
+
+
+PATCH = ToolSpec("apply_patch", "Change files.", ToolSchema.of({"type": "object", "properties": {"input": {}}}))
+FREE_FORM = replace(PATCH, grammar='start: "x"')
+
+
+def test_a_tool_with_a_grammar_is_free_form_and_so_are_its_calls_of_other_wires() -> None:
+    calls: list[AssistantBlock] = [
+        ToolUseBlock("c1", "apply_patch", '{"input": "a\\nb"}', {"input": "a\nb"}),
+        ToolUseBlock("c2", "view", '{"path":"a"}', {"path": "a"}),
+    ]
+    results = [ToolResultBlock("c1", "apply_patch", "done"), ToolResultBlock("c2", "view", "text")]
+    messages: list[Message] = [PROMPT, AssistantMessage(calls), ToolMessage(results)]
+    choice = ToolChoice("specific", "apply_patch")
+
+    free = body(ModelRequest("gpt-5", "", messages, [FREE_FORM], choice))
+    plain = body(ModelRequest("o3", "", messages, [PATCH], choice))
+    refused = body(ModelRequest("gpt-5", "", messages, [FREE_FORM], choice), custom_tools=False)
+
+    grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: "x"'}
+    assert free["tools"] == [
+        {"type": "custom", "name": "apply_patch", "description": "Change files.", "format": grammar}
+    ]
+    assert free["tool_choice"] == {"type": "custom", "name": "apply_patch"}
+    assert free["input"][1:] == [
+        {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "a\nb"},
+        {"type": "function_call", "call_id": "c2", "name": "view", "arguments": '{"path":"a"}'},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"},
+        {"type": "function_call_output", "call_id": "c2", "output": "text"},
+    ]
+    for ordinary in (plain, refused):
+        assert [item["type"] for item in ordinary["input"][1:]] == ["function_call"] * 2 + [
+            "function_call_output"
+        ] * 2
+        assert [tool["type"] for tool in ordinary["tools"]] == ["function"]
+        assert ordinary["tool_choice"] == {"type": "function", "name": "apply_patch"}

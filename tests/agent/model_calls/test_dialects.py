@@ -22,6 +22,7 @@ def translated(name: str, arguments: dict[str, Any], tools: list[ToolSpec] = SPE
 
 
 EDIT = {"path": "a", "old_str": "b", "new_str": "c"}
+PATCH = "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"
 CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
     "Claude": ("Edit", {"file_path": "a", "old_string": "b", "new_string": "c"}, "edit", EDIT),
     "opencode": ("edit", {"filePath": "a", "oldString": "b", "newString": "c"}, "edit", EDIT),
@@ -58,6 +59,21 @@ CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
         "edit",
         {"path": "a", "insert_line": 2, "new_str": "c", "old_str": ""},
     ),
+    "a patch": ("apply-patch", {"patchText": PATCH}, "apply_patch", {"input": PATCH}),
+    "a patch as words": ("shell", {"command": ["apply_patch", PATCH]}, "apply_patch", {"input": PATCH}),
+    "a patch as an argument": ("bash", {"command": f"apply_patch '{PATCH}'"}, "apply_patch", {"input": PATCH}),
+    "a patch in a command": (
+        "bash",
+        {"command": f"apply_patch <<'EOF'\n{PATCH}EOF\n"},
+        "apply_patch",
+        {"input": PATCH.rstrip()},
+    ),
+    "a patch in a shell": (
+        "exec_command",
+        {"cmd": ["bash", "-lc", f'applypatch << "PATCH"\n{PATCH}PATCH']},
+        "apply_patch",
+        {"input": PATCH.rstrip()},
+    ),
     "Write": ("Write", {"file_path": "a", "content": "b"}, "create", {"path": "a", "file_text": "b"}),
     "Read": ("Read", {"file_path": "a", "offset": 3, "limit": 2}, "view", {"path": "a", "view_range": [3, 4]}),
     "Gemini": ("run_shell_command", {"command": "ls"}, "bash", {"command": "ls"}),
@@ -76,6 +92,32 @@ CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
         {"pattern": "x"},
     ),
 }
+
+
+def test_a_command_that_does_more_than_to_apply_a_patch_stays_a_command() -> None:
+    commands = {
+        "another command": f"apply_patch <<'EOF'\n{PATCH}EOF\nrm -rf x",
+        "two texts": f"apply_patch <<EOF\n{PATCH}EOF\napply_patch <<EOF\n{PATCH}EOF",
+        "another folder": f"cd x && apply_patch <<EOF\n{PATCH}EOF",
+        "a pipe": f"apply_patch '{PATCH}' | tee x",
+        "no patch": "apply_patch *** x",
+    }
+
+    def check(command: str) -> None:
+        assert translated("bash", {"command": command}).name == "bash"
+
+    check_each(commands, check)
+
+
+def test_a_patch_in_place_of_json_is_the_argument() -> None:
+    call = ToolUseBlock("1", "apply_patch", PATCH, None)
+    cut_off = Completed(AssistantMessage([call]), "max_tokens")
+    request = ModelRequest("m", "", [], tools=SPECS)
+
+    (repaired,) = repair_calls(Completed(AssistantMessage([call]), "tool_use"), request).message.tool_uses()
+    (refused,) = repair_calls(cut_off, request).message.tool_uses()
+    assert (repaired.arguments, repaired.problem) == ({"input": PATCH}, None)
+    assert refused.problem is not None
 
 
 def test_calls_of_other_agents_are_translated_to_the_tools_that_are_offered() -> None:

@@ -62,6 +62,23 @@ async def test_changes_of_a_prompt_are_listed_and_taken_back(tmp_path: Path, pro
         assert [str(project / "new/b.txt") in event["data"]["content"] for event in told] == [True]
 
 
+async def test_a_patch_is_taken_back_with_all_its_files(tmp_path: Path, project: Path) -> None:
+    (project / "b.txt").write_text("b\n")
+    patch = (
+        "*** Update File: a.txt\n*** Move to: moved/a.txt\n@@\n-one\n+two\n"
+        "*** Delete File: b.txt\n*** Add File: c.txt\n+c\n"
+    )
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, calls("apply_patch", input=patch), DONE, DONE)
+        assert (project / "moved/a.txt").read_bytes() == b"two\r\n\xff\r\n"
+        assert sorted(os.listdir(project)) == ["c.txt", "moved"]
+        outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
+        assert outcome["left"] == []
+        assert sorted(os.listdir(project)) == ["a.txt", "b.txt", "moved"]
+        assert (project / "a.txt").read_bytes() == b"one\r\n\xff\r\n"
+        assert stat.S_IMODE((project / "a.txt").stat().st_mode) == 0o640
+
+
 async def test_a_file_that_has_changed_since_is_left_alone(tmp_path: Path, project: Path) -> None:
     new = calls("create", "call-2", path="b.txt", file_text="b\n")
     async with running_server(tmp_path) as server:

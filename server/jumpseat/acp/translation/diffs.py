@@ -82,16 +82,17 @@ def diffs_of(unified: str, path: str | None = None, *, read: Reader | None = Non
 
 def _hunks(unified: str, path: str | None) -> list[_Hunk]:
     hunks: list[_Hunk] = []
-    name, created = path or "", False
+    name, created, old = path or "", False, ""
     current: _Hunk | None = None
     for text in unified.split("\n"):
         if current is not None and current.take(text):
             continue
         current = None
         if text.startswith("--- "):
-            created = text == "--- /dev/null"
+            created, old = text == "--- /dev/null", text[4:].removeprefix("a/")
         elif text.startswith("+++ "):
-            name = path or f"/{text[4:].removeprefix('b/').lstrip('/')}"
+            new = old if text == "+++ /dev/null" else text[4:].removeprefix("b/")
+            name = path or f"/{new.lstrip('/')}"
         elif name and (found := _HUNK.match(text)) is not None:
             old_line, olds, line, news = found.groups(default="1")
             current = _Hunk(name, created, int(old_line), int(line), int(olds), int(news))

@@ -165,7 +165,7 @@ def permission_call(
             ]
             body["rawInput"] = {"command": request.full_command_text}
         case WritePermission():
-            diffs = diffs_of(request.diff, request.file_name, read=read)
+            diffs = diffs_of(request.diff, None if request.file_edits else request.file_name, read=read)
             body |= {"kind": "edit", "title": _with_target(request.intention, request.resolved_path)}
             body["content"] = [*(diffs.contents or _to_judge(request.diff)), *_to_judge(request.warning)]
             body["locations"] = diffs.locations or [{"path": request.file_name}]

@@ -66,7 +66,11 @@ class AdapterModels(Struct, frozen=True):
             raise _no_models(name)
         known = next((config for config in declared if config.id == model), ModelConfig(id=model))
         offer = plain_offer(name, known)
-        info = replace(offer.info, tool_protocol=offer.info.tool_protocol or config.tool_protocol)
+        info = replace(
+            offer.info,
+            tool_protocol=offer.info.tool_protocol or config.tool_protocol,
+            edit_tools=offer.info.edit_tools or config.edit_tools,
+        )
         if kind == SCRIPTED:
             # Scripted models are named without a prefix.
             return ResolvedModel(self.connections.scripted(config.script), model, replace(info, id=model))

@@ -433,6 +433,7 @@ def plain_offer(name: str, config: ModelConfig) -> Offer:
         vision=config.vision,
         tools=config.tools,
         tool_protocol=config.tool_protocol,
+        edit_tools=config.edit_tools,
         reasoning=config.reasoning,
         context_window=config.context_window,
         max_output_tokens=config.max_output_tokens,

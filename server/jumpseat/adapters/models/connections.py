@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
+import anyio
+import anyio.to_thread
 from msgspec.structs import replace
 from pydantic import ValidationError
 
@@ -19,6 +23,8 @@ from jumpseat.parsing.validation import validation_problems
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from jumpseat.adapters.adapter import Endpoint
     from jumpseat.adapters.declared.merged import MergedAdapter
     from jumpseat.adapters.scripted import ScriptedModel
@@ -30,6 +36,9 @@ if TYPE_CHECKING:
     from jumpseat.declared.env import EnvResolver
     from jumpseat.options import Options
     from jumpseat.system.child_environment import ChildEnvironment
+
+LOAD_AFTER_S: Final = 0.05
+"""The time in which a client may send a prompt that need not share the processor with an import."""
 
 
 class Connections:
@@ -48,6 +57,16 @@ class Connections:
         self._make_middleware = _middleware(options, mask)
         self._transport: HttpTransport | None = None
         self._scripts: dict[str, ScriptedModel] = {}
+        self._loads_soon = False
+
+    def load_soon(self, tasks: TaskGroup) -> None:
+        """Import the HTTP library in a thread, once, for a session that will need it.
+
+        A first turn takes half of the processor time then. One that follows at once imports the library itself.
+        """
+        if not self._loads_soon and self.tunnel is None:
+            self._loads_soon = True
+            tasks.start_soon(_load_http)
 
     def transport(self) -> HttpTransport:
         """Return the transport of all requests, created at first use."""
@@ -201,3 +220,10 @@ def _middleware(options: Options, mask: Callable[[str], str]) -> Callable[[], Tr
 
         return recorder
     return None
+
+
+async def _load_http() -> None:
+    await anyio.sleep(LOAD_AFTER_S)
+    # A failure is that of the first turn, which tries again.
+    with suppress(Exception):
+        await anyio.to_thread.run_sync(import_module, "jumpseat.adapters.transport.connections")

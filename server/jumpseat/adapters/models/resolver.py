@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters, ModelsNeeded, plain_offer
 from jumpseat.adapters.models.connections import Connections
 from jumpseat.adapters.models.copilot_source import CopilotSource, StoredLogins
+from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
@@ -139,6 +140,9 @@ class Models:
     def check(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.check`."""
         self._providers.check(settings, logged_in=self._has_login(settings))
+        provider = settings.options.provider
+        if self._tasks is not None and provider is not None and provider.type != SCRIPTED:
+            self.connections.load_soon(self._tasks)
 
     def check_adapter_settings(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.adapters.models.session_providers.SessionProviders.check_adapter_settings`."""

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import anyio
 import anyio.to_thread
+import h11
 
 from jumpseat.adapters.adapter import Network
 from jumpseat.adapters.transport.library import httpcore2
@@ -117,13 +118,40 @@ class _Parts:
 
 
 class _Body:
-    """The body of a response. Closing it releases the connection."""
+    """The body of a response. Closing it releases the connection.
+
+    A step of httpcore2's stream returns one chunk of HTTP, often one word of an answer. Here, it returns all chunks
+    that have been received: a server takes 0.7 of the time for deltas that arrive together.
+    """
 
     def __init__(self, response: httpcore2.Response) -> None:
         self._response = response
+        self._chunks = cast("AsyncGenerator[bytes]", aiter(cast("AsyncIterable[bytes]", response.stream)))
+        # What the library has received and not returned is known to its connection alone.
+        self._received: h11.Connection = cast("Any", response.stream)._stream._connection._h11_state
+        self._failure: str | None = None
+        self._ended = False
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return aiter(cast("AsyncIterable[bytes]", self._response.stream))
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._failure is not None:
+            raise httpcore2.RemoteProtocolError(self._failure)
+        if self._ended:
+            raise StopAsyncIteration
+        chunks = [await anext(self._chunks)]
+        try:
+            while isinstance(event := self._received.next_event(), h11.Data):
+                chunks.append(event.data)
+        except h11.RemoteProtocolError as error:
+            # What came before is returned first.
+            self._failure = str(error)
+        else:
+            if isinstance(event, h11.EndOfMessage):
+                self._ended = True
+                await self._chunks.aclose()
+        return b"".join(chunks) if len(chunks) > 1 else chunks[0]
 
     async def aclose(self) -> None:
         with anyio.move_on_after(CLOSE_S, shield=True):

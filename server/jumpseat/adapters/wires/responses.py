@@ -12,6 +12,7 @@ option                 default            meaning
 ``system_role``        ``instructions``   ``system`` or ``developer``: the system message as first input
 ``reasoning``          by model name      whether the model reasons; others refuse the fields for reasoning
 ``hosted_tools``       ``[]``             tools that the provider runs itself (``[{"type": "web_search"}]``)
+``custom_tools``       ``true``           whether models whose family takes free-form tools are offered them
 ``body``               ``{}``             more fields for the body; they win
 ====================== ================== =============================================================
 """
@@ -19,7 +20,7 @@ option                 default            meaning
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from hashlib import blake2s
 from typing import Any, ClassVar, Final
@@ -36,7 +37,7 @@ from jumpseat.adapters.wire import (
     hosted_as_text,
 )
 from jumpseat.adapters.wires.chat import PathAdapter, is_openai, named_schema
-from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, replayable
+from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, free_form_tools, replayable
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -68,7 +69,7 @@ class ResponsesAdapter(PathAdapter):
     """Responses at ``<base_url>/responses``."""
 
     name: str = "openai_responses"
-    option_names = frozenset({"system_role", "reasoning", "hosted_tools", "body"})
+    option_names = frozenset({"system_role", "reasoning", "hosted_tools", "custom_tools", "body"})
     path: ClassVar[str] = "/responses"
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "web_search"},
@@ -85,7 +86,8 @@ class ResponsesAdapter(PathAdapter):
         body: JsonObject = {"model": request.model}
         if request.system and not role:
             body["instructions"] = request.system
-        body["input"] = self.input(request)
+        free_form = {} if options.get("custom_tools") is False else free_form_tools(request.tools)
+        body["input"] = self.input(request, free_form)
         if request.system and role:
             body["input"].insert(0, message_item(str(role), request.system))
         wanted = [{**form, **more} for form, more in hosted(self.hosted, request)]
@@ -93,11 +95,15 @@ class ResponsesAdapter(PathAdapter):
         configured = [
             tool for tool in as_list(options.get("hosted_tools")) if as_object(tool).get("type") not in kinds
         ]
-        tools = [*(tool_to_wire(request, tool) for tool in request.tools), *wanted, *configured]
+        ours = (
+            custom_tool_to_wire(tool) if tool.name in free_form else tool_to_wire(request, tool)
+            for tool in request.tools
+        )
+        tools = [*ours, *wanted, *configured]
         if tools:
             body["tools"] = tools
             if request.tool_choice is not None:
-                body["tool_choice"] = tool_choice_to_wire(request.tool_choice)
+                body["tool_choice"] = tool_choice_to_wire(request.tool_choice, free_form)
                 if request.tool_choice.parallel is not None:
                     body["parallel_tool_calls"] = request.tool_choice.parallel
         body["stream"] = request.stream
@@ -117,22 +123,23 @@ class ResponsesAdapter(PathAdapter):
         body.update(as_object(options.get("body")))
         return body
 
-    def input(self, request: ModelRequest) -> list[JsonObject]:
-        """Write the conversation as items."""
-        write = partial(self.message_items, vision=request.vision)
-        return request.write((type(self), self.signature, request.vision), request.messages, write)
+    def input(self, request: ModelRequest, free_form: Mapping[str, str]) -> list[JsonObject]:
+        """Write the conversation as items; ``free_form`` are the free-form tools, with their arguments."""
+        write = partial(self.message_items, vision=request.vision, free_form=free_form)
+        form = (type(self), self.signature, request.vision, frozenset(free_form))
+        return request.write(form, request.messages, write)
 
-    def message_items(self, message: Message, *, vision: bool) -> list[JsonObject]:
+    def message_items(self, message: Message, *, vision: bool, free_form: Mapping[str, str]) -> list[JsonObject]:
         """Write one message."""
         match message:
             case UserMessage():
                 return user_items(message, vision=vision)
             case AssistantMessage():
-                return self.assistant_items(message)
+                return self.assistant_items(message, free_form)
             case ToolMessage():
-                return tool_result_items(message, vision=vision)
+                return tool_result_items(message, vision=vision, free_form=free_form)
 
-    def assistant_items(self, message: AssistantMessage) -> list[JsonObject]:
+    def assistant_items(self, message: AssistantMessage, free_form: Mapping[str, str]) -> list[JsonObject]:
         """Write an answer in its order; reasoning that led to a call stands before that call."""
         calls = {block.id for block in message.tool_uses()}
         before_call: dict[str, list[JsonObject]] = {}
@@ -160,14 +167,7 @@ class ResponsesAdapter(PathAdapter):
                 case ToolUseBlock():
                     end_text()
                     items += before_call.pop(block.id, [])
-                    items.append(
-                        {
-                            "type": "function_call",
-                            "call_id": _call_id(block.id),
-                            "name": block.name,
-                            "arguments": arguments_text(block),
-                        }
-                    )
+                    items.append(call_item(block, free_form))
                 case HostedToolUseBlock() | HostedToolResultBlock():
                     own = block.provider == self.signature
                     item = replayable(as_object(block.provider_data)) if own else {}
@@ -217,9 +217,25 @@ def tool_to_wire(request: ModelRequest, tool: ToolSpec) -> JsonObject:
     }
 
 
-def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
+def custom_tool_to_wire(tool: ToolSpec) -> JsonObject:
+    """Write the definition of a free-form tool."""
+    grammar = {"type": "grammar", "syntax": "lark", "definition": tool.grammar}
+    return {"type": "custom", "name": tool.name, "description": tool.description, "format": grammar}
+
+
+def call_item(block: ToolUseBlock, free_form: Mapping[str, str]) -> JsonObject:
+    """Write a call: as free text if its tool is free-form in this request, whatever wire the call came from."""
+    call = {"call_id": _call_id(block.id), "name": block.name}
+    if block.name not in free_form:
+        return {"type": "function_call", **call, "arguments": arguments_text(block)}
+    text = (block.arguments or {}).get(free_form[block.name])
+    return {"type": "custom_tool_call", **call, "input": text if isinstance(text, str) else block.arguments_json}
+
+
+def tool_choice_to_wire(choice: ToolChoice, free_form: Collection[str]) -> str | JsonObject:
     """Write the choice of tools."""
-    return {"type": "function", "name": choice.name} if choice.mode == "specific" else choice.mode
+    kind = "custom" if choice.name in free_form else "function"
+    return {"type": kind, "name": choice.name} if choice.mode == "specific" else choice.mode
 
 
 def message_item(role: str, content: str | list[JsonObject]) -> JsonObject:
@@ -246,13 +262,17 @@ def user_items(message: UserMessage, *, vision: bool) -> list[JsonObject]:
     return [message_item("user", parts)]
 
 
-def tool_result_items(message: ToolMessage, *, vision: bool) -> list[JsonObject]:
+def tool_result_items(message: ToolMessage, *, vision: bool, free_form: Collection[str]) -> list[JsonObject]:
     """Write the results in call order, then one user message for each result with images.
 
     The wire takes images in results too, but many servers that speak it do not.
     """
     items: list[JsonObject] = [
-        {"type": "function_call_output", "call_id": _call_id(result.tool_use_id), "output": result.text}
+        {
+            "type": "custom_tool_call_output" if result.tool_name in free_form else "function_call_output",
+            "call_id": _call_id(result.tool_use_id),
+            "output": result.text,
+        }
         for result in message.results
     ]
     if vision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
@@ -36,6 +36,7 @@ from jumpseat.agent.model import (
     StopReason,
     TextDelta,
     ToolCallDelta,
+    ToolSpec,
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
@@ -48,7 +49,15 @@ INCOMPLETE: Final[Mapping[str, StopReason]] = {
     "content_filter": "content_filter",
 }
 
+CUSTOM: Final = "custom_tool_call"
+CALLS: Final = ("function_call", CUSTOM)
+
 _Key: TypeAlias = int | str
+
+
+def free_form_tools(tools: Iterable[ToolSpec]) -> dict[str, str]:
+    """Return the name of the only argument of each tool whose input can be free text, by the name of the tool."""
+    return {tool.name: next(iter(tool.parameters["properties"])) for tool in tools if tool.grammar is not None}
 
 
 def usage_from_wire(response: JsonObject, event: JsonObject) -> Usage | None:
@@ -90,7 +99,8 @@ class _Part(Struct):
 class _Item(Struct):
     """An output item in progress. ``wire`` is its raw form, as far as it is known.
 
-    ``pieces`` are the deltas returned so far: the text of reasoning, the arguments of a call.
+    ``pieces`` are the deltas returned so far: the text of reasoning, the arguments of a call. ``inputs`` are those
+    of the text of a free-form call, which becomes its only argument; ``closed`` means that the text is complete.
     """
 
     wire: JsonObject = field(default_factory=dict[str, Any])
@@ -102,6 +112,8 @@ class _Item(Struct):
     call_id: str = ""
     name: str = ""
     announced: bool = False
+    inputs: list[str] = field(default_factory=list[str])
+    closed: bool = False
 
 
 class ResponsesDecoder(AnswerDecoder):
@@ -113,6 +125,7 @@ class ResponsesDecoder(AnswerDecoder):
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
         super().__init__(provider, request)
+        self._arguments = free_form_tools(request.tools)
         self._items: dict[_Key, _Item] = {}
         self._reasoned = False
         self._refused = False
@@ -130,6 +143,10 @@ class ResponsesDecoder(AnswerDecoder):
                 self._add_text(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
             case "response.function_call_arguments.delta":
                 self._add_arguments(self._item(chunk, "function_call"), as_text(chunk["delta"]), events)
+            case "response.custom_tool_call_input.delta":
+                self._add_input(self._item(chunk, CUSTOM), as_text(chunk["delta"]), events)
+            case "response.custom_tool_call_input.done":
+                self._add_rest_of_input(self._item(chunk, CUSTOM), chunk, events)
             case "response.reasoning_summary_text.delta":
                 self._add_reasoning(chunk, "summary", as_text(chunk["delta"]), events)
             case "response.reasoning_text.delta":
@@ -219,6 +236,9 @@ class ResponsesDecoder(AnswerDecoder):
         if item.kind == "function_call":
             self._start_call(item)
             self._add_arguments(item, as_text(raw.get("arguments")), events)
+        elif item.kind == CUSTOM:
+            self._start_call(item)
+            self._add_input(item, as_text(raw.get("input")), events)
 
     def _finish_item(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
         item = self._items.setdefault(key, _Item())
@@ -244,6 +264,9 @@ class ResponsesDecoder(AnswerDecoder):
             case "function_call":
                 self._start_call(item)
                 self._add_rest_of_arguments(item, raw.get("arguments"), events)
+            case "custom_tool_call":
+                self._start_call(item)
+                self._add_rest_of_input(item, raw, events)
             case "reasoning":
                 if not item.pieces:
                     source = "summary" if as_list(raw.get("summary")) else "content"
@@ -303,6 +326,25 @@ class ResponsesDecoder(AnswerDecoder):
         whole = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
         self._add_arguments(item, _rest(item.pieces, whole), events)
 
+    def _add_input(self, item: _Item, text: str, events: list[ModelEvent], *, ends: bool = False) -> None:
+        """Add text to the only argument of a free-form call, which is JSON like any other argument to the rest."""
+        if text:
+            item.inputs.append(text)
+        if not item.name or item.closed:
+            return
+        begins = not item.pieces
+        text = "".join(item.inputs) if begins else text
+        item.closed = ends
+        # The text within the JSON of the argument, which is closed at its end.
+        piece = dump_json({self._arguments.get(item.name, "input"): text})
+        opening = piece.index(":") + 2
+        self._add_arguments(item, piece[0 if begins else opening : None if ends else -2], events)
+
+    def _add_rest_of_input(self, item: _Item, raw: JsonObject, events: list[ModelEvent]) -> None:
+        """Add the rest of the text of a free-form call, which is complete unless the answer was cut off."""
+        rest = _rest(item.inputs, as_text(raw.get("input")))
+        self._add_input(item, rest, events, ends=raw.get("status") != "incomplete")
+
     # --- the end ------------------------------------------------------------------------------------------------
 
     def _complete(self) -> list[ModelEvent]:
@@ -311,7 +353,7 @@ class ResponsesDecoder(AnswerDecoder):
         events: list[ModelEvent] = []
         blocks: list[AssistantBlock] = []
         for place, item in enumerate(items):
-            if item.kind == "function_call" and not item.announced:
+            if item.kind in CALLS and not item.announced:
                 self._start_call(item)
                 events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
             blocks += self._blocks_of(item, items[place + 1] if place + 1 < len(items) else None)
@@ -324,13 +366,13 @@ class ResponsesDecoder(AnswerDecoder):
             case "message":
                 return self._texts(item)
             case "reasoning" | "compaction":
-                call = following.call_id if following and following.kind == "function_call" else None
+                call = following.call_id if following and following.kind in CALLS else None
                 data = {"item": item.wire, "before": call} if call else {"item": item.wire}
                 replays = bool(replayable(item.wire))
                 if not item.pieces and not replays:
                     return []
                 return [ReasoningBlock("".join(item.pieces), self._provider, data if replays else None)]
-            case "function_call":
+            case "function_call" | "custom_tool_call":
                 arguments = "".join(item.pieces)
                 return [ToolUseBlock(item.call_id, item.name, arguments, parse_arguments(arguments))]
             case "":
@@ -362,7 +404,7 @@ class ResponsesDecoder(AnswerDecoder):
         reason = INCOMPLETE.get(self._reason or "")
         if reason == "max_tokens":
             return reason
-        if any(item.kind == "function_call" for item in self._items.values()):
+        if any(item.kind in CALLS for item in self._items.values()):
             return "tool_use"
         return "refusal" if self._refused else reason or "end_turn"
 

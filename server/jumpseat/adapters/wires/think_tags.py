@@ -46,8 +46,8 @@ class ThinkTagDecoder:
         return self._rewrite(self._inner.whole(body))
 
     def _rewrite(self, events: list[ModelEvent]) -> list[ModelEvent]:
-        if self._end == "" and not any(isinstance(event, Completed) for event in events):
-            # The fast path: nearly every event of an answer.
+        if self._end == "" and not (events and type(events[-1]) is Completed):
+            # The fast path: nearly every event of an answer. `Completed` is the last one.
             return events
         rewritten: list[ModelEvent] = []
         for event in events:

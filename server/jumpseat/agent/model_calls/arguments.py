@@ -71,6 +71,11 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
     bare = _bare(call.name)
     if call.name not in tools and (name := offered_name(call.name, tools)) is not None:
         call = replace(call, name=name, dialect=None if bare == name else bare)
+    if "*** " in call.arguments_json and call.problem is None and not cut_off:
+        # Few calls look like a patch.
+        from jumpseat.agent.model_calls.dialects import as_patch
+
+        call = as_patch(call, bare, tools)
     if call.arguments is None and call.problem is None:
         call = _repair_text(call, cut_off=cut_off)
     if call.arguments is not None and not _is_complete(call.arguments, tools.get(call.name)):

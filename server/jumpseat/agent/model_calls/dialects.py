@@ -22,9 +22,10 @@ _TOOLS: Final[Mapping[str, str]] = {
     "edit": "editfile multiedit multireplacestringinfile replace replaceinfile replacestringinfile searchreplace"
     " strreplace updatefile",
     "create": "write writefile writetofile createfile newfile savefile",
+    "apply_patch": "patch applydiff",
     "view": "read readfile viewfile openfile cat ls list listdir listdirectory listfiles readmanyfiles",
-    "bash": "shell exec execute executecommand run runcommand runshellcommand runinterminal runterminalcmd"
-    " shellcommand localshell terminal containerexec container.exec",
+    "bash": "shell exec execcommand execute executecommand run runcommand runshellcommand runinterminal"
+    " runterminalcmd shellcommand localshell terminal containerexec container.exec",
     "grep": "grepsearch searchfiles searchfilecontent ripgrep rg",
     "glob": "globsearch filesearch find findfiles",
     "read_bash": "bashoutput getterminaloutput",
@@ -49,6 +50,7 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     "new_str": "newstring newtext replace replacement inserttext",
     "file_text": "content contents text filecontent",
     "command": "cmd script commandline",
+    "input": "patch patchtext diff content",
     "pattern": "query regex regexp searchpattern globpattern",
     "question": "prompt text",
     "url": "uri link",
@@ -77,6 +79,51 @@ def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec])
     return replace(
         call, name=name, arguments=arguments, arguments_json=canonical_json(arguments), dialect=bare_name
     )
+
+
+_PATCH: Final = "apply_patch"
+_HEREDOC: Final = re.compile(r"\s*apply_?patch\s*<<-?\s*(['\"]?)(\w+)\1\s*")
+
+
+def as_patch(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) -> ToolUseBlock:
+    """Return a call of ``apply_patch`` for one that is its shell command, or whose arguments are the patch."""
+    if _PATCH not in tools:
+        return call
+    text: str | None = None
+    if call.name == _PATCH:
+        text = call.arguments_json if call.arguments is None else None
+    elif (call.name if call.name in tools else _meant_tool(bare_name, call.arguments or {})) == "bash":
+        commands = [value for key, value in (call.arguments or {}).items() if _plain(key) in ("command", "cmd")]
+        text = _patch_of(commands[0]) if len(commands) == 1 else None
+    if text is None or "*** " not in text:
+        return call
+    arguments = {"input": text}
+    arguments_json = canonical_json(arguments)
+    if call.name != _PATCH:
+        return replace(call, name=_PATCH, arguments=arguments, arguments_json=arguments_json, dialect=bare_name)
+    # The provider's own data for the call is as malformed as the text.
+    return replace(call, arguments=arguments, arguments_json=arguments_json, provider=None, provider_data=None)
+
+
+def _patch_of(command: Any) -> str | None:
+    """Return the patch that a command line, or a list of its words, applies and does nothing else."""
+    if isinstance(command, list):
+        words = cast("list[Any]", command)
+        if len(words) == 2 and words[0] in (_PATCH, "applypatch") and isinstance(words[1], str):
+            return words[1]
+        return _patch_of(_command_line(words)) if all(isinstance(word, str) for word in words) else None
+    if not isinstance(command, str):
+        return None
+    first, *lines = command.strip().split("\n")
+    heredoc = _HEREDOC.fullmatch(first)
+    if heredoc is not None:
+        ends = [index for index, line in enumerate(lines) if line.strip() == heredoc[2]]
+        return "\n".join(lines[:-1]) if ends == [len(lines) - 1] else None
+    try:
+        words = shlex.split(command) if first.lstrip().startswith(("apply_patch ", "applypatch ")) else []
+    except ValueError:
+        return None
+    return words[1] if len(words) == 2 else None
 
 
 def _plain(name: str) -> str:

@@ -235,7 +235,7 @@ async def _call_model(
 
                 completed = take_written_calls(completed, request)
             return Answer(
-                distinguish_calls(session, repair_calls(completed, request, session.tools.deferred_specs)),
+                distinguish_calls(session, repair_calls(completed, request, session.tools.unlisted_specs)),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),

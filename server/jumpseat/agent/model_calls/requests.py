@@ -235,7 +235,7 @@ async def find_model(session: Session) -> ResolvedModel:
     wanted, agent = settings.for_model(), settings.custom_agent
     if wanted.options.model != settings.options.model:
         try:
-            return await models.resolve(wanted, ask_token=ask)
+            return _with_profile(session, wanted, await models.resolve(wanted, ask_token=ask))
         except JumpseatError as error:
             if agent is not None and agent.model_policy == "required":
                 raise
@@ -244,13 +244,25 @@ async def find_model(session: Session) -> ResolvedModel:
         if text != session.warned.agent_model:
             session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
         session.warned.agent_model = text
-    return await models.resolve(settings, ask_token=ask)
+    return _with_profile(session, wanted, await models.resolve(settings, ask_token=ask))
+
+
+def _with_profile(session: Session, settings: SessionSettings, resolved: ResolvedModel) -> ResolvedModel:
+    """Let the session know the profile of the model that these settings mean."""
+    # Imported with the first session that calls a model.
+    from jumpseat.profiles import profile_of
+
+    profile, chosen = profile_of(resolved.wire_name, resolved.info.id), resolved.info.edit_tools
+    session.note_profile(settings.options.model, replace(profile, edit_tools=chosen or profile.edit_tools))
+    return resolved
 
 
 def build_request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     """Build the next request of a run from the conversation, the tools on offer and the settings."""
     settings = session.settings
     tools = session.tools.specs(_forced_tool(session, prompt))
+    if not session.profile().free_form:
+        tools = [replace(tool, grammar=None) if tool.grammar is not None else tool for tool in tools]
     hosted = hosted_for_call(session, prompt, resolved, tools)
     tools = without_replaced(session, tools, hosted)
     return ModelRequest(

@@ -39,7 +39,7 @@ class ApprovalRecord(Struct, frozen=True):
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
     ``texts`` whole command lines, or scopes of calls (:class:`Facts`), ``anchors`` the folder of the approved line,
-    and the programs that it names by their paths.
+    the programs that it names by their paths, and the mark of what git would run (:attr:`Facts.git_mark`).
     """
 
     approval: SessionApproval | None = None
@@ -175,7 +175,8 @@ def approval_record(
         if isinstance(request, ShellPermission):
             named = {*(approval.command_identifiers or ())}
             anchors = anchors_of(named, facts.folder).union(segment.anchor for segment in facts.segments)
-            record = replace(record, anchors=anchors | facts.programs)
+            marks = {facts.git_mark} if facts.git_mark else set[str]()
+            record = replace(record, anchors=anchors | facts.programs | marks)
             if request.can_offer_session_approval and (
                 request.full_command_text in named
                 or named.issuperset(command.identifier for command in request.commands)

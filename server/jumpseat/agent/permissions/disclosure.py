@@ -7,6 +7,7 @@ because clients compare them and because they take effect unchanged; a warning n
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -32,11 +33,14 @@ from jumpseat_protocol.visible import (
 )
 
 MAX_SHOWN_PATHS: Final = 5
+MAX_SHOWN_PROGRAMS: Final = 8
 
 OBEYED_BY_GIT: Final = (
     "Git may change files that other programs obey: an editor, an agent or a shell may run what they name"
 )
 UNKNOWN_TO_GIT: Final = "Git may also change files that other programs obey: which ones is not known before it runs"
+
+RUN_BY_GIT: Final = "In this folder, which you do not trust, git may run programs that the repository names"
 
 OBEYED: Final = (
     "Programs obey this file: an editor, an agent, git or a shell may run what it names, outside of the sandbox"
@@ -46,12 +50,15 @@ OBEYED: Final = (
 def disclose(request: PermissionRequest, facts: Facts) -> None:
     """Add real targets and warnings to ``request``, and reduce its descriptions to one line."""
     match request:
-        case ReadPermission(path=named) | WritePermission(file_name=named):
-            (path,) = facts.paths or (None,)
-            request.resolved_path = path.real if path is not None and path.real != named else None
+        case ReadPermission(path=named):
+            request.resolved_path = _real_path(named, facts)
             request.intention = exact_line(request.intention)
-            if isinstance(request, WritePermission):
-                _warn_of_change(request, facts)
+        case WritePermission():
+            for file in request.files:
+                file.resolved_path = _real_path(file.path, facts)
+            request.resolved_path = _real_path(request.file_name, facts)
+            request.intention = exact_line(request.intention)
+            _warn_of_change(request, facts)
         case ShellPermission():
             if request.intention != request.full_command_text:
                 request.intention = on_one_line(request.intention)
@@ -70,10 +77,23 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
             pass
 
 
+def _real_path(named: str, facts: Facts) -> str | None:
+    """Return the path that a path of a call leads to, if that is another one."""
+    if len(facts.paths) == 1:
+        return facts.paths[0].real if facts.paths[0].real != named else None
+    given = posixpath.normpath(named)
+    return next((path.real for path in facts.paths if path.given == given and path.real != named), None)
+
+
 def _warn_of_change(request: WritePermission, facts: Facts) -> None:
     added = "\n".join(line for line in request.diff.split("\n") if line.startswith("+"))
+    names = [file.path for file in request.files] or [request.file_name]
+    leading = [f"{file.path} leads to {file.resolved_path}" for file in request.files if file.resolved_path]
     warnings = [
-        _characters("The name contains", deceptive_characters(request.file_name)),
+        exact_line(", ".join(leading)) if len(names) > 1 else None,
+        _characters("A name contains", deceptive_characters("\n".join(names)))
+        if len(names) > 1
+        else _characters("The name contains", deceptive_characters(names[0])),
         _characters("The change contains", deceptive_in_text(added)),
         "Long white space may push a part of the change out of sight" if has_hidden_parts(added) else None,
         OBEYED if facts.protected else None,
@@ -111,6 +131,10 @@ def _warnings(request: ShellPermission, facts: Facts) -> list[str]:
         warnings.append(f"{OBEYED_BY_GIT}: {_some(facts.git_files)}")
     if facts.git_writes_unknown:
         warnings.append(UNKNOWN_TO_GIT)
+    if facts.git_programs:
+        shown = ", ".join(facts.git_programs[:MAX_SHOWN_PROGRAMS])
+        more = len(facts.git_programs) - MAX_SHOWN_PROGRAMS
+        warnings.append(f"{RUN_BY_GIT}: {shown}{f' and {more} more' if more > 0 else ''}")
     hidden = list(dict.fromkeys(path.real for path in facts.outside_paths if path.real not in text))
     if hidden:
         warnings.append(f"May reach outside of the session's folders: {_some(hidden)}")

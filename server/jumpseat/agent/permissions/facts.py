@@ -7,7 +7,7 @@ be resolved. No file is opened or changed.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,7 @@ from jumpseat.agent.permissions.paths import (
     real_program,
 )
 from jumpseat.agent.permissions.rules import Facts, ResolvedPath, host_of
-from jumpseat.agent.permissions.targets import GitWrites, Targets, find_targets, has_bare_repository
+from jumpseat.agent.permissions.targets import GitPrograms, GitWrites, Targets, find_targets, has_bare_repository
 from jumpseat.agent.shell.commands import program_name, verbatim_command
 from jumpseat.agent.shell.effects import CommandWords
 from jumpseat.agent.shell.programs import TAKES_NO_PATHS, TAKES_PATHS
@@ -58,9 +58,10 @@ def gather_facts(request: PermissionRequest, tool: str, path_scope: PathScope) -
         case ShellPermission():
             return _shell_facts(request, tool, path_scope)
         case ReadPermission():
-            return _path_facts("read", tool, request.path, path_scope)
+            return _path_facts("read", tool, [request.path], path_scope)
         case WritePermission():
-            return _path_facts("write", tool, request.file_name, path_scope)
+            named = [file.path for file in request.files] or [request.file_name]
+            return _path_facts("write", tool, named, path_scope)
         case UrlPermission():
             host = host_of(request.url)
             return Facts("url", tool, hosts=(host,) if host else (), incomplete=host is None)
@@ -74,18 +75,21 @@ def gather_facts(request: PermissionRequest, tool: str, path_scope: PathScope) -
             return Facts("hook", tool, name=request.tool_name)
 
 
-def _path_facts(kind: str, tool: str, path: str, path_scope: PathScope) -> Facts:
-    resolved = path_scope.resolve(path)
-    if resolved is None:
-        return Facts(kind, tool, incomplete=True)
+def _path_facts(kind: str, tool: str, named: Sequence[str], path_scope: PathScope) -> Facts:
+    paths: list[ResolvedPath] = []
+    for path in named:
+        resolved = path_scope.resolve(path)
+        if resolved is None:
+            return Facts(kind, tool, incomplete=True)
+        paths.append(resolved)
     writes = kind == "write"
     return Facts(
         kind,
         tool,
-        paths=(resolved,),
-        outside_paths=() if path_scope.contains(resolved) else (resolved,),
+        paths=tuple(paths),
+        outside_paths=tuple(path for path in paths if not path_scope.contains(path)),
         writes=writes,
-        protected=writes and _any_protected([resolved], path_scope),
+        protected=writes and _any_protected(paths, path_scope),
     )
 
 
@@ -105,7 +109,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         replace(segment, folder=folder, real_program=real_program(segment.program, folder)) for segment in segments
     )
     reached = _line_paths(line, path_scope)
-    written = _written_by_git(line, path_scope)
+    written, programs = _effects_of_git(line, path_scope, confined=bool(request.sandboxed))
     paths, complete = reached.paths, reached.complete
     if any(moves() for moves in tuple(path_scope.movers)) and (
         written.any or any(map(_names_files, line.possible_commands))
@@ -135,17 +139,22 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         or (not only_reads and _any_protected(paths, path_scope)),
         git_files=tuple(written.files),
         git_writes_unknown=not written.known,
+        git_programs=programs.shown,
+        git_mark=programs.mark,
     )
 
 
-def _written_by_git(line: ShellLine, path_scope: PathScope) -> GitWrites:
+def _effects_of_git(line: ShellLine, path_scope: PathScope, *, confined: bool) -> tuple[GitWrites, GitPrograms]:
+    """Find the files that git may write, and unless it is ``confined``, the programs that it may run."""
     if not any(program_name([words[0]]) == "git" for words in line.possible_commands if words[0] is not None):
-        return GitWrites()
+        return GitWrites(), GitPrograms()
     # Imported with the first such command.
-    from jumpseat.agent.permissions.repositories import git_writes
+    from jumpseat.agent.permissions.git_programs import git_programs
+    from jumpseat.agent.permissions.git_writes import git_writes
 
     bases, complete = _bases(line.folders, path_scope.cwd())
-    return git_writes(line, bases, path_scope) if complete else GitWrites(known=False, any=True)
+    written = git_writes(line, bases, path_scope) if complete else GitWrites(known=False, any=True)
+    return written, GitPrograms() if confined else git_programs(line, bases, path_scope)
 
 
 def _names_files(words: CommandWords) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from jumpseat.agent.permissions.rule_index import RuleIndex
 from jumpseat.agent.permissions.rules import (
     MAX_RULE_CHARS,
     Facts,
@@ -19,8 +20,6 @@ from jumpseat.agent.permissions.rules import (
     RulePatterns,
     Rules,
     allows,
-    first_match,
-    first_possible_match,
     host_of,
 )
 from jumpseat.agent.settings import HostPolicy
@@ -132,19 +131,23 @@ class EnforcedPolicy(Struct, frozen=True):
     """
 
     policies: tuple[HostPolicy, ...] = ()
-    restricting: Rules = Rules()
-    allowed: tuple[tuple[Rule, ...], ...] = ()
+    deny: RuleIndex = RuleIndex(())
+    ask: RuleIndex = RuleIndex(())
+    allowed: tuple[RuleIndex, ...] = ()
     bypass_disabled: bool = False
     assisted_disabled: bool = False
 
     def denies(self, facts: Facts, patterns: RulePatterns) -> Rule | None:
         """Return the rule that forbids a call; ``None`` if none does."""
-        return first_match(self.restricting.deny, facts, patterns)
+        return self.deny.first_match(facts, patterns)
 
     def wants_person(self, request: PermissionRequest, facts: Facts, patterns: RulePatterns) -> str | None:
         """Return the rule by which a person has to decide about each such call; ``None`` if there is none."""
-        deny, ask = self.restricting.deny, self.restricting.ask
-        rule = first_match(ask, facts, patterns) or first_possible_match(deny + ask, facts, patterns)
+        rule = (
+            self.ask.first_match(facts, patterns)
+            or self.deny.first_possible_match(facts, patterns)
+            or self.ask.first_possible_match(facts, patterns)
+        )
         if rule is not None:
             return str(rule)
         listed = facts.kind not in _SELECTORS.values() or not self.allowed or self.allows(request, facts, patterns)
@@ -154,7 +157,7 @@ class EnforcedPolicy(Struct, frozen=True):
         """Return whether the policy allows a call without a question."""
         if not self.allowed or (isinstance(request, UrlPermission) and not _is_https(request.url)):
             return False
-        return all(allows(rules, facts, patterns) for rules in self.allowed)
+        return all(allows(rules.relevant(facts, patterns), facts, patterns) for rules in self.allowed)
 
     def announcement(self) -> SessionManagedSettingsResolved:
         """Return the event that tells clients what is enforced."""
@@ -206,16 +209,17 @@ def enforced(policies: Sequence[HostPolicy]) -> EnforcedPolicy:
         InvalidRequestError: a rule is invalid, or is one that cannot be enforced.
     """
     restricting = Rules()
-    allowed: list[tuple[Rule, ...]] = []
+    allowed: list[RuleIndex] = []
     for policy in policies:
         rules = rules_of(policy)
         restricting += Rules(ask=rules.ask, deny=rules.deny)
         if policy.permissions.allow is not None:
-            allowed.append(rules.allow)
+            allowed.append(RuleIndex(rules.allow))
     every = [policy.permissions for policy in policies]
     return EnforcedPolicy(
         tuple(policies),
-        restricting,
+        RuleIndex(restricting.deny),
+        RuleIndex(restricting.ask),
         tuple(allowed),
         any(one.disable_bypass_permissions_mode is not None for one in every),
         any(one.disable_assisted_permissions_mode for one in every),

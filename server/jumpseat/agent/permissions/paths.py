@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
-from jumpseat.agent.permissions.rules import ResolvedPath, Rule
+from jumpseat.agent.permissions.rules import ResolvedPath, Rule, root_of
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, is_obeyed, obeyed_inside
+from jumpseat.system.regular_files import is_link
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
+
+MAX_CACHED_DEPTH: Final = 100
+"""Limit of the names in a path whose folders are resolved one by one."""
 
 PROTECTED_FILES: Final = frozenset({"skill.md"})
 
@@ -28,7 +33,8 @@ class PathScope(Struct):
     ``cwd`` returns the working directory; ``primary``, if set, takes its place for permissions. ``session_folders``
     are folders that the server made for the session. No rule and no approval allows writing to ``guarded`` folders.
     ``unrestricted`` covers all paths, ``any_host`` all hosts. ``movers`` tell whether commands run that may move
-    files and folders, or replace them by links. ``environ`` returns the environment of child processes.
+    files and folders, or replace them by links. ``environ`` returns the environment of
+    child processes, ``None`` for that of the server. ``trusts`` returns whether the user trusts a folder.
     """
 
     cwd: Callable[[], Path]
@@ -40,7 +46,8 @@ class PathScope(Struct):
     unrestricted: bool = False
     any_host: bool = False
     movers: list[Callable[[], bool]] = field(default_factory=list[Callable[[], bool]])
-    environ: Callable[[], Mapping[str, str]] | None = None
+    environ: Callable[[], Mapping[str, str] | None] = lambda: None
+    trusts: Callable[[Path], bool] = lambda _folder: False
 
     @property
     def main_folder(self) -> Path:
@@ -74,20 +81,57 @@ class PathScope(Struct):
         except (OSError, RuntimeError, ValueError):
             return None
 
-    def rule_patterns(self, rule: Rule) -> Sequence[str]:
-        """Return the absolute patterns of a path rule: as written, and with links before wildcards resolved."""
+
+class PatternsOfRules:
+    """The absolute patterns of path rules in the folder ``cwd``, whose links are resolved once."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd = str(cwd)
+        self._patterns: dict[Rule, Sequence[str]] = {}
+        self._real: dict[str, str | None] = {"": "", "/": "/"}
+        self._missing: set[str] = set()
+
+    def __call__(self, rule: Rule) -> Sequence[str]:
+        """Return the patterns of a rule: as written, and last with links before wildcards resolved."""
+        if rule not in self._patterns:
+            given = self.written(rule)
+            root = root_of(given)
+            real = self.resolved(root)
+            self._patterns[rule] = (given,) if real is None else (given, f"{real.rstrip('/')}{given[len(root) :]}")
+        return self._patterns[rule]
+
+    def written(self, rule: Rule) -> str:
+        """Return the pattern of a rule as written."""
         pattern = rule.argument or ""
-        base = Path(rule.base) if rule.base else self.cwd()
         if pattern.startswith("**"):
             pattern = f"./{pattern}"
-        given = posixpath.normpath(str(base / expand_home(pattern)))
-        names = given.split("/")
-        first_wildcard = next((n for n, name in enumerate(names) if "*" in name or "?" in name), len(names))
-        root = _resolve_or_none(Path("/".join(names[:first_wildcard]) or "/"))
-        if root is None:
-            return (given,)
-        rest = "/".join(names[first_wildcard:])
-        return (given, posixpath.join(str(root), rest) if rest else str(root))
+        return posixpath.normpath(str(Path(rule.base or self.cwd) / expand_home(pattern)))
+
+    def resolved(self, folder: str) -> str | None:
+        """Return the real path of a folder, which may not exist; ``None`` if its links form a loop."""
+        if folder not in self._real:
+            self._real[folder] = self._resolve(folder)
+        return self._real[folder]
+
+    def _resolve(self, folder: str) -> str | None:
+        above, _, name = folder.rpartition("/")
+        if sys.platform != "win32" and folder.startswith("/") and folder.count("/") < MAX_CACHED_DEPTH:
+            # Most rules name files in a few folders.
+            parent = self.resolved(above)
+            if parent is None:
+                return None
+            path = f"{parent}/{name}"
+            if above in self._missing:
+                self._missing.add(folder)
+                return path
+            linked = is_link(path)
+            if linked is None:
+                self._missing.add(folder)
+            if not linked:
+                return path
+            folder = path
+        real = _resolve_or_none(Path(folder))
+        return None if real is None else str(real)
 
 
 def linked_protection(path_scope: PathScope) -> list[Path]:

@@ -10,7 +10,6 @@ warning per session names the setting that would allow it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -27,7 +26,7 @@ from jumpseat.agent.permissions.approvals import (
     has_changed,
 )
 from jumpseat.agent.permissions.judge import JudgeConfig
-from jumpseat.agent.permissions.paths import PathScope
+from jumpseat.agent.permissions.paths import PathScope, PatternsOfRules
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
     ALLOWED_INSIDE,
@@ -101,7 +100,7 @@ class Policy(Struct, frozen=True):
     ``rules`` returns the rules of a working directory, and warnings about them for the user. ``location_key``
     returns the key of a folder in ``approval_store``: the location that approvals are stored for. ``guarded`` are
     folders that no rule and no approval may open for writing. With a ``judge``, sessions start in the mode
-    ``assisted``.
+    ``assisted``. ``is_trusted`` returns whether the user trusts a folder.
     """
 
     rules: Callable[[Path], tuple[Rules, list[str]]] = lambda _cwd: (Rules(), [])
@@ -109,6 +108,7 @@ class Policy(Struct, frozen=True):
     approval_store: ApprovalStore | None = None
     guarded: tuple[Path, ...] = ()
     judge: JudgeConfig | None = None
+    is_trusted: Callable[[Path], bool] = lambda _folder: False
 
 
 class Permissions:
@@ -198,7 +198,7 @@ class Permissions:
             yolo = not self._bypass_disabled
             if rule is None and yolo and not guard.needs_person and self._may_run_unasked(request):
                 return replace(ALLOWED, by="operator")
-            self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
+            self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard, facts))
             return verdict_of(NOT_AVAILABLE)
         self._warn_changed(facts)
         verdict = await self._ask(request, facts, opinion)
@@ -242,7 +242,7 @@ class Permissions:
         """Return what allows a call without a question; ``None`` if nothing does."""
         if self.approve_all and not guard.needs_person:
             return "mode"
-        if facts.protected or facts.kind == "hook":
+        if facts.protected or facts.kind == "hook" or not self._knows_programs(facts):
             return None
         policy = self.host_policy
         if policy is not None and policy.allows(request, facts, self._patterns(facts)):
@@ -262,6 +262,12 @@ class Permissions:
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
         allowing = [*self._lasting(rules.allow), *current.rules]
         return "rule" if allows(allowing, facts, self._patterns(facts), commands) else None
+
+    def _knows_programs(self, facts: Facts) -> bool:
+        """Return whether a person has approved a command beside the programs that git would run for this one."""
+        return not facts.git_mark or any(
+            facts.git_mark in record.anchors for record in self.approvals.current().approvals
+        )
 
     def _current_approvals(self) -> StoredApprovals:
         current = self.approvals.current()
@@ -291,7 +297,7 @@ class Permissions:
     def _patterns(self, facts: Facts) -> RulePatterns:
         """Return the patterns of path rules, which are resolved once for the decisions about one call."""
         if self._resolved is None or self._resolved[0] is not facts:
-            self._resolved = facts, cache(self.path_scope.rule_patterns)
+            self._resolved = facts, PatternsOfRules(self.path_scope.cwd())
         return self._resolved[1]
 
     def _rules(self) -> Rules:
@@ -309,7 +315,8 @@ class Permissions:
         if self.mode != "assisted" or self._judge is None:
             return None
         bypass = isinstance(request, ShellPermission) and request.request_sandbox_bypass
-        if facts.protected or facts.kind == "hook" or guard.needs_person or bypass:
+        known = self._knows_programs(facts)
+        if facts.protected or facts.kind == "hook" or guard.needs_person or bypass or not known:
             return AssistedApproval(recommendation="excluded")
         return await self._judge(request, self.judging_model)
 
@@ -450,9 +457,11 @@ def _asking_rule(rules: Rules, facts: Facts, patterns: RulePatterns) -> str | No
     return None if rule is None else str(rule)
 
 
-def _why_a_person_is_needed(rule: str | None, tool: str, guard: ApprovalLimits) -> str:
+def _why_a_person_is_needed(rule: str | None, tool: str, guard: ApprovalLimits, facts: Facts) -> str:
     if rule is not None:
         return f" The rule {rule} requires a person to decide."
+    if facts.git_programs:
+        return " Git may run programs that the repository names, and its folder is not trusted."
     return f" The tool {tool} requires a person to decide, or a rule that allows it." if guard.needs_person else ""
 
 

@@ -8,10 +8,10 @@ cover every part of the call. A call that neither matches for certain requires a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -143,10 +143,11 @@ class Facts(Struct, frozen=True):
     that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
     call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
     change what decides about later calls, so that a person has to allow it; ``git_files`` are such files that
-    ``git`` may write, and ``git_writes_unknown`` means that there may be others. If ``scope`` is set, an approval
-    covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a running
-    program instead of a command line: no approval of a command covers it. ``folder`` is the real path of the
-    working directory of a command line.
+    ``git`` may write, and ``git_writes_unknown`` means that there may be others. ``git_programs`` are settings and
+    hooks by which ``git`` runs programs; an approval has to have their ``git_mark``. If ``scope`` is set, an
+    approval covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a
+    running program instead of a command line: no approval of a command covers it. ``folder`` is the real path of
+    the working directory of a command line.
     """
 
     kind: str
@@ -166,6 +167,8 @@ class Facts(Struct, frozen=True):
     protected: bool = False
     git_files: tuple[str, ...] = ()
     git_writes_unknown: bool = False
+    git_programs: tuple[str, ...] = ()
+    git_mark: str = ""
     scope: str | None = None
     typed: bool = False
     folder: str = ""
@@ -190,8 +193,24 @@ class ApprovedCommands(Struct, frozen=True):
 
 NO_COMMANDS: Final = ApprovedCommands()
 
-RulePatterns: TypeAlias = Callable[[Rule], Sequence[str]]
-"""Returns the absolute patterns of a path rule: as written, and last with its links resolved."""
+
+class RulePatterns(Protocol):
+    """The absolute patterns of path rules, for the decisions about one call in the folder ``cwd``."""
+
+    @property
+    def cwd(self) -> str: ...
+
+    def __call__(self, rule: Rule) -> Sequence[str]:
+        """Return the patterns of a rule: as written, and last with its links resolved."""
+        ...
+
+    def written(self, rule: Rule) -> str:
+        """Return the pattern of a rule as written."""
+        ...
+
+    def resolved(self, folder: str) -> str | None:
+        """Return the real path of a folder; ``None`` if there is none."""
+        ...
 
 
 def first_match(rules: Iterable[Rule], facts: Facts, patterns: RulePatterns) -> Rule | None:
@@ -348,7 +367,7 @@ def _might_match(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
             return (
                 facts.opaque
                 or any(_may_be_command(argument, words) for words in facts.possible_commands)
-                or facts.names.issuperset(word.rpartition("/")[2].casefold() for word in _rule_words(argument))
+                or facts.names.issuperset(word.rpartition("/")[2].casefold() for word in rule_words(argument))
             )
         if rule.kind in ("read", "write", "url") and (facts.incomplete or facts.opaque):
             return True
@@ -357,14 +376,14 @@ def _might_match(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
     if rule.kind not in ("read", "write") or rule.argument is None or facts.kind not in (rule.kind, "shell"):
         return False
     # A call that works on a folder may touch everything in it.
-    roots = [_fixed_part(pattern) for pattern in patterns(rule)]
+    roots = [fixed_part(pattern) for pattern in patterns(rule)]
     folders = [form for path in facts.paths if path.is_folder for form in (path.given, path.real)]
     return any(_is_inside(root, folder) for root in roots for folder in folders)
 
 
 def _is_command(argument: str, words: CommandWords) -> bool:
     """Return whether a command is the one that a restricting rule names; options may stand between its words."""
-    name, *rest = _rule_words(argument)
+    name, *rest = rule_words(argument)
     if not _is_program(name, words):
         return False
     left = iter(words[1:])
@@ -373,7 +392,7 @@ def _is_command(argument: str, words: CommandWords) -> bool:
 
 def _may_be_command(argument: str, words: CommandWords) -> bool:
     """Return whether a command may be the one that a restricting rule names, once the shell expands its words."""
-    name, *rest = _rule_words(argument)
+    name, *rest = rule_words(argument)
     if not rest or not _is_program(name, words):
         return False
     for word in words[1:]:
@@ -387,7 +406,8 @@ def _may_be_command(argument: str, words: CommandWords) -> bool:
     return False
 
 
-def _rule_words(argument: str) -> list[str]:
+def rule_words(argument: str) -> list[str]:
+    """Return the words of the command that a restricting rule names."""
     return argument.removesuffix("*").removesuffix(":").split() or [""]
 
 
@@ -397,8 +417,14 @@ def _is_program(name: str, words: CommandWords) -> bool:
 
 def _contains_host(rule: Rule, words: CommandWords) -> bool:
     """Return whether any word contains a host that a restricting rule names."""
-    names = {name for word in words if word for name in re.split(r"[^\w.-]+", word) if "." in name}
-    return any(_matches_host(rule, name.casefold().strip("."), subdomains=True) for name in names)
+    return any(_matches_host(rule, name, subdomains=True) for name in hosts_in(words))
+
+
+@lru_cache(maxsize=256)
+def hosts_in(words: CommandWords) -> frozenset[str]:
+    """Return what may be a host in the words of a command."""
+    names = (name for word in words if word for name in re.split(r"[^\w.-]+", word) if "." in name)
+    return frozenset(name.casefold().strip(".") for name in names)
 
 
 def _matches_tool(rule: Rule, facts: Facts) -> bool:
@@ -456,9 +482,17 @@ def host_of(url: str) -> str | None:
     return host if re.fullmatch(r"[*\w.:-]+", host, re.ASCII) else None
 
 
-def _fixed_part(pattern: str) -> str:
+def fixed_part(pattern: str) -> str:
+    """Return the folder that everything lies in that a pattern matches."""
     wildcard = re.search(r"[*?]", pattern)
     return pattern if wildcard is None else pattern[: wildcard.start()].rpartition("/")[0] or "/"
+
+
+def root_of(pattern: str) -> str:
+    """Return the beginning of a pattern up to its first name with wildcards, without the slash in between."""
+    names = pattern.split("/")
+    first = next((n for n, name in enumerate(names) if "*" in name or "?" in name), len(names))
+    return "/".join(names[:first])
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -46,6 +46,13 @@ class GitWrites(Struct):
     any: bool = False
 
 
+class GitPrograms(Struct, frozen=True):
+    """The settings and hooks by which git would run programs, for people; ``mark`` is equal for equal ones."""
+
+    shown: tuple[str, ...] = ()
+    mark: str = ""
+
+
 def find_targets(placement: Placement, expanded: Iterable[str], base: Path, path_scope: PathScope) -> Targets:
     """Find the files that a command touches in folders; ``expanded`` are the names that its patterns match."""
     found = Targets()

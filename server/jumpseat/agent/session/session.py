@@ -50,6 +50,7 @@ from jumpseat_protocol.permissions import AssistedApproval, CustomToolPermission
 if TYPE_CHECKING:
     # Most sessions have none.
     from jumpseat.agent.session.client_tasks import ClientTasks
+    from jumpseat.profiles import Profile
 
 log = logging.getLogger(__name__)
 
@@ -198,6 +199,8 @@ class Session:
         self._changed = False
         # The tokens of a prompt that the model of the last request takes.
         self.prompt_limit: int | None = None
+        # The name of the model that was resolved last, as in the settings, and its profile.
+        self._profile: tuple[str | None, Profile] | None = None
         # Whether a run that has not ended yet was aborted, and not only interrupted.
         self._aborted = False
         # The sub-agents, and the tasks of clients, once the session has had one.
@@ -221,6 +224,7 @@ class Session:
                 cwd=lambda: settings.cwd,
                 session_folders=own_folders,
                 guarded=services.policy.guarded,
+                trusts=services.policy.is_trusted,
             ),
             services.policy,
             self._judge,
@@ -402,6 +406,20 @@ class Session:
             )
         )
         self.drop_unsupported_settings()
+
+    def note_profile(self, model: str | None, profile: Profile) -> None:
+        """Remember the profile of the model that the settings call ``model``."""
+        self._profile = model, profile
+
+    def profile(self, settings: SessionSettings | None = None) -> Profile:
+        """Return the profile of the model of these settings, judged by its name if it has not been resolved yet."""
+        model = (settings or self.settings).for_model().options.model
+        if self._profile is not None and self._profile[0] == model:
+            return self._profile[1]
+        # Imported with the first session that offers tools.
+        from jumpseat.profiles import profile_of
+
+        return profile_of(model or "")
 
     def drop_unsupported_settings(self) -> None:
         """Drop the adapter settings that the model does not accept, and warn the client."""

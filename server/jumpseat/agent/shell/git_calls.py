@@ -73,6 +73,25 @@ def git_change(words: CommandWords) -> GitChange | None:
     return None if change is None else replace(change, folders=tuple(folders))
 
 
+def git_folders(words: CommandWords) -> tuple[str, ...] | None:
+    """Return the values of ``-C`` in front of a subcommand, after ``.``; ``None`` if it may use another repository.
+
+    The result is empty if the command is not ``git``.
+    """
+    if words[0] is None or program_name([words[0]]) != "git":
+        return ()
+    folders = ["."]
+    rest = list(words[1:])
+    while rest and (option := rest.pop(0)) is not None and option.startswith("-"):
+        if option == "-C" and rest and (folder := rest.pop(0)) is not None:
+            folders.append(folder or ".")
+        elif option == "-c" and rest:
+            rest.pop(0)
+        elif option not in _PLAIN_OPTIONS:
+            return None
+    return tuple(folders)
+
+
 def only_looks(words: CommandWords) -> bool:
     """Return whether a ``git`` command changes neither commits nor the index that a later one would use."""
     known = [word for word in words if word is not None]

@@ -41,7 +41,7 @@ _SHELL: Final = ("bash", "read_bash", "write_bash", "stop_bash", "list_bash")
 TOOLS: Final = {
     **dict.fromkeys(("execute", "shell", "bash", "powershell"), _SHELL),
     **dict.fromkeys(("read", "notebookread", "view"), ("view",)),
-    **dict.fromkeys(("edit", "multiedit", "write", "notebookedit", "create"), ("edit", "create")),
+    **dict.fromkeys(("edit", "multiedit", "write", "notebookedit", "create"), ("edit", "create", "apply_patch")),
     **dict.fromkeys(("search", "grep", "glob"), ("grep", "glob")),
     **dict.fromkeys(("web", "websearch", "webfetch"), ("web_search", "web_fetch")),
     **dict.fromkeys(("todo", "todowrite"), ("sql",)),

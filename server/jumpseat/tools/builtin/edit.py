@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
 import anyio.to_thread
@@ -16,9 +13,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
-from jumpseat.tools.files import is_binary, problem, unified_diff
+from jumpseat.tools.files import problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
-from jumpseat.tools.workspace_files import LARGEST_READ
 from jumpseat_protocol.permissions import WritePermission
 
 
@@ -94,55 +90,24 @@ class _Plan(Struct, frozen=True):
 
 
 async def _make_plan(ctx: ToolContext, args: EditArgs) -> _Plan | ToolOutcome:
-    """Return the file before and after the edit, or a failure if the edit cannot be made.
+    """Return the file before and after the edit, or a failure if the edit cannot be made."""
+    # Imported with the first edit of a process.
+    from jumpseat.tools.editable import read_editable
 
-    A large file takes long, hence the thread.
-    """
-    try:
-        if (files := _virtual_files(ctx, args)) is not None:
-            content = await files.load(args.path)
-            if not isinstance(content, bytes):
-                return failure(f"Path {args.path} is not a file. Give the path of a text file.")
-            return await anyio.to_thread.run_sync(_change, content, args, 0)
-        path = ctx.resolve(args.path)
-        # Opened each time, because the file may have changed while permission was asked.
-        await ctx.files.open(path)
-        return await anyio.to_thread.run_sync(_plan, ctx, path, args)
-    except StoreError as error:
-        return failure(str(error))
-    except (OSError, ValueError) as error:
-        return problem(args.path, error)
+    found = await read_editable(ctx, args.path)
+    if isinstance(found, ToolOutcome):
+        return found
+    return await anyio.to_thread.run_sync(_change, found.text, args, found.mode)
 
 
 def _virtual_files(ctx: ToolContext, args: EditArgs) -> VirtualFiles | None:
     return ctx.virtual_files if ctx.is_virtual(args.path) else None
 
 
-def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
-    """Return the text before and after the edit, or a failure if it cannot be made.
-
-    Raises:
-        OSError, ValueError: the file cannot be read.
-    """
-    status = ctx.files.place(path).stat()
-    if not stat.S_ISREG(status.st_mode):
-        return failure(f"Path {args.path} is not a file. Give the path of a text file.")
-    if status.st_size > LARGEST_READ:
-        return failure(f"File {args.path} is too large to edit ({status.st_size} bytes). Use sed in bash.")
-    # The file is replaced by renaming, which would work on a read-only file, too.
-    if not os.access(path, os.W_OK):
-        return failure(f"File {args.path} is read-only.")
-    return _change(ctx.files.read(path), args, status.st_mode)
-
-
-def _change(data: bytes, args: EditArgs, mode: int) -> _Plan | ToolOutcome:
-    """Return the text before and after the edit of a file with this content, or a failure."""
-    if is_binary(data):
-        return failure(f"File {args.path} is binary and cannot be edited as text.")
+def _change(before: str, args: EditArgs, mode: int) -> _Plan | ToolOutcome:
+    """Return the text before and after the edit of a file with this text, or a failure."""
     if args.insert_line is not None:
-        return _insertion(data.decode("utf-8", "surrogateescape"), args, args.insert_line, mode)
-    before = data.decode("utf-8", "surrogateescape")
-    # Imported with the first edit of a process.
+        return _insertion(before, args, args.insert_line, mode)
     from jumpseat.edits.engine import Edit, Refused, apply_edits
 
     edits = [Edit(edit.old_str, edit.new_str, edit.replace_all) for edit in (args, *args.edits)]

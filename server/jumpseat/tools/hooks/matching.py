@@ -38,6 +38,9 @@ def matches(command: HookCommand, tool_name: str) -> bool:
     pattern = command.matcher
     if pattern is None or (command.pascal_case and pattern in ("*", "**")):
         return True
+    if tool_name == "apply_patch" and any(matches(command, name) for name in ("edit", "create")):
+        # It does what these do, and hooks that guard files must not miss it.
+        return True
     if not command.pascal_case:
         return _fits(command, pattern, tool_name)
     other_name = OTHER_NAMES.get(tool_name, tool_name)

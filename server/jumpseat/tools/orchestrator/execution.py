@@ -305,15 +305,17 @@ class CallExecution:
         return await self._session.permissions.facts_of(request, call.name)
 
     async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
-        """Return whether the file that a call would change may be read unasked, and no rule forbids the call."""
+        """Return whether the files that a call would change may be read unasked, and no rule forbids the call."""
         permissions = self._session.permissions
         if not isinstance(request, WritePermission):
             return False
         if permissions.denial_by_rule(await self._facts(request, call)) is not None:
             return False
-        return await permissions.allows_unasked(
-            ReadPermission(intention=request.intention, path=request.file_name), call.name
-        )
+        for path in [file.path for file in request.files] or [request.file_name]:
+            read = ReadPermission(intention=request.intention, path=path)
+            if not await permissions.allows_unasked(read, call.name):
+                return False
+        return True
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         edits: list[FileEdit] = []
@@ -469,6 +471,9 @@ def _record(record: ToolCall | None, request: PermissionRequest | None, verdict:
 def _settle_path(ctx: ToolContext, request: PermissionRequest | None) -> None:
     """Make the call open the file that its path resolved to when permission was given."""
     match request:
+        case WritePermission(file_edits=[_, *_]):
+            for file in request.files:
+                ctx.files.settle(Path(file.path), Path(file.resolved_path or os.path.normpath(file.path)))
         case ReadPermission(path=name) | WritePermission(file_name=name):
             # Without resolved_path the path contains no links; a link that appears in it later is refused.
             ctx.files.settle(Path(name), Path(request.resolved_path or os.path.normpath(name)))

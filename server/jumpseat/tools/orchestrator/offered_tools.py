@@ -13,7 +13,7 @@ from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.attachments import expand_mentions, mentions
 from jumpseat.agent.interfaces import ToolTexts
-from jumpseat.agent.model import ToolSchema, ToolSpec
+from jumpseat.agent.model import EditTools, ToolSchema, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
@@ -236,16 +236,39 @@ class OfferedTools:
 
     def offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
         """Return the tools that may be called with these settings, by name; by default those of the session."""
-        tool_filter = self._filter(settings or self._session.settings)
+        settings = settings or self._session.settings
+        return _of_family(self._allowed(settings), self._session.profile(settings).edit_tools)
+
+    def _allowed(self, settings: SessionSettings) -> dict[str, Tool]:
+        """Return the tools that the filters allow; a model is offered some of those that change files."""
+        tool_filter = self._filter(settings)
         tools = self._all(tool_filter.names)
-        return {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
+        allowed = {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
+        if PATCH in allowed and not self._may_patch(tool_filter):
+            del allowed[PATCH]
+        return allowed
+
+    def _may_patch(self, tool_filter: Filter) -> bool:
+        """Return whether nobody has excluded or replaced a tool whose changes ``apply_patch`` can make as well."""
+        if (tool := self._lookup(PATCH)) is not None and tool.source != "builtin":
+            return True
+        found = {name: self._lookup(name) for name in EDITS}
+        return not any(
+            tool_filter.excludes(name, "builtin") or (tool is not None and tool.source != "builtin")
+            for name, tool in found.items()
+        )
+
+    def _lookup(self, name: str) -> Tool | None:
+        found = (source.tools().get(name) for source in reversed(self.sources))
+        return next((tool for tool in found if tool is not None), None)
 
     def find(self, name: str) -> Tool | None:
-        """Return the tool that a call names: one that is offered, or the search for deferred ones."""
-        found = (source.tools().get(name) for source in reversed(self.sources))
-        tool = next((tool for tool in found if tool is not None), None)
-        if tool is not None and _offers(self._filter(self._session.settings), name, tool):
-            return tool
+        """Return the tool that a call names: one that is allowed, or the search for deferred ones."""
+        tool = self._lookup(name)
+        if tool is not None:
+            tool_filter = self._filter(self._session.settings)
+            if _offers(tool_filter, name, tool) and (name != PATCH or self._may_patch(tool_filter)):
+                return tool
         if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
             return ToolSearch(self._session, hidden)
         return None
@@ -297,6 +320,12 @@ class OfferedTools:
     def deferred_specs(self) -> list[ToolSpec]:
         """Return the specs of the tools that the model must search for."""
         return [tool.spec for tool in self._hidden(self.offered()).values()]
+
+    def unlisted_specs(self) -> list[ToolSpec]:
+        """Return the specs of all tools that can be called although a request has none of them."""
+        offered = self.offered()
+        others = [tool.spec for name, tool in self._allowed(self._session.settings).items() if name not in offered]
+        return [*(tool.spec for tool in self._hidden(offered).values()), *others]
 
     def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""
@@ -372,6 +401,19 @@ class OfferedTools:
             return True
         found = (source.tools().get(name) for source in self.sources) if name in environment.reserved else ()
         return any(tool is not None and tool.source == "builtin" for tool in found)
+
+
+EDITS: Final = ("create", "edit")
+PATCH: Final = "apply_patch"
+
+
+def _of_family(tools: dict[str, Tool], edit_tools: EditTools) -> dict[str, Tool]:
+    """Return the tools without the built-in ones that change files, but those that the model was trained on."""
+    edits = {name for name in EDITS if name in tools}
+    if PATCH not in tools or not edits or tools[PATCH].source != "builtin":
+        return tools
+    left_out = edits if edit_tools == PATCH else {PATCH}
+    return {name: tool for name, tool in tools.items() if name not in left_out}
 
 
 def _offers(tool_filter: Filter, name: str, tool: Tool) -> bool:

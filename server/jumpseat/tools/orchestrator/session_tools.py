@@ -76,6 +76,9 @@ class ToolOrchestrator:
     def deferred_specs(self) -> list[ToolSpec]:
         return self._tools.deferred_specs()
 
+    def unlisted_specs(self) -> list[ToolSpec]:
+        return self._tools.unlisted_specs()
+
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._tools.offered(settings))
 

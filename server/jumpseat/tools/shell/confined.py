@@ -166,16 +166,20 @@ async def _start(confined: Confined, command: str, *, stdin: bool, waits: bool) 
     ends = {begun, begun_write}
     try:
         with Pipes(stdin=stdin) as pipes:
-            first, inherited = "", list[int]()
+            first, inherited = list[str](), list[int]()
             if confined.has_processes and waits:
-                first = f"printf . >&{begun_write}; exec {begun_write}>&-; "
+                first += [f"printf . >&{begun_write}", f"exec {begun_write}>&-"]
                 inherited.append(begun_write)
             if confined.has_processes and stdin:
                 # The processes of the sandbox keep their standard input open after the command has closed its own.
-                first += f"exec <&{pipes.input_read} {pipes.input_read}<&-; "
+                first.append(f"exec <&{pipes.input_read} {pipes.input_read}<&-")
                 inherited.append(pipes.input_read)
+            words = [*BASH, command]
+            if first:
+                # By a bash of its own, because it leaves traces, such as PIPESTATUS.
+                words = [*BASH, " && ".join((*first, 'exec "$@"')), "bash", *words]
             process = await pipes.start(
-                [*confined.enter, *BASH, first + command],
+                [*confined.enter, *words],
                 confined.cwd,
                 confined.environ,
                 stdin=subprocess.DEVNULL if pipes.input_read in inherited else pipes.input_read,

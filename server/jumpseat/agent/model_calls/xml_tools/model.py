@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Final
 
 from msgspec.structs import replace
@@ -127,13 +128,16 @@ class _WithCalls(Rewriter):
 
 
 def _add(blocks: list[AssistantBlock], pieces: list[str | Block], calls: _Calls, *, cut_off: bool) -> None:
-    for piece in pieces:
-        if isinstance(piece, Block):
-            blocks += calls.of_block(piece, cut_off=cut_off)
-        elif blocks and isinstance(last := blocks[-1], TextBlock):
-            blocks[-1] = TextBlock(last.text + piece)
-        elif piece:
-            blocks.append(TextBlock(piece))
+    for is_text, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        if not is_text:
+            found = (piece for piece in group if isinstance(piece, Block))
+            blocks += (call for block in found for call in calls.of_block(block, cut_off=cut_off))
+        # At once: there may be a piece for each character.
+        elif text := "".join(piece for piece in group if isinstance(piece, str)):
+            if blocks and isinstance(last := blocks[-1], TextBlock):
+                blocks[-1] = TextBlock(last.text + text)
+            else:
+                blocks.append(TextBlock(text))
 
 
 class _Calls:

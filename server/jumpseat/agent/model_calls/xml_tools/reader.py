@@ -212,6 +212,11 @@ class BlockReader:
 
     def _in_raw(self, top: Element, text: str, at: int, *, final: bool) -> int:
         """Consume a ``<`` within a text: the closing tag, CDATA, or a literal character."""
+        # Most of a million are literal.
+        if text[at + 1 : at + 2] not in ("", "/", "!", top.tag[0]):
+            top.parts.append("<")
+            top.literal = True
+            return at + 1
         if text.startswith("<![CDATA[", at):
             return self._cdata(at)
         if not final and _is_prefix_of(text, at, "<![CDATA[", f"</{top.tag}", f"<{top.tag}"):

@@ -21,7 +21,8 @@ MAX_HELD_CHARS: Final = 1000
 
 Piece: TypeAlias = str | Block
 
-_MARK: Final = re.compile(r"[<`~]")
+_MARK: Final = re.compile(r"[`~]|<(?:tool|(?:t(?:oo?)?)?\Z)")
+"""What may begin a block or code. Any other ``<`` is text, of which a text may have a million."""
 _TICKS: Final = re.compile(r"`+|[^`]+")
 _RUN: Final = re.compile(r"`+|~+")
 _SPACE: Final = re.compile(r"\s*")

@@ -27,7 +27,7 @@ from jumpseat.agent.shell.git_calls import GitChange, git_change, only_looks
 from jumpseat.agent.shell.syntax import ShellLine
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
 from jumpseat.system.git import GitError
-from jumpseat.system.git_reading import GitReader, NoRepositoryError, lines_of
+from jumpseat.system.git_reading import NoRepositoryError, Repository, lines_of
 from jumpseat.system.regular_files import exists, read_regular
 
 MAX_FOLDERS: Final = 4
@@ -69,7 +69,7 @@ def git_writes(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) ->
     for base in folders[:MAX_FOLDERS]:
         for change in changes:
             try:
-                repository = _Repository(base.joinpath(*map(expand_home, change.folders)), path_scope)
+                repository = _Writes(base.joinpath(*map(expand_home, change.folders)), path_scope)
                 if unclear or commands > 1:
                     raise UnknownChangeError
                 found.files |= dict.fromkeys(repository.written_by(change))
@@ -80,25 +80,18 @@ def git_writes(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) ->
     return found
 
 
-class _Repository:
-    """The repository that git uses in ``folder``.
-
-    Raises:
-        NoRepositoryError: there is none.
-    """
+class _Writes(Repository):
+    """The changes that commands may make to the work tree of a repository."""
 
     def __init__(self, folder: Path, path_scope: PathScope) -> None:
-        self._folder = folder
+        super().__init__(folder, path_scope.environ(), path_scope.folders())
+        if self.is_elsewhere:
+            raise UnknownChangeError
         self._scope = path_scope
         self._resolved: dict[str, str | None] = {}
-        self._reader = GitReader(path_scope.environ) if path_scope.environ is not None else GitReader()
-        self._untrusted = path_scope.folders()
-        top, git_folder, *more = self._ask("rev-parse", "--show-toplevel", "--absolute-git-dir").split("\n")
-        if more != [""]:
-            raise UnknownChangeError
-        self._top, self._git_folder = Path(top), Path(git_folder)
         # Folders below the root that are protected for other reasons than their names.
-        self._guarded = [str(place.relative_to(top)) for place in path_scope.guarded if place.is_relative_to(top)]
+        places = [place for place in path_scope.guarded if place.is_relative_to(self.top)]
+        self._guarded = [str(place.relative_to(self.top)) for place in places]
 
     def written_by(self, change: GitChange) -> list[str]:
         """Return the protected files that a command may write or remove, relative to the root.
@@ -145,7 +138,7 @@ class _Repository:
         names = self._between(commits)
         # A side that moved a file to a protected place since then takes the changes of the other side there.
         for commit in commits.values():
-            bases = self._lines("merge-base", "--all", "HEAD", commit, missing=1)
+            bases = self.lines("merge-base", "--all", "HEAD", commit, missing=1)
             names += self._between(dict(enumerate(bases)))
         if change.subcommand == "rebase":
             tips = ["HEAD", *commits.values()]
@@ -164,12 +157,12 @@ class _Repository:
         return self._between(found) + self._between(untracked, other=self._empty_tree())
 
     def _continued(self, change: GitChange) -> list[str]:
-        if exists(self._git_folder / "sequencer"):
+        if exists(self.git_folder / "sequencer"):
             raise UnknownChangeError
         names = self._overwritten()
         for folder in ("rebase-merge", "rebase-apply"):
-            if exists(self._git_folder / folder):
-                commit = read_regular(self._git_folder / folder / "orig-head", 100).decode().strip()
+            if exists(self.git_folder / folder):
+                commit = read_regular(self.git_folder / folder / "orig-head", 100).decode().strip()
                 commits = self._resolve([commit])
                 if not commits:
                     raise UnknownChangeError
@@ -178,7 +171,7 @@ class _Repository:
         return names + self._between(self._resolve(heads))
 
     def _aliased(self, change: GitChange) -> list[str]:
-        value = self._ask("config", "--get", f"alias.{change.subcommand}", missing=1).strip()
+        value = self.ask("config", "--get", f"alias.{change.subcommand}", missing=1).strip()
         if value.startswith("!") or not value:
             # A program, which an approval of the whole command names.
             return []
@@ -199,7 +192,7 @@ class _Repository:
         names: list[str] = []
         for commit in dict.fromkeys(commits.values()):
             if commit != base:
-                names += self._changed(self._ask("diff-tree", "-r", "-z", "--no-renames", base, commit))
+                names += self._changed(self.ask("diff-tree", "-r", "-z", "--no-renames", base, commit))
         return names
 
     def _picked(self, commits: Sequence[str]) -> list[str]:
@@ -207,7 +200,7 @@ class _Repository:
         if len(commits) > MAX_COMMITS:
             raise UnknownChangeError
         options = ("-r", "-m", "--root", "-z", "--no-renames", "--no-commit-id", "--stdin")
-        return self._changed(self._ask("diff-tree", *options, data=lines_of(commits))) if commits else []
+        return self._changed(self.ask("diff-tree", *options, data=lines_of(commits))) if commits else []
 
     def _single_commits(self, change: GitChange) -> list[str]:
         """Return the commits that a command picks; those of a range are listed."""
@@ -221,13 +214,13 @@ class _Repository:
     def _overwritten(self) -> list[str]:
         """Return the protected files that are not the same in the work tree, in the index and in HEAD."""
         head = "HEAD" if self._resolve(["HEAD"]) else self._empty_tree()
-        names = self._changed(self._ask("diff-index", "--cached", "-z", "--no-renames", head))
+        names = self._changed(self.ask("diff-index", "--cached", "-z", "--no-renames", head))
         index = self._index()
         return names + [name for name in self._protected(index) if not self._is_here(name, *index[name])]
 
     def _is_here(self, name: str, mode: str, digest: str) -> bool:
         """Return whether a file of the index is the same in the work tree."""
-        path = self._top / name
+        path = self.top / name
         try:
             if mode == _LINK:
                 data = str(path.readlink()).encode("utf-8", "surrogateescape")
@@ -266,19 +259,19 @@ class _Repository:
         )
 
     def _is_protected(self, name: str) -> bool:
-        path = str(self._top / name)
+        path = str(self.top / name)
         return is_protected(ResolvedPath(path, path), self._scope)
 
     def _limited(self, names: Iterable[str], paths: Sequence[str] | None) -> list[str]:
         """Return the names that are below one of ``paths``, which are relative to the folder of the command."""
         places: list[str] = []
         for path in paths or ():
-            resolved = self._scope.resolve(path, self._folder)
+            resolved = self._scope.resolve(path, self.folder)
             if resolved is None or path.startswith(":") or any(sign in path for sign in "*?[\\"):
                 return list(names)
-            if not Path(resolved.given).is_relative_to(self._top):
+            if not Path(resolved.given).is_relative_to(self.top):
                 return list(names)
-            places.append(str(Path(resolved.given).relative_to(self._top)).casefold())
+            places.append(str(Path(resolved.given).relative_to(self.top)).casefold())
         return [
             name
             for name in names
@@ -291,7 +284,7 @@ class _Repository:
         """Return the commits and trees among ``words``, by word."""
         wanted = [word for word in dict.fromkeys(words) if word and "\n" not in word]
         asked = [word for word in dict.fromkeys(("HEAD", *wanted)) if word not in self._resolved]
-        answers = self._lines("cat-file", "--batch-check", data=lines_of(asked)) if asked else []
+        answers = self.lines("cat-file", "--batch-check", data=lines_of(asked)) if asked else []
         if len(answers) != len(asked):
             raise UnknownChangeError
         for word, answer in zip(asked, answers, strict=True):
@@ -301,34 +294,26 @@ class _Repository:
 
     def _remote_branches(self, name: str) -> dict[str, str]:
         """Return the branches that ``git checkout NAME`` may create ``NAME`` from, by their names."""
-        lines = self._lines("for-each-ref", "--format=%(objectname) %(refname)", f"refs/remotes/*/{name}")
+        lines = self.lines("for-each-ref", "--format=%(objectname) %(refname)", f"refs/remotes/*/{name}")
         return {line.partition(" ")[2]: line.partition(" ")[0] for line in lines}
 
     def _commits(self, *words: str) -> list[str]:
-        return self._lines("rev-list", f"--max-count={MAX_COMMITS + 1}", *words, "--")
+        return self.lines("rev-list", f"--max-count={MAX_COMMITS + 1}", *words, "--")
 
     def _index(self) -> dict[str, tuple[str, str]]:
         """Return the mode and the digest of each file in the index."""
-        output = self._ask("ls-files", "-s", "-z", "--full-name", ":/")
+        output = self.ask("ls-files", "-s", "-z", "--full-name", ":/")
         entries = (entry.partition("\t") for entry in output.split("\0") if entry)
         return {name: (head.split(" ")[0], head.split(" ")[1]) for head, _, name in entries}
 
     def _untracked(self) -> list[str]:
-        return self._protected(self._ask("ls-files", "-o", "-z", "--full-name", ":/").split("\0"))
+        return self._protected(self.ask("ls-files", "-o", "-z", "--full-name", ":/").split("\0"))
 
     def _updates_submodules(self) -> bool:
-        return self._ask("config", "--type=bool", "--get", "submodule.recurse", missing=1).strip() == "true"
+        return self.ask("config", "--type=bool", "--get", "submodule.recurse", missing=1).strip() == "true"
 
     def _empty_tree(self) -> str:
-        return _EMPTY_TREES[64 if self._ask("rev-parse", "--show-object-format").strip() == "sha256" else 40]
-
-    def _lines(self, *words: str, data: bytes = b"", missing: int | None = None) -> list[str]:
-        return self._ask(*words, data=data, missing=missing).split("\n")[:-1]
-
-    def _ask(self, *words: str, data: bytes = b"", missing: int | None = None) -> str:
-        """Return the output of git, which is empty if it exits with ``missing``."""
-        output = self._reader.ask(self._folder, *words, data=data, untrusted=self._untrusted, missing=missing)
-        return output.decode("utf-8", "surrogateescape")
+        return _EMPTY_TREES[64 if self.ask("rev-parse", "--show-object-format").strip() == "sha256" else 40]
 
 
 _OBJECTS: Final = frozenset({"commit", "tag", "tree"})

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from jumpseat.agent.permissions.facts import gather_facts
+from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.tools.shell.process import git_settings
 from tests.agent.permissions.test_hostile_calls import decide, permissions, shell
 from tests.support.cases import all_cases
@@ -125,7 +126,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=folder, env=environ(), check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *words],
+        cwd=folder,
+        env=environ(),
+        stdin=subprocess.DEVNULL,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return done.stdout
 
 
@@ -177,7 +186,7 @@ def test_a_git_command_that_writes_protected_files_is_never_covered(
                     (project / ".jumpseat").mkdir()
                     (project / ".jumpseat" / "config.toml").write_text("[permissions]\n")
                 run(project, before)
-                made = permissions(project, rules={"allow": ["shell"]})
+                made = permissive(project)
                 assert decide(made, shell(line)).status == "denied"
                 start = contents(project)
                 output = run(project, line)
@@ -195,11 +204,18 @@ def test_an_ordinary_git_command_is_covered_and_leaves_protected_files_alone(
         for number, line in enumerate(ORDINARY):
             with case(line):
                 project = copied(template, tmp_path / str(number))
-                made = permissions(project, rules={"allow": ["shell"]})
+                made = permissive(project)
                 assert decide(made, shell(line)).status == "allowed"
                 start = contents(project)
                 run(project, line)
                 assert contents(project) == start
+
+
+def permissive(project: Path) -> Permissions:
+    """Return the permissions of a session in a trusted folder, with a rule that allows all commands."""
+    made = permissions(project, rules={"allow": ["shell"]})
+    made.path_scope.trusts = lambda _folder: True
+    return made
 
 
 def test_the_question_names_the_files(template: Path) -> None:

@@ -1,0 +1,65 @@
+"""Reading text files that a tool is about to change: on the disk, in an editor, or virtual ones of the session."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import anyio.to_thread
+from msgspec import Struct
+
+from jumpseat.errors import StoreError
+from jumpseat.tools.files import is_binary, problem
+from jumpseat.tools.tool import ToolContext, ToolOutcome, failure
+from jumpseat.tools.workspace_files import LARGEST_READ
+
+
+class Editable(Struct, frozen=True):
+    """The text of a file, with surrogates for undecodable bytes, and the mode of the file."""
+
+    text: str
+    mode: int
+
+
+async def read_editable(ctx: ToolContext, path: str) -> Editable | ToolOutcome:
+    """Read the file at ``path``, as the model wrote it; return a failure if it cannot be edited as text.
+
+    A large file takes long, hence the thread.
+    """
+    try:
+        if ctx.virtual_files is not None and ctx.is_virtual(path):
+            content = await ctx.virtual_files.load(path)
+            if not isinstance(content, bytes):
+                return failure(f"Path {path} is not a file. Give the path of a text file.")
+            return await anyio.to_thread.run_sync(_text, content, path, 0)
+        # Opened each time, because the file may have changed while permission was asked.
+        await ctx.files.open(ctx.resolve(path))
+        return await anyio.to_thread.run_sync(_read, ctx, path)
+    except StoreError as error:
+        return failure(str(error))
+    except (OSError, ValueError) as error:
+        return problem(path, error)
+
+
+def _read(ctx: ToolContext, path: str) -> Editable | ToolOutcome:
+    """Read a file that is not virtual.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+    """
+    full = ctx.resolve(path)
+    status = ctx.files.place(full).stat()
+    if not stat.S_ISREG(status.st_mode):
+        return failure(f"Path {path} is not a file. Give the path of a text file.")
+    if status.st_size > LARGEST_READ:
+        return failure(f"File {path} is too large to edit ({status.st_size} bytes). Use sed in bash.")
+    # The file is replaced by renaming, which would work on a read-only file, too.
+    if not os.access(full, os.W_OK):
+        return failure(f"File {path} is read-only.")
+    return _text(ctx.files.read(full), path, status.st_mode)
+
+
+def _text(data: bytes, path: str, mode: int) -> Editable | ToolOutcome:
+    if is_binary(data):
+        return failure(f"File {path} is binary and cannot be edited as text.")
+    return Editable(data.decode("utf-8", "surrogateescape"), mode)
