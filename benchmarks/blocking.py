@@ -21,13 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
-from driver import CALL_S, Server, ServerError, Turn
+from driver import Server, ServerError, Turn
 
 LIMIT_MS: Final = 100.0
 SHOWN_MS: Final = 40.0

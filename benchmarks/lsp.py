@@ -1,14 +1,13 @@
 """Measure how long the result of an edit waits for a warm language server: ``python -m benchmarks.lsp [EDITS]``.
 
-For each well-known server that can be installed, a project with an old error is edited again and again; every other
-edit breaks the file and one that uses it, and the edit after it repairs both. Prints the quantiles of the time of an
-edit, without those of the first edits, and how many of the errors were in the result of the edit that brought them.
+For each well-known server that can be installed, a project with an old error is edited again and again: every other
+edit breaks something, and the next one repairs that. Prints quantiles of the time of an edit, without the first edits, and
+how many of the errors were in the result of the edit that brought them.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from tests.lsp.test_real_servers import LANGUAGES, Seeded
+from tests.support.language_servers import require_server
 
 from jumpseat.lsp.catalogue import DEFAULTS, LanguageServer
 from jumpseat.lsp.server import Change, Limits, Server
-from tests.lsp.test_real_servers import LANGUAGES, Seeded
-from tests.support.language_servers import require_server
 
 EDITS: Final = 40
 WARM_UP: Final = 4
@@ -31,12 +30,11 @@ FILLER: Final = 300
 COMMENT: Final = {"Python": "#"}
 
 
-async def measure(language: str, seeded: Seeded, edits: int) -> str:
+async def measure(root: Path, language: str, seeded: Seeded, edits: int) -> str:
     programs = require_server(seeded.server)
     environ = {**os.environ, "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
     name, config = next((n, c) for n, c in DEFAULTS.items() if c.command == seeded.server)
     path_name, old, new, expected = next(edit for edit in seeded.edits if edit[3])
-    root = Path(os.path.realpath(tempfile.mkdtemp()))
     for file, text in seeded.files.items():
         target = root / file
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +64,6 @@ async def measure(language: str, seeded: Seeded, edits: int) -> str:
             else:
                 server.take()
         await server.close()
-    shutil.rmtree(root)
     quantiles = statistics.quantiles(times, n=20)
     want = len(expected) * (edits // 2)
     return f"{language:12} p50 {statistics.median(times):.3f} s  p95 {quantiles[-1]:.3f} s  told {told} of {want}"
@@ -76,7 +73,9 @@ def main() -> None:
     edits = int(sys.argv[1]) if len(sys.argv) > 1 else EDITS
     for language, seeded in LANGUAGES.items():
         try:
-            print(anyio.run(measure, language, seeded, edits), flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                root = Path(os.path.realpath(folder))
+                print(anyio.run(measure, root, language, seeded, edits), flush=True)
         except BaseException as error:
             # `pytest.skip` of a server that cannot be installed is no Exception.
             if isinstance(error, KeyboardInterrupt):

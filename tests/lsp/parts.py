@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.server import JsonObject, Wire, calls, scripted
+from tests.support.server import JsonObject, RunningServer, Wire, calls, scripted
 
 WORD_SERVER: Final = Path(__file__).with_name("word_server.py")
 DONE: Final[JsonObject] = {"text": "done"}
@@ -62,3 +62,16 @@ def results_of(events: list[JsonObject]) -> list[str]:
     """Return the results of calls, as the model gets them."""
     completed = (event["data"] for event in events if event["type"] == "tool.execution_complete")
     return [data["result"]["content"] if "result" in data else data["error"]["message"] for data in completed]
+
+
+def language_servers(server: RunningServer) -> list[int]:
+    """Return the ids of the running language servers."""
+    return [pid for pid in server.descendants() if is_word_server(pid)]
+
+
+def is_word_server(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return len(words) > 1 and words[1].endswith(b"word_server.py")

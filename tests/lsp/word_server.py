@@ -22,7 +22,12 @@ server = LanguageServer("words", "1", text_document_sync_kind=types.TextDocument
 
 
 def write(data: bytes) -> None:
-    os.write(1, data)
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def send(body: str) -> None:
+    write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body.encode()))
 
 
 def fail(fault: str) -> None:
@@ -41,8 +46,7 @@ def fail(fault: str) -> None:
         case "exit":
             server.protocol.notify("exit", None)
         case "invalid":
-            body = b'{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": {"uri": 1}}'
-            write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            send('{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": {"uri": 1}}')
         case _:
             raise AssertionError(fault)
 
@@ -80,9 +84,12 @@ def check(uri: str) -> None:
 
 def _misbehave(uri: str, fault: str) -> None:
     if fault == "many":
-        spot = types.Range(types.Position(0, 0), types.Position(0, 1))
-        many = [types.Diagnostic(spot, f"error {number}") for number in range(100_000)]
-        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, many))
+        spot = '{"line": 0, "character": 0}'
+        one = f'{{"range": {{"start": {spot}, "end": {spot}}}, "message": "wrong"}}'
+        send(
+            '{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params":'
+            f' {{"uri": "{uri}", "diagnostics": [{", ".join([one] * 100_000)}]}}}}'
+        )
     elif fault == "edit":
         changes = {uri: [types.TextEdit(types.Range(types.Position(0, 0), types.Position(0, 0)), "edited\n")]}
         server.workspace_apply_edit(types.ApplyWorkspaceEditParams(types.WorkspaceEdit(changes)))

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.lsp.parts import DONE, edit, project_with, word_config
-from tests.lsp.test_faults_over_the_wire import language_servers
+from tests.lsp.parts import DONE, edit, language_servers, project_with, word_config
 from tests.support.server import running_server, scripted
 
 KILLS = 500
