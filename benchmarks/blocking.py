@@ -1,11 +1,11 @@
 """Measure for how long one input of a mebibyte keeps a server from answering others.
 
-    blocking.py [--only TEXT] [--bytes N] [--command COMMAND]
+    blocking.py [--only TEXT] [--units NAME...] [--bytes N] [--command COMMAND]
 
-Each input, ordinary and hostile, is sent to each entry of a server, while another program sends a ``ping`` every ten
-milliseconds over a connection of its own. Shown are the longest wait for an answer, and the longest processor time
-that the server's main thread took between a question and its answer, which other programs on the machine do not
-change. The exit code is 1 if that is more than 100 ms.
+Each input, ordinary and hostile, is sent to each entry of a server, while another program asks for its health every
+ten milliseconds over a connection of its own. Shown are the longest wait for an answer, and the longest processor
+time that the server's main thread took between a question and its answer, which other programs on the machine do
+not change. The exit code is 1 if that is more than 100 ms.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Model:
                     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 )
                 reason = "tool_calls" if any("tool_calls" in delta for delta in deltas) else "stop"
-                choices = [*({"index": 0, "delta": delta} for delta in deltas)]
+                choices: list[dict[str, Any]] = [*({"index": 0, "delta": delta} for delta in deltas)]
                 choices.append({"index": 0, "delta": {}, "finish_reason": reason})
                 for choice in choices:
                     chunk = {"id": "a", "object": "chat.completion.chunk", "created": 1, "model": "m"}

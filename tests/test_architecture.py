@@ -31,7 +31,6 @@ ROOMS: dict[str, set[str]] = {
     "options": set(),
     "errors": set(),
     "edits": set(),
-    "syntax": set(),
     "agent.shell": set(),
     "store": set(),
     "agent": {"errors"},
@@ -40,6 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "profiles": {"agent"},
     "parsing": {"errors", "system"},
     "sandbox": {"system"},
+    "syntax": {"parsing"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
     "config": {"declared", "errors", "parsing", "system"},
     "declared": {"errors", "parsing", "system"},
@@ -110,9 +110,9 @@ ROOMS: dict[str, set[str]] = {
     },
     "sessions": {
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
-        *("agent.session", "agent.subagents", "agent.turns", "errors", "lsp", "mcp", "store.plugins"),
-        *("store.project", "store.session", "store.session_fs", "store.user", "system", "tools"),
-        *("tools.builtin", "tools.declared", "tools.orchestrator", "tools.search"),
+        *("agent.session", "agent.subagents", "agent.turns", "errors", "lsp", "mcp", "profiles"),
+        *("store.plugins", "store.project", "store.session", "store.session_fs", "store.user", "system"),
+        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "tools.search"),
     },
     "library": {
         *("adapters.models", "adapters.providers", "completion", "config", "errors", "options", "parsing"),

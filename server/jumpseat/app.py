@@ -39,7 +39,6 @@ from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, NoHookCommands
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
-from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.config import (
     AgentsConfig,
     CompactionConfig,
@@ -284,7 +283,7 @@ class App:
             read_instructions=lambda settings: "\n\n".join(
                 filter(None, (self.instructions.read(settings), memory_section(memories, settings)))
             ),
-            run_prompt=run_prompt,
+            run_prompt=_run_prompt,
             run_command=self._run_command,
             retry=RetryPolicy(**_given(config.retry)),
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
@@ -639,6 +638,13 @@ def run(options: Options) -> NoReturn:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
     _exit(1)
+
+
+async def _run_prompt(session: Session, prompt: Prompt) -> None:
+    # A server that has only started needs none of the modules of a turn.
+    from jumpseat.agent.turns.loop import run_prompt
+
+    await run_prompt(session, prompt)
 
 
 async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:

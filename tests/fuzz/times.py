@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx2
 
@@ -14,12 +14,16 @@ from jumpseat.acp.translation.diffs import diffs_of
 from jumpseat.acp.translation.plans import entries_of
 from jumpseat.adapters.failures import Redactor, failure_of_event, failure_of_response
 from jumpseat.adapters.recording.masking import ContentMask
+from jumpseat.agent.blocks import AssistantMessage, TextBlock
 from jumpseat.agent.conversation.attachments import expand_mentions
+from jumpseat.agent.model import Completed, Model, ModelRequest, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.arguments import offered_name, repair_arguments
 from jumpseat.agent.model_calls.written_calls import find_calls
+from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.permissions.rules import host_of
 from jumpseat.commands.completions import find_token
+from jumpseat.edits.engine import Edit, apply_edit
 from jumpseat.errors import JumpseatError
 from jumpseat.mcp.auth import challenge_of
 from jumpseat.parsing.toml_text import parse_toml
@@ -38,6 +42,7 @@ LEAST_S: Final = 0.05
 MOST_GROWTH: Final = 9
 """The limit of the growth for four times the length: 4 is linear, 16 quadratic."""
 
+_REQUEST: Final = ModelRequest("m", "", [], [ToolSpec("run", "", ToolSchema.of(TOOLS["run"]))], stream=False)
 _VIEW: Final = View(hidden=(Path("/home/u/.ssh"),), writable=(Path("/w"),), temp=Path("/t"))
 
 
@@ -52,10 +57,18 @@ def _challenge(text: str) -> None:
     challenge_of(httpx2.Response(401, headers=[(b"www-authenticate", header)]))
 
 
+def _finish(text: str) -> None:
+    rewriter = XmlToolModel(cast("Model", None)).rewriter_for(_REQUEST)
+    assert rewriter is not None
+    list(rewriter.events_for(Completed(AssistantMessage([TextBlock(text)]), "end_turn")))
+
+
 READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "output of a failed command": lambda text: find_refusals(text, _VIEW, Path("/w")),
     "challenge of an MCP server": _challenge,
     "answer with tools as XML": _scan,
+    "whole answer with tools as XML": _finish,
+    "passage of an edit": lambda text: apply_edit(text, Edit(text[: len(text) // 2], "x"), "f"),
     "answer with written calls": lambda text: find_calls(text, TOOLS),
     "arguments of a call": repair_arguments,
     "name of a tool": lambda text: offered_name(text, TOOLS),

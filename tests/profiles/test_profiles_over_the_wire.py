@@ -102,3 +102,21 @@ models = [
         # Its family is not known to take free-form tools.
         {"apply_patch": "function"},
     ]
+
+
+async def test_clients_learn_which_tools_a_model_gets_and_when_they_change(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        listed = {
+            model: {tool["name"] for tool in (await server.wire.call("tools.list", {"model": model}))["tools"]}
+            for model in ("gpt-5", "claude-opus-4")
+        }
+        session = await server.wire.create({"type": "openai", "baseUrl": "http://127.0.0.1:1"}, model="gpt-5")
+        switched: list[list[str]] = []
+        for model in ("gpt-5-mini", "claude-opus-4"):
+            since = len(server.wire.messages)
+            await server.wire.call("session.model.switchTo", {"sessionId": session, "modelId": model})
+            switched.append([event["type"] for event in server.wire.events(session, since=since)])
+    assert listed["gpt-5"] ^ listed["claude-opus-4"] == {"apply_patch", "edit", "create"}
+    assert "apply_patch" in listed["gpt-5"]
+    assert "session.tools_updated" not in switched[0]
+    assert "session.tools_updated" in switched[1]

@@ -242,7 +242,8 @@ async def test_a_question_about_a_command_outside_names_the_hooks_that_git_runs(
         (project / path).chmod(0o755)
     (sub / ".pre-commit-config.yaml").write_text("")
     lines = ("git push 2>&1 | tail", "git fetch", "cd sub && git push", "git -C sub push")
-    async with running_server(tmp_path) as server:
+    # The question would name the settings of a folder that is not trusted as well.
+    async with running_server(tmp_path, config=f"trusted_folders = ['{project}']\n") as server:
         session = await open_session(server, project, *map(bash, lines), DONE)
         events = await run(server.wire, session, *([ONCE] * len(lines)))
     asked = [data["permissionRequest"]["warning"] for data in data_of(events, "permission.requested")]

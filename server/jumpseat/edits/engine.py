@@ -20,6 +20,8 @@ from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip, listed
 
 MOST_LISTED: Final = 10
 """Limit of the places that a refusal lists."""
+MAX_OVERLAPPING_CHARS: Final = 2**24
+"""Limit of the characters that are compared where occurrences of a passage overlap."""
 SURE_LETTERS: Final = 8
 """Letters that a text has at least if it is found in place of the passage: shorter ones are found anywhere."""
 
@@ -106,7 +108,9 @@ def try_edit(text: str, edit: Edit, name: str) -> Landed | Refused | None:
 
 def _apply_exactly(text: str, edit: Edit, name: str) -> Landed | Refused | None:
     for old in dict.fromkeys((edit.old, _with_line_ends(edit.old, "\n"), _with_line_ends(edit.old, "\r\n"))):
-        starts = _occurrences(text, old)
+        # One is enough to know that there are others to replace.
+        first = text.find(old) if edit.everywhere else -1
+        starts = [first] if first >= 0 and edit.where is None else _occurrences(text, old)
         if (where := edit.where) is not None:
             starts = [start for start in starts if where(start, start + len(old))]
         if not starts:
@@ -177,11 +181,17 @@ def _is_there(text: str, start: int, old: str, new: str) -> bool:
 
 
 def _occurrences(text: str, piece: str) -> list[int]:
-    """Return the offsets of ``piece``, overlapping occurrences included: each would be a different edit."""
+    """Return the offsets of ``piece``, overlapping occurrences included: each would be a different edit.
+
+    Raises:
+        TooManyPlacesError: the occurrences overlap so much that the search would take the square of the length.
+    """
     starts: list[int] = []
     start = text.find(piece)
     while start >= 0:
         starts.append(start)
+        if len(starts) * len(piece) > MAX_OVERLAPPING_CHARS + len(text):
+            raise TooManyPlacesError
         start = text.find(piece, start + 1)
     return starts
 

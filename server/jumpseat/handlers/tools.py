@@ -7,10 +7,10 @@ from jumpseat_protocol.tools import ToolsListParams, ToolsListResult
 
 
 def list_(ctx: Context, params: ToolsListParams) -> ToolsListResult:
-    """Return the built-in tools, which are the same for all models. A session may offer only some of them."""
+    """Return the built-in tools, for a model without those of other families. A session may offer fewer of them."""
     return ToolsListResult(
         tools=[
             {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-            for spec in ctx.registry.builtin_tools()
+            for spec in ctx.registry.builtin_tools(params.model)
         ]
     )

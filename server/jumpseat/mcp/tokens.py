@@ -17,7 +17,6 @@ import anyio.to_thread
 from pydantic import ConfigDict, Field, ValidationError
 
 from jumpseat.errors import StoreError
-from jumpseat.parsing.decompression import DecompressionError, decompress
 from jumpseat_protocol.lazy_models import LazyModel
 
 if TYPE_CHECKING:
@@ -178,6 +177,8 @@ class _TokenResponse(LazyModel):
 
 async def _read_body(response: httpx2.Response) -> bytes:
     """Read the body of a response, up to slightly more than ``MAX_RESPONSE_BYTES``."""
+    from jumpseat.parsing.decompression import DecompressionError, decompress
+
     body = b""
     encoding = response.headers.get("content-encoding", "identity")
     try:

@@ -583,9 +583,17 @@ class SessionRegistry:
         except SessionNotFoundError:
             return None
 
-    def builtin_tools(self) -> list[ToolSpec]:
-        """Return all built-in tools, including those that only some sessions offer."""
-        return [tool.spec for tool in (*self._environment.builtin_tools().values(), *SESSION_TOOLS)]
+    def builtin_tools(self, model: str | None = None) -> list[ToolSpec]:
+        """Return the built-in tools for ``model``, by default all, with those that only some sessions offer."""
+        specs = [tool.spec for tool in (*self._environment.builtin_tools().values(), *SESSION_TOOLS)]
+        if model is None:
+            return specs
+        # Imported with the first session that offers tools.
+        from jumpseat.profiles import profile_of
+        from jumpseat.tools.filters import left_out
+
+        hidden = left_out([spec.name for spec in specs], profile_of(model).edit_tools)
+        return [spec for spec in specs if spec.name not in hidden]
 
     def storage(self, session: Session) -> SessionStorage:
         """Return the stored parts of a live session."""

@@ -10,53 +10,82 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from jumpseat.syntax.exact import FirstError, toml_error, yaml_error
+from jumpseat.syntax.lenient import Check, stray_end, unclosed_css, unclosed_html
+from jumpseat.syntax.python_blocks import indentation_errors
+
 if TYPE_CHECKING:
     from tree_sitter import Language
 
 
 class Syntax(Struct, frozen=True):
-    """A language: the package of its grammar, the suffixes of its files, and what its grammar gets wrong.
+    """A language: the suffixes of its files, the package of its grammar, and what its grammar gets wrong.
 
-    ``function`` returns the grammar. Files that ``otherwise`` can parse without errors have none: the same suffix
-    has two languages. ``gaps`` matches the lines of errors that may be due to the grammar, ``foreign`` texts that
-    are templates or dialects. With ``macros``, programs define syntax of their own.
+    ``function`` returns the grammar. ``first_error`` takes the place of a grammar. Files that ``otherwise`` can
+    parse have no errors: two languages share the suffix. ``also`` finds errors that the grammar does not report.
+    ``gaps`` matches errors that are due to the grammar: two lines and the message. Files ``in_templates`` may be
+    written in a template language. With ``macros``, programs define syntax of their own.
     """
 
-    package: str
     suffixes: tuple[str, ...]
+    package: str = ""
     function: str = "language"
-    otherwise: str = ""
-    gaps: str = ""
-    foreign: str = ""
+    first_error: FirstError | None = None
+    otherwise: Syntax | None = None
+    also: Check | None = None
+    gaps: bytes = rb"\{%|%\}|<%|%>"
+    in_templates: bool = False
     macros: bool = False
 
 
-TEMPLATE: Final = r"\{\{|\{%|<%|<\?php"
-"""Marks of template languages."""
+_C: Final = Syntax((".c",), "tree_sitter_c", macros=True)
 
 LANGUAGES: Final[Mapping[str, Syntax]] = {
-    "bash": Syntax("tree_sitter_bash", (".sh", ".bash"), foreign=r"\A#!.*\b(?:zsh|fish|ksh)\b"),
-    "c": Syntax("tree_sitter_c", (".c", ".h"), otherwise="cpp", macros=True),
-    "cpp": Syntax("tree_sitter_cpp", (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx"), macros=True),
-    "csharp": Syntax("tree_sitter_c_sharp", (".cs",), gaps=r"^\s*#"),
-    "css": Syntax("tree_sitter_css", (".css",), gaps=r"! important|url\(|^\s*[*_]", foreign=TEMPLATE),
-    "go": Syntax("tree_sitter_go", (".go",)),
-    "html": Syntax("tree_sitter_html", (".html", ".htm"), foreign=TEMPLATE + r"|\A---|\A\s*<\?xml"),
-    "java": Syntax("tree_sitter_java", (".java",)),
-    "javascript": Syntax("tree_sitter_javascript", (".js", ".mjs", ".cjs", ".jsx"), foreign=r"@flow\b"),
-    "json": Syntax("tree_sitter_json", (".json", ".jsonc")),
-    "python": Syntax("tree_sitter_python", (".py", ".pyi")),
-    "ruby": Syntax("tree_sitter_ruby", (".rb", ".rake", ".gemspec")),
-    "rust": Syntax("tree_sitter_rust", (".rs",)),
-    "toml": Syntax("tree_sitter_toml", (".toml",)),
-    "tsx": Syntax("tree_sitter_typescript", (".tsx",), function="language_tsx"),
-    "typescript": Syntax(
-        "tree_sitter_typescript",
-        (".ts", ".mts", ".cts"),
-        function="language_typescript",
-        gaps=r"\b(?:in|out) \w|\bglobal \{|import\(",
+    "bash": Syntax((".sh", ".bash"), "tree_sitter_bash"),
+    "c": _C,
+    "c or c++": Syntax((".h",), "tree_sitter_cpp", otherwise=_C, macros=True),
+    "c++": Syntax(
+        (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
+        "tree_sitter_cpp",
+        gaps=rb"^\s*(?:export\s+)?(?:module|import)\b",
+        macros=True,
     ),
-    "yaml": Syntax("tree_sitter_yaml", (".yaml", ".yml"), foreign=TEMPLATE),
+    "c#": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*(?:else\s*\n\s*)?#|'#endif' is missing"),
+    "css": Syntax(
+        (".css",),
+        "tree_sitter_css",
+        also=unclosed_css,
+        gaps=rb"! important|url\([^)'\"]+\)|^\s*[*_]\w|progid:|.{2000}",
+        in_templates=True,
+    ),
+    "go": Syntax((".go",), "tree_sitter_go"),
+    "html": Syntax(
+        (".html", ".htm"), "tree_sitter_html", also=unclosed_html, gaps=rb"^\s*<\?|& ", in_templates=True
+    ),
+    "java": Syntax((".java",), "tree_sitter_java", gaps=rb"\bimport module\b"),
+    "javascript": Syntax(
+        (".js", ".mjs", ".cjs", ".jsx"),
+        "tree_sitter_javascript",
+        gaps=rb"\bas (?:\w+),?\s*\}|\bimport (?:defer|source) ",
+    ),
+    "json": Syntax((".json", ".jsonc"), "tree_sitter_json"),
+    "python": Syntax(
+        (".py", ".pyi"),
+        "tree_sitter_python",
+        also=indentation_errors,
+        gaps=rb"^\s*(?:async def|def|class|type)\s+\w+\[[^\]]*=",
+    ),
+    "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
+    "rust": Syntax((".rs",), "tree_sitter_rust"),
+    "toml": Syntax((".toml",), first_error=toml_error),
+    "tsx": Syntax((".tsx",), "tree_sitter_typescript", "language_tsx"),
+    "typescript": Syntax(
+        (".ts", ".mts", ".cts"),
+        "tree_sitter_typescript",
+        "language_typescript",
+        gaps=rb"(?:^|[<,])\s*(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport defer ",
+    ),
+    "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),
 }
 
 _BY_SUFFIX: Final = {suffix: name for name, syntax in LANGUAGES.items() for suffix in syntax.suffixes}
@@ -69,7 +98,7 @@ def language_of(name: str) -> str | None:
 
 
 @cache
-def grammar(language: str) -> Language:
+def grammar(syntax: Syntax) -> Language:
     """Return the grammar of a language. Imports its package with the first use.
 
     Raises:
@@ -77,6 +106,5 @@ def grammar(language: str) -> Language:
     """
     import tree_sitter
 
-    syntax = LANGUAGES[language]
     function: Callable[[], object] = getattr(import_module(syntax.package), syntax.function)
     return tree_sitter.Language(function())

@@ -1,17 +1,14 @@
-"""Parse a text with a grammar, within limits, and list its syntax errors."""
+"""Parse a text with a grammar of tree-sitter, within limits, and list its syntax errors."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from jumpseat.syntax.languages import grammar
-
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Language, Node, Tree
 
 LONGEST_PARSE_S: Final = 0.2
 """Processor time of one parse: files of 1 MiB take half of it, texts made to be slow take all of it."""
@@ -19,8 +16,11 @@ LONGEST_PARSE_S: Final = 0.2
 CHUNK: Final = 64 * 1024
 """Bytes that the parser reads at a time. It lets other threads run meanwhile, unlike with a whole text."""
 
-MOST_NODES: Final = 20_000
-"""Nodes that are looked at in search of errors."""
+MOST_ERRORS: Final = 200
+"""A text with more errors is in another language."""
+
+MOST_QUOTED: Final = 40
+"""Bytes of the unexpected text that a message quotes."""
 
 
 class SyntaxProblem(Struct, frozen=True):
@@ -32,15 +32,14 @@ class SyntaxProblem(Struct, frozen=True):
     message: str
 
 
-def parse(data: bytes, language: str) -> Tree | None:
+def parse(data: bytes, grammar: Language) -> Tree | None:
     """Parse a text; return ``None`` if that takes too long."""
     import tree_sitter
 
-    # Not the time of the clock: a machine that is busy otherwise parses, too.
+    # Not the time of the clock: a busy machine must not change the result.
     end = time.thread_time() + LONGEST_PARSE_S
-    parser = tree_sitter.Parser(grammar(language))
     try:
-        return parser.parse(
+        return tree_sitter.Parser(grammar).parse(
             lambda start, _point: data[start : start + CHUNK],
             progress_callback=lambda _offset, _has_error: time.thread_time() > end,
         )
@@ -48,25 +47,18 @@ def parse(data: bytes, language: str) -> Tree | None:
         return None
 
 
-def problems(tree: Tree) -> list[SyntaxProblem] | None:
-    """Return the errors of a text in their order; ``None`` if there are too many to look at."""
-    if not tree.root_node.has_error:
-        return []
+def errors(tree: Tree) -> list[SyntaxProblem] | None:
+    """Return the errors in a tree in their order; ``None`` if there are too many."""
     found: list[SyntaxProblem] = []
-    for count, node in enumerate(_nodes_with_errors(tree.root_node)):
-        if count > MOST_NODES:
-            return None
-        if node.is_missing or node.is_error:
-            found.append(_problem(node))
-    return found
-
-
-def _nodes_with_errors(root: Node) -> Iterator[Node]:
-    stack = [root]
+    stack = [tree.root_node] if tree.root_node.has_error else []
     while stack:
         node = stack.pop()
-        yield node
+        if node.is_missing or node.is_error:
+            if len(found) == MOST_ERRORS:
+                return None
+            found.append(_problem(node))
         stack += [child for child in reversed(node.children) if child.has_error]
+    return found
 
 
 def _problem(node: Node) -> SyntaxProblem:
@@ -74,6 +66,6 @@ def _problem(node: Node) -> SyntaxProblem:
     if node.is_missing:
         message = f"{node.type!r} is missing"
     else:
-        text = (node.text or b"")[:40].decode("utf-8", "replace").split("\n")[0].strip()
+        text = (node.text or b"")[:MOST_QUOTED].decode("utf-8", "replace").split("\n")[0].strip()
         message = f"unexpected {text!r}" if text else "unexpected end of line"
     return SyntaxProblem(row, column, node.end_point[0], message)

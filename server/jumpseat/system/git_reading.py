@@ -14,7 +14,8 @@ from typing import Final
 from jumpseat.system.git import ENVIRONMENT, MAX_OUTPUT_BYTES, NO_FETCHING, SETTINGS, GitError
 from jumpseat.system.programs import OwnPrograms
 
-TIMEOUT_S: Final = 5.0
+TIMEOUT_S: Final = 30.0
+"""A guard against hanging: after it, a person is asked about the call."""
 
 _NO_REPOSITORY: Final = (b"not a git repository", b"cannot use bare repository")
 

@@ -58,8 +58,9 @@ def unified_diff(
 
     Compares only the lines between the common head and tail: edits are small and files may be large.
     """
-    old = [] if before is None else before.split("\n")
-    new = [] if after is None else after.split("\n")
+    if before is None or after is None:
+        return _whole_diff(name, before, after)
+    old, new = before.split("\n"), after.split("\n")
     # A final newline ends the last line and does not begin another one.
     for lines in (old, new):
         if lines and not lines[-1]:
@@ -80,12 +81,32 @@ def unified_diff(
 
         body = difflib.unified_diff(before_lines, after_lines, n=context, lineterm="")
         hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
-    label, old_label = name.lstrip("/"), (old_name or name).lstrip("/")
-    header = [
+    return readable("\n".join([*_header(name, before, after, old_name or name), *hunks])) + "\n"
+
+
+def _whole_diff(name: str, before: str | None, after: str | None) -> str:
+    """Return the diff of a new or a deleted file, without a look at each of its lines."""
+    text, mark = (after or "", "+") if before is None else (before, "-")
+    hunks: list[str] = []
+    if text:
+        lines = text.removesuffix("\n")
+        count = lines.count("\n") + 1
+        size = f"1,{count}" if count > 1 else "1"
+        hunks = [
+            f"@@ -0,0 +{size} @@" if before is None else f"@@ -{size} +0,0 @@",
+            mark + lines.replace("\n", f"\n{mark}"),
+        ]
+        if not text.endswith("\n"):
+            hunks.append("\\ No newline at end of file")
+    return readable("\n".join([*_header(name, before, after, name), *hunks])) + "\n"
+
+
+def _header(name: str, before: str | None, after: str | None, old_name: str) -> list[str]:
+    label, old_label = name.lstrip("/"), old_name.lstrip("/")
+    return [
         "--- /dev/null" if before is None else f"--- a/{old_label}",
         "+++ /dev/null" if after is None else f"+++ b/{label}",
     ]
-    return readable("\n".join([*header, *hunks])) + "\n"
 
 
 def _count_common(old: list[str], new: list[str], taken: int) -> int:

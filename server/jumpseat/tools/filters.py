@@ -8,12 +8,16 @@ contain ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from jumpseat.agent.model import ToolOrigin
+from jumpseat.agent.model import EditTools, ToolOrigin
 from jumpseat.agent.settings import SessionSettings
 
 SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
+
+EDITS: Final = frozenset({"create", "edit"})
+PATCH: Final = "apply_patch"
+"""The built-in tools that change files: a model is offered those that it was trained on."""
 
 
 def is_offered(name: str, source: SourceName, available: Collection[str] | None, excluded: Collection[str]) -> bool:
@@ -71,3 +75,21 @@ class Filter:
         return origin is not None and not self._of_agent.isdisjoint(
             (f"{origin.server}/{origin.tool}", f"{origin.server}/*")
         )
+
+
+def left_out(names: Collection[str], edit_tools: EditTools) -> Collection[str]:
+    """Return those of the built-in tools ``names`` that a model is not offered, as it has others for the same."""
+    edits = EDITS.intersection(names)
+    if PATCH not in names or not edits:
+        return ()
+    return edits if edit_tools == PATCH else (PATCH,)
+
+
+def may_patch(tool_filter: Filter, source_of: Callable[[str], SourceName | None]) -> bool:
+    """Return whether nobody has excluded or replaced a tool whose changes ``apply_patch`` can make as well.
+
+    ``source_of`` returns the source of the tool that a session has under a name.
+    """
+    return source_of(PATCH) != "builtin" or not any(
+        tool_filter.excludes(name, "builtin") or source_of(name) not in ("builtin", None) for name in EDITS
+    )

@@ -27,6 +27,9 @@ MOST_FILES: Final = 200
 LARGEST_SHOWN: Final = 256 * 1024
 """Length of the texts that a question about the patch contains beside the diff, in characters."""
 
+MOST_DESCRIBED: Final = 100_000
+"""Length of the beginning of a patch whose files its description names, in characters."""
+
 UNDO_WITHIN_S: Final = 10.0
 """Time to restore the files if the patch is interrupted."""
 
@@ -303,7 +306,7 @@ def _request(patch: str, plan: Sequence[_Change], diff: str, *, contents: bool) 
     return WritePermission(
         intention=describe_patch(patch),
         # A client that judges by this name alone must not take the first file for all of them.
-        file_name=paths[0] if len(paths) == 1 else os.path.commonpath(paths),
+        file_name=_folder_of(paths),
         diff=diff,
         new_file_contents=readable(plan[0].new)
         if len(plan) == 1 and contents and plan[0].new is not None
@@ -312,7 +315,16 @@ def _request(patch: str, plan: Sequence[_Change], diff: str, *, contents: bool) 
     )
 
 
+def _folder_of(paths: list[str]) -> str:
+    """Return the folder of several files, or the one file."""
+    try:
+        return os.path.commonpath(paths)
+    except ValueError:
+        # They are on different drives.
+        return paths[0]
+
+
 def describe_patch(text: str) -> str:
     """Describe in a few words, for the user, what a patch is about to do."""
-    names = named_files(text)
+    names = named_files(text[:MOST_DESCRIBED])
     return f"Change {', '.join(names[:3])}{' and more' if len(names) > 3 else ''}" if names else "Apply a patch"

@@ -74,6 +74,18 @@ CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
         "apply_patch",
         {"input": PATCH.rstrip()},
     ),
+    "a patch in another folder": (
+        "bash",
+        {"command": f"cd sub/x && apply_patch <<'EOF'\n{PATCH}EOF"},
+        "apply_patch",
+        {"input": PATCH.rstrip().replace("File: a", "File: sub/x/a")},
+    ),
+    "a patch with a working directory": (
+        "shell",
+        {"command": ["apply_patch", PATCH], "workdir": "/tmp/w"},
+        "apply_patch",
+        {"input": PATCH.replace("File: a", "File: /tmp/w/a")},
+    ),
     "Write": ("Write", {"file_path": "a", "content": "b"}, "create", {"path": "a", "file_text": "b"}),
     "Read": ("Read", {"file_path": "a", "offset": 3, "limit": 2}, "view", {"path": "a", "view_range": [3, 4]}),
     "Gemini": ("run_shell_command", {"command": "ls"}, "bash", {"command": "ls"}),
@@ -98,7 +110,7 @@ def test_a_command_that_does_more_than_to_apply_a_patch_stays_a_command() -> Non
     commands = {
         "another command": f"apply_patch <<'EOF'\n{PATCH}EOF\nrm -rf x",
         "two texts": f"apply_patch <<EOF\n{PATCH}EOF\napply_patch <<EOF\n{PATCH}EOF",
-        "another folder": f"cd x && apply_patch <<EOF\n{PATCH}EOF",
+        "another folder after another command": f"make; cd x && apply_patch <<EOF\n{PATCH}EOF",
         "a pipe": f"apply_patch '{PATCH}' | tee x",
         "no patch": "apply_patch *** x",
     }

@@ -14,6 +14,7 @@ CANARY: Final = "the-canary-is-alive"
 
 APPROVED: Final[tuple[str, ...]] = (
     "ls", "cat", "cd", "echo", "grep", "head", "tail", "wc", "sort", "find", "rg", "tree", "printf", "tee", "cp",
+    "rm -r",
     "mv", "rm", "ln", "mkdir", "rmdir", "touch", "chmod", "truncate", "diff", "cmp", "jq", "sed -n", "cut", "tr",
     "uniq", "file", "strings", "stat", "du", "date", "split", "gcc", "cc", "install", "tar", "unzip", "zip",
     "gzip", "gunzip", "zcat", "xz", "patch", "ed", "awk", "sed", "xargs", "env", "bash", "sh", "python3", "perl",

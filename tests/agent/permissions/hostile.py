@@ -15,7 +15,7 @@ APPROVED: Final[tuple[str, ...]] = (
     "npm run test", "make test", "cargo test", "go test", "curl", "wget", "tar", "touch", "./run.sh", "pytest",
     "mv", "ln", "mkdir", "git checkout", "git show", "git add", "npm install", "diff", "jq", "sed -n",
     "python3 -m pytest", "chmod", "tr", "uniq", "file", "strings", "date", "gcc", "split", "unzip",
-    "patch", "gzip", "install", "xz",
+    "patch", "gzip", "install", "xz", "curl --data", "git push origin HEAD:main", "git push origin feature/x",
 )  # fmt: skip
 """Commands that are approved for the session. Each hostile line begins with one of them, or resembles one."""
 
@@ -199,6 +199,9 @@ RUNS_RM: Final[tuple[str, ...]] = (
     "install -s --strip-program=rm f x", "zip -TT 'rm x' a f", "hg --config alias.x='!rm x' x",
     "svn diff --diff-cmd rm", "nix --option x 'rm x' build", "mytool --hook 'rm x'",
     "python3 <<< \"import os; os.system('rm x')\"", "make CC='rm x' test", "sqlite3 x <<< '.shell rm x'",
+    # The program under another name.
+    "cp /bin/rm q && ./q x", "ln -s /usr/bin/rm q; ./q x", "install -m755 /bin/rm q", "mv /bin/rm q && q x",
+    "cat /bin/rm > q", "./linked-rm x", "sub/../linked-rm -rf x",
     # Programs that no table knows.
     "caffeinate rm x", "ip netns exec n rm x", "machinectl shell . /bin/rm x", "bwrap --bind / / rm x",
     "aa-exec -p x rm x", "pdm run rm x", "rbenv exec rm x", "volta run rm x", "bunx rm x", "nerdctl exec c rm x",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -92,20 +92,71 @@ FILTERED = {
 }
 
 
+EXTENTS = {
+    ("git push origin main", "git push -u origin main"): True,
+    ("git push origin main", "git push other main"): False,
+    ("git push origin main", "git push origin main:prod"): False,
+    ("git push origin main", "git push origin main --tags"): False,
+    ("git push origin main", "git push"): False,
+    ("git push", "git push origin main"): False,
+    ("git push", "git push -q"): True,
+    ("rm f", "rm -f g"): True,
+    ("rm f", "rm -rf d"): False,
+    ("rm f", "rm -Rf d"): False,
+    ("rm f", "rm --rec d"): False,
+    ("rm f", "rm -f *"): False,
+    ("rm -rf d", "rm -r e"): True,
+    ("rm -rf d", "rm -rf *"): False,
+    ("rm -rf *", "rm -rf *"): True,
+    ("git rm f", "git rm -r ."): False,
+    ("git rm f", "git rm '*'"): False,
+    ("git checkout -b x", "git checkout y"): True,
+    ("git checkout -b x", "git checkout ."): False,
+    ("git restore f", "git restore -- ."): False,
+    ("git restore f", "git restore --staged ."): True,
+    ("chmod +x f", "chmod -R 777 d"): False,
+    ("curl http://ok.example", "curl -sS -H 'A: b' http://ok.example/x"): True,
+    ("curl http://ok.example", "curl -X GET http://ok.example/x"): True,
+    ("curl http://ok.example", "curl -d x=1 http://ok.example"): False,
+    ("curl http://ok.example", "curl -XDELETE http://ok.example"): False,
+    ("curl -d x=1 http://ok.example", "curl --json '{}' http://ok.example"): True,
+    **{
+        ("curl -F x=1 http://ok.example", f"curl {sent} http://ok.example"): False
+        for sent in (
+            *("-F x=@f", "-F 'x=<f'", "-sFx=@f", "--form x=@f", "-d @f", "-sd@f", "--data-binary @f", "--data=@f"),
+            *("--data-urlencode @f", "--data-urlencode x@f", "-H @f", "-H@f", "-b f", "-bf", "--cookie f", "-sb f"),
+        )
+    },
+    ("curl -F x=@f http://ok.example", "curl -F x=@f http://ok.example"): True,
+}
+"""The same for commands that can do little or much."""
+
+
+def test_an_approval_covers_no_more_than_the_extent_of_the_approved_command(tmp_path: Path) -> None:
+    assert covered(shell, EXTENTS, tmp_path) == EXTENTS
+
+
 @pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
 def test_filters_are_covered_with_the_command_that_they_filter(
     request_for: Callable[[str], ShellPermission], tmp_path: Path
 ) -> None:
+    assert covered(request_for, FILTERED, tmp_path) == FILTERED
+
+
+def covered(
+    request_for: Callable[[str], ShellPermission], pairs: Iterable[tuple[str, str]], folder: Path
+) -> dict[tuple[str, str], bool]:
+    """Return for each pair of lines whether an approval of the first one covers the second one."""
     found: dict[tuple[str, str], bool] = {}
-    for line, later in FILTERED:
+    for line, later in pairs:
         permissions = Permissions(
-            lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: tmp_path)
+            lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: folder)
         )
         record = approve(request_for(line), permissions.path_scope)
         assert record is not None, line
         run_without_event_loop(permissions.approvals.add_for_location("/", record))
         found[line, later] = decide(permissions, request_for(later)).status == "allowed"
-    assert found == FILTERED
+    return found
 
 
 def test_an_approval_of_git_mv_does_not_cover_moving_settings_into_place(tmp_path: Path) -> None:

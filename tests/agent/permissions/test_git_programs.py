@@ -32,7 +32,6 @@ SETTINGS: Final[tuple[tuple[str, str], ...]] = (
     ("remote.o.uploadpack=EVIL remote.o.url=..", "git fetch o"), ("alias.st=!EVIL", "git st"),
     ("merge.x.driver=EVIL", "git merge other"), ("include.path=more", "git st"),
     ("includeIf.gitdir:/**.path=more", "git st"), ("pager.log=EVIL core.pager=EVIL", "git -p log"),
-    ("core.fsmonitor=../evil.sh", "env -u GIT_CONFIG_COUNT git status"),
     ("uploadpack.packObjectsHook=EVIL", "git log"),
     ("hook:post-index-change", "git reset -q"), ("hook:pre-commit", "git commit -aqm x"),
     ("hook:post-checkout", "git checkout -q -b x"), ("submodule:core.fsmonitor=EVIL", "git status"),
@@ -47,6 +46,8 @@ ORDINARY: Final = (
     "core.whitespace=cr-at-eol pull.rebase=true push.default=current rerere.enabled=1",
     "merge.conflictStyle=zdiff3 diff.algorithm=histogram",
     "submodule.x.url=../x submodule.x.active=true submodule.x.update=merge color.ui=auto gc.auto=0",
+    # Outside of a sandbox, these are switched off.
+    "core.fsmonitor=EVIL log.showSignature=true",
     "lfs.repositoryFormatVersion=0 lfs.https://h.example/x.access=basic",
     "http.proxy=http://p.example:1",
 )

@@ -46,6 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         secret.write_text("x")
     (folder / "link").symlink_to(tmp_path / "outside")
     (folder / "out.txt").symlink_to(tmp_path / "outside" / "secret")
+    (folder / "linked-rm").symlink_to("/bin/rm")
     (folder / "sub" / "up").symlink_to(folder.parent)
     return folder
 

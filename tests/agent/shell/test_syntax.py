@@ -85,7 +85,7 @@ def test_a_compound_line_is_split() -> None:
         ("make -j4 test", "make test", False),
         ("sed -n '1,20p' x", "sed -n", True),
         ("git --no-pager log -3", "git log", True),
-        ("rm -rf build", "rm", False),
+        ("rm -rf build", "rm -r", False),
         ("l\\s -l", "ls", True),
         ("ls \\\n -l", "ls", True),
         ("find . -name '*.py'", "find", True),

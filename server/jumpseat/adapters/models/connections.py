@@ -60,13 +60,13 @@ class Connections:
         self._loads_soon = False
 
     def load_soon(self, tasks: TaskGroup) -> None:
-        """Import the HTTP library in a thread, once, for a session that will need it.
+        """Import what a first turn needs in a thread, once, for a session that will have one.
 
-        A first turn takes half of the processor time then. One that follows at once imports the library itself.
+        A first turn takes half of the processor time then. One that follows at once imports the modules itself.
         """
         if not self._loads_soon and self.tunnel is None:
             self._loads_soon = True
-            tasks.start_soon(_load_http)
+            tasks.start_soon(_load_turns)
 
     def transport(self) -> HttpTransport:
         """Return the transport of all requests, created at first use."""
@@ -222,8 +222,9 @@ def _middleware(options: Options, mask: Callable[[str], str]) -> Callable[[], Tr
     return None
 
 
-async def _load_http() -> None:
+async def _load_turns() -> None:
     await anyio.sleep(LOAD_AFTER_S)
-    # A failure is that of the first turn, which tries again.
-    with suppress(Exception):
-        await anyio.to_thread.run_sync(import_module, "jumpseat.adapters.transport.connections")
+    for module in ("jumpseat.agent.turns.loop", "jumpseat.adapters.transport.connections"):
+        # A failure is that of the first turn, which tries again.
+        with suppress(Exception):
+            await anyio.to_thread.run_sync(import_module, module)

@@ -23,6 +23,9 @@ _JPEG_FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_ALONE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
 """Markers without a segment."""
 
+MAX_PARTS: Final = 20_000
+"""Limit of the chunks or segments of a picture. A picture of 5 MiB has a few hundred; each takes time."""
+
 
 class PictureError(ValueError):
     """The picture cannot be sent; the message gives the reason."""
@@ -69,19 +72,19 @@ def _read_png(content: bytes) -> tuple[int, int]:
         raise PictureError("no header")
     place = len(_PNG)
     has_pixels = False
-    while True:
+    for _ in range(MAX_PARTS):
         end = place + 12 + int.from_bytes(content[place : place + 4], "big")
         kind = content[place + 4 : place + 8]
         if end > len(content) or zlib.crc32(content[place + 4 : end - 4]) != int.from_bytes(
             content[end - 4 : end], "big"
         ):
             raise PictureError("damaged chunk")
-        if kind == b"IEND":
+        if kind == b"IEND" and has_pixels:
             break
         has_pixels = has_pixels or kind == b"IDAT"
         place = end
-    if not has_pixels:
-        raise PictureError("no pixels")
+    else:
+        raise PictureError("too many chunks")
     return int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
 
 
@@ -89,7 +92,7 @@ def _read_jpeg(content: bytes) -> tuple[int, int]:
     """Read the segments of a JPEG up to its pixels: https://www.w3.org/Graphics/JPEG/itu-t81.pdf, annex B."""
     size: tuple[int, int] | None = None
     place = 2
-    while True:
+    for _ in range(MAX_PARTS):
         if content[place] != 0xFF:
             raise PictureError("no marker")
         marker = content[place + 1]
@@ -106,6 +109,7 @@ def _read_jpeg(content: bytes) -> tuple[int, int]:
                 height, width = content[place + 5 : place + 7], content[place + 7 : place + 9]
                 size = int.from_bytes(width, "big"), int.from_bytes(height, "big")
             place += 2 + int.from_bytes(content[place + 2 : place + 4], "big")
+    raise PictureError("too many segments")
 
 
 def _read_gif(content: bytes) -> tuple[int, int]:

@@ -82,7 +82,11 @@ def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec])
 
 
 _PATCH: Final = "apply_patch"
-_HEREDOC: Final = re.compile(r"\s*apply_?patch\s*<<-?\s*(['\"]?)(\w+)\1\s*")
+_HEREDOC: Final = re.compile(
+    r"\s*(?:cd\s+(?P<folder>[\w./-]+)\s*&&\s*)?apply_?patch\s*<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)\s*"
+)
+_NAMED: Final = re.compile(r"(?m)^(\*\*\* ?(?:\w+ File|Move to): *)(?=[^/~\s])")
+"""The beginning of a line with a path that is relative to the folder of the command."""
 
 
 def as_patch(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) -> ToolUseBlock:
@@ -90,11 +94,15 @@ def as_patch(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) 
     if _PATCH not in tools:
         return call
     text: str | None = None
+    arguments = call.arguments or {}
     if call.name == _PATCH:
         text = call.arguments_json if call.arguments is None else None
-    elif (call.name if call.name in tools else _meant_tool(bare_name, call.arguments or {})) == "bash":
-        commands = [value for key, value in (call.arguments or {}).items() if _plain(key) in ("command", "cmd")]
+    elif (call.name if call.name in tools else _meant_tool(bare_name, arguments)) == "bash":
+        commands = [value for key, value in arguments.items() if _plain(key) in ("command", "cmd")]
         text = _patch_of(commands[0]) if len(commands) == 1 else None
+        folders = [value for key, value in arguments.items() if _plain(key) in ("workdir", "cwd") and value]
+        if text is not None and folders:
+            text = _below(folders[0], text) if isinstance(folders[0], str) else None
     if text is None or "*** " not in text:
         return call
     arguments = {"input": text}
@@ -117,13 +125,19 @@ def _patch_of(command: Any) -> str | None:
     first, *lines = command.strip().split("\n")
     heredoc = _HEREDOC.fullmatch(first)
     if heredoc is not None:
-        ends = [index for index, line in enumerate(lines) if line.strip() == heredoc[2]]
-        return "\n".join(lines[:-1]) if ends == [len(lines) - 1] else None
+        ends = [index for index, line in enumerate(lines) if line.strip() == heredoc["end"]]
+        text = "\n".join(lines[:-1]) if ends == [len(lines) - 1] else None
+        return text if text is None or heredoc["folder"] is None else _below(heredoc["folder"], text)
     try:
         words = shlex.split(command) if first.lstrip().startswith(("apply_patch ", "applypatch ")) else []
     except ValueError:
         return None
     return words[1] if len(words) == 2 else None
+
+
+def _below(folder: str, text: str) -> str:
+    """Return a patch with the paths that a command has in another folder."""
+    return _NAMED.sub(lambda match: f"{match[1]}{folder.rstrip('/')}/", text)
 
 
 def _plain(name: str) -> str:

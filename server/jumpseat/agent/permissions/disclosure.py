@@ -86,7 +86,9 @@ def _real_path(named: str, facts: Facts) -> str | None:
 
 
 def _warn_of_change(request: WritePermission, facts: Facts) -> None:
-    added = "\n".join(line for line in request.diff.split("\n") if line.startswith("+"))
+    added = request.diff
+    if not added.startswith("--- /dev/null") or "\n--- " in added:
+        added = "\n".join(line for line in added.split("\n") if line.startswith("+"))
     names = [file.path for file in request.files] or [request.file_name]
     leading = [f"{file.path} leads to {file.resolved_path}" for file in request.files if file.resolved_path]
     warnings = [

@@ -122,7 +122,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         "shell",
         tool,
         segments=segments,
-        possible_commands=line.possible_commands,
+        possible_commands=_with_targets(line.possible_commands, folder),
         names=line.names,
         paths=tuple(paths),
         outside_paths=tuple(path for path in paths if not path_scope.contains(path)),
@@ -142,6 +142,15 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         git_programs=programs.shown,
         git_mark=programs.mark,
     )
+
+
+def _with_targets(commands: tuple[CommandWords, ...], folder: str) -> tuple[CommandWords, ...]:
+    """Return the commands, and for each program that is a link the same with the target of the link."""
+    found = dict.fromkeys(commands)
+    for words in commands[:MAX_PATHS]:
+        if words[0] is not None and (target := real_program(words[0], folder)):
+            found[(target, *words[1:])] = None
+    return tuple(found)
 
 
 def _effects_of_git(line: ShellLine, path_scope: PathScope, *, confined: bool) -> tuple[GitWrites, GitPrograms]:

@@ -43,6 +43,7 @@ def git_programs(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) 
             waiting += [base.joinpath(*map(expand_home, folders)) for base in bases]
     if any(word is not None and word.startswith("GIT_") for words in line.possible_commands for word in words):
         found[ANOTHER] = repr(line.possible_commands)
+    inner: set[Path] = set()
     seen: set[Path] = set()
     tops: set[Path] = set()
     while waiting:
@@ -57,8 +58,10 @@ def git_programs(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) 
             if len(seen) > MAX_FOLDERS:
                 raise GitError("too many repositories")
             tops.add(repository.top)
-            found |= _programs(repository)
-            waiting += _submodules(repository)
+            found |= _programs(repository, is_inner=folder in inner)
+            submodules = [real_path(path) for path in _submodules(repository)]
+            inner.update(submodules)
+            waiting += submodules
         except NoRepositoryError:
             continue
         except (GitError, UnicodeError) as error:
@@ -70,11 +73,13 @@ def git_programs(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) 
     return GitPrograms(tuple(found), f"git {mark.hexdigest()}")
 
 
-def _programs(repository: Repository) -> dict[str, str]:
+def _programs(repository: Repository, *, is_inner: bool) -> dict[str, str]:
     """Return the settings and hooks of a repository, as people see them, with all that decides what they run."""
     found: dict[str, str] = {}
     for name, value in _own_settings(repository):
-        if not _only_describes(name, value):
+        # Switched off where a command calls git, but git may not pass that on.
+        is_off = name == "core.fsmonitor" and not is_inner
+        if not is_off and not _only_describes(name, value):
             shown = value if len(value) <= MAX_VALUE_CHARS else f"{value[:MAX_VALUE_CHARS]}…"
             found[f"{name}={shown}"] = value
     if repository.is_elsewhere:

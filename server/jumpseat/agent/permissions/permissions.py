@@ -55,7 +55,10 @@ from jumpseat_protocol.permissions import (
     AssistedApproval,
     PermissionDecision,
     PermissionRequest,
+    ReadPermission,
     ShellPermission,
+    UrlPermission,
+    WritePermission,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +68,9 @@ if TYPE_CHECKING:
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
 )
+
+MAX_AT_ONCE_CHARS: Final = 64 * 1024
+"""Limit of a text whose characters are examined on the event loop; a longer one takes a thread."""
 
 Mode: TypeAlias = Literal["manual", "assisted", "sandboxed", "allow-all"]
 
@@ -177,7 +183,10 @@ class Permissions:
         # Imported here: no call has to be judged before the first prompt.
         from jumpseat.agent.permissions.disclosure import disclose
 
-        disclose(request, facts)
+        if _chars(request) > MAX_AT_ONCE_CHARS:
+            await anyio.to_thread.run_sync(disclose, request, facts)
+        else:
+            disclose(request, facts)
         rules, patterns, opinion = self._rules(), self._patterns(facts), None
         if (denial := self.denial_by_rule(facts)) is not None:
             return denial
@@ -449,6 +458,21 @@ class Permissions:
 def _stays_inside(request: PermissionRequest) -> bool:
     """Return whether the request is for a command that is confined."""
     return isinstance(request, ShellPermission) and bool(request.sandboxed) and not request.request_sandbox_bypass
+
+
+def _chars(request: PermissionRequest) -> int:
+    """Return the length of the text that a question about a call shows."""
+    match request:
+        case WritePermission():
+            return len(request.diff) + len(request.file_name)
+        case ShellPermission():
+            return len(request.full_command_text)
+        case ReadPermission():
+            return len(request.path)
+        case UrlPermission():
+            return len(request.url)
+        case _:
+            return 0
 
 
 def _asking_rule(rules: Rules, facts: Facts, patterns: RulePatterns) -> str | None:

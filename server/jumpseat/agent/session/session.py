@@ -394,6 +394,7 @@ class Session:
         """
         settings = self.settings
         previous, effort = settings.options.model, reasoning_effort or settings.options.reasoning_effort
+        edit_tools = self.profile().edit_tools
         settings.set_options(model=model, reasoning_effort=effort)
         self.compactor.last_size = None
         self.emit(
@@ -405,6 +406,8 @@ class Session:
                 cause=cause,
             )
         )
+        if self.profile().edit_tools != edit_tools:
+            self.emit(events.SessionToolsUpdated(model=model))
         self.drop_unsupported_settings()
 
     def note_profile(self, model: str | None, profile: Profile) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from jumpseat.agent.shell.extent import command_extent
 from jumpseat.agent.shell.harmless import (
     HARMLESS,
     MODULES,
@@ -24,7 +25,7 @@ from jumpseat.agent.shell.harmless import (
     WITH_SUBCOMMAND,
     WRAPPERS,
 )
-from jumpseat.agent.shell.options import parse_options
+from jumpseat.agent.shell.options import may_be_option, parse_options
 from jumpseat.agent.shell.programs import (
     GIT_SUBCOMMANDS,
     INTERPRETERS,
@@ -148,17 +149,18 @@ def _tool(prefix: str, words: Sequence[Word], table: Mapping[str, str], shown: s
     operands = parse_options(table[known]).operands(arguments) if known in table else None
     if operands is None or (known in _CHECKS and not all(map(_CHECKS[known], operands))):
         return None
-    return f"{prefix} {identifier}".strip()
+    extent = command_extent(known, arguments, operands)
+    return None if extent is None else f"{prefix} {identifier} {extent}".strip()
 
 
 def _target(name: str, base: str, arguments: Sequence[Word]) -> str | None:
-    """Return the identifier of a program that builds one target: ``make test``."""
+    """Return the identifier of a program that builds one target: ``make test``, or the first one: ``make``."""
     operands = parse_options(HARMLESS[base]).operands(arguments)
     # A number is the value of an option such as `-j 4`.
     targets = [operand for operand in operands or () if not operand.isdigit()]
-    if operands is None or len(targets) != 1 or not _SUBCOMMAND.match(targets[0]):
+    if operands is None or len(targets) > 1 or not all(map(_SUBCOMMAND.match, targets)):
         return None
-    return f"{name} {targets[0]}"
+    return " ".join((name, *targets))
 
 
 def _only_prints_lines(arguments: Sequence[Word]) -> bool:
@@ -250,23 +252,6 @@ def takes_no_paths(words: Sequence[str]) -> bool:
 def loads_urls(words: Sequence[str]) -> bool:
     """Return whether any word of the command may be a URL, even without a scheme."""
     return program_name(words) in LOADS_URLS
-
-
-def may_be_option(word: str, options: tuple[str, ...]) -> bool:
-    """Return whether ``word`` may be one of ``options``: abbreviated, with a value, or joined with others."""
-    for option in options:
-        if option == "=":
-            if "=" in word and not word.startswith("-"):
-                return True
-        elif option.startswith("--"):
-            name = word.partition("=")[0]
-            if len(name) > 2 and name.startswith("--") and (option.startswith(name) or name.startswith(option)):
-                return True
-        elif word.startswith(option) or (
-            len(option) == 2 and option[0] == "-" and re.match(r"-[^-]", word) and option[1] in word
-        ):
-            return True
-    return False
 
 
 def _runs_other_commands(name: str) -> bool:

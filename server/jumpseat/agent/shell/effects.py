@@ -20,13 +20,13 @@ from jumpseat.agent.shell.commands import (
     is_known,
     loads_urls,
     may_be_alias,
-    may_be_option,
     program_name,
     reconfigures_git,
     runs_other_commands,
     takes_code,
     takes_no_paths,
 )
+from jumpseat.agent.shell.options import may_be_option
 from jumpseat.agent.shell.programs import (
     CHANGES_FOLDER,
     PLACES_INTO,
@@ -254,12 +254,19 @@ def _commands_in_code(
 
 
 def names_in(command: FoundCommand) -> Iterator[str]:
-    """Yield the names in the words of a command that is not known, which may run a program with such a name.
+    """Yield the names in the words of a command that may run a program with such a name, or give it another name.
 
-    Names are without folders, and in lower case.
+    Names are without folders, and in lower case. Any word of a command that is not known counts, and of a known one
+    the programs in the folders of programs.
     """
     texts = command.texts
-    if not texts or is_known(command.words) or takes_no_paths(texts):
+    if not texts or takes_no_paths(texts):
+        return
+    if is_known(command.words):
+        for text in texts[1:]:
+            folder, _, name = text.rpartition("/")
+            if folder.rpartition("/")[2] in _PROGRAM_FOLDERS:
+                yield name.casefold()
         return
     subcommand = git_subcommand(texts)
     for text in (*texts[1:], *command.inputs):
@@ -408,6 +415,7 @@ def _option_value(text: str) -> str:
 
 
 URL: Final = re.compile(r"(?:https?|ftp|ftps|ssh|git|ws|wss)://[^\s'\"`<>|;&\\]+", re.IGNORECASE)
+_PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", ".bin", "libexec", "coreutils"})
 _FILE_NAME: Final = re.compile(r"[\w@%+-][\w@%+.-]*\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 _REMOTE: Final = re.compile(r"(?:[^\s/@:]*@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?!//)")
 _GIT_WITH_VALUE: Final = frozenset({

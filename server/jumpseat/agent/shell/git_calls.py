@@ -12,8 +12,9 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.agent.shell.commands import may_be_option, program_name
+from jumpseat.agent.shell.commands import program_name
 from jumpseat.agent.shell.effects import CommandWords, path_forms
+from jumpseat.agent.shell.options import may_be_option
 from jumpseat.agent.shell.programs import GIT_SUBCOMMANDS
 
 Kind: TypeAlias = Literal[

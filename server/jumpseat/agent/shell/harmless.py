@@ -58,6 +58,7 @@ PYTHON_TOOLS: Final[Mapping[str, str]] = {
     "pip index versions": "--pre --json",
     "pipdeptree": "-p:re: --packages= --reverse --json --exclude= --warn=",
     "coverage report": "-mi --show-missing --skip-covered --skip-empty --sort= --fail-under= --precision=",
+    "build": "-wsn --wheel --sdist --no-isolation",
     "py_compile": "-q",
     "compileall": "-qflj:",
     "bandit": "-rqlivx:s:t: --recursive --quiet --verbose --exclude= --skip= --tests=",
@@ -95,6 +96,7 @@ JAVASCRIPT_TOOLS: Final[Mapping[str, str]] = {
     "jest": _JEST,
     "vitest": _JEST,
     "mocha": "-g:bt:f: --grep= --bail --timeout= --exit --recursive --fgrep= --color",
+    "vite build": "-m: --mode= --sourcemap? --minify? --logLevel=",
     "stylelint": "--fix --quiet --allow-empty-input --max-warnings=",
     "biome check": _BIOME,
     "biome ci": _BIOME,
@@ -103,6 +105,21 @@ JAVASCRIPT_TOOLS: Final[Mapping[str, str]] = {
     "playwright test": (
         "-g:xj: --grep= --grep-invert= --headed --list --last-failed --max-failures= --project= --repeat-each="
         " --retries= --shard= --timeout= --workers= --quiet --pass-with-no-tests"
+    ),
+}
+
+_RSPEC: Final = (
+    "-e:t:dxbp? --example= --tag= --fail-fast? --only-failures --next-failure --dry-run --profile? --seed= --order="
+    " --color --no-color --backtrace"
+)
+
+RUBY_TOOLS: Final[Mapping[str, str]] = {
+    # The same, also as `bundle exec NAME`.
+    "rspec": _RSPEC,
+    "rails test": "-vfbn:s: --verbose --fail-fast --backtrace --name= --seed=",
+    "rubocop": (
+        "-aAD --autocorrect --autocorrect-all --only= --except= --fail-fast --parallel --display-cop-names"
+        " --fail-level= --auto-correct"
     ),
 }
 
@@ -126,6 +143,13 @@ _CARGO: Final = (
     " --all-features --no-default-features --jobs= --offline --locked --frozen --no-run --no-fail-fast"
     " --message-format= --profile= --no-deps --keep-going --timings"
 )
+_INSTALL: Final = "-qs --quiet --silent --no-audit --no-fund --prefer-offline --ignore-scripts <0"
+_DOTNET: Final = (
+    "-c:f:v:r: --configuration= --framework= --verbosity= --runtime= --no-restore --no-incremental --nologo"
+    " --no-build"
+)
+_SWIFT: Final = "-c:vq --configuration= --verbose --quiet --target= --product= --filter= --skip= --parallel"
+_BAZEL: Final = "-kj:c: --keep_going --jobs= --test_output= --test_filter= --verbose_failures"
 _GO: Final = (
     "/v /race /short /cover /failfast /json /count= /run= /bench= /benchmem /benchtime= /timeout="
     " /coverprofile= /covermode= /coverpkg= /parallel= /p= /tags= /cpu= /x /n /a /trimpath /skip= /list="
@@ -221,6 +245,11 @@ WORKING: Final[Mapping[str, str]] = {
     "npm audit": "--json --production --omit= --audit-level= <0",
     "npm explain": "--json",
     "npm pkg get": "--json",
+    "npm ci": _INSTALL,
+    "npm install": _INSTALL,
+    "yarn install": "--frozen-lockfile --immutable --silent --prefer-offline --ignore-scripts <0",
+    "pnpm install": "--frozen-lockfile --offline --prefer-offline --silent --ignore-scripts <0",
+    "bun install": "--frozen-lockfile --silent --ignore-scripts <0",
     "npm test": _SCRIPT,
     "npm start": "<0",
     "npm run": "-s --silent --if-present <0",
@@ -249,7 +278,8 @@ WORKING: Final[Mapping[str, str]] = {
     "cargo bench": f"{_CARGO} -->test_binary",
     "cargo build": _CARGO,
     "cargo check": _CARGO,
-    "cargo clippy": f"{_CARGO} -->lints",
+    "cargo clippy": f"{_CARGO} --fix --allow-dirty --allow-staged -->lints",
+    "cargo run": f"{_CARGO} <0",
     "cargo doc": f"{_CARGO} --document-private-items",
     "cargo fmt": "-qvp: --all --check --quiet --verbose --package= -->rustfmt",
     "cargo metadata": "--format-version= --no-deps --offline --locked -q",
@@ -268,6 +298,7 @@ WORKING: Final[Mapping[str, str]] = {
     "go doc": "/all /short /src /u /c",
     "go env": "/json",
     "go fmt": "/n /x",
+    "go generate": "/v /x /n /run=",
     "go list": "/m /f= /json /deps /test /u /versions",
     "go mod download": "/x /json",
     "go mod graph": "",
@@ -300,6 +331,38 @@ WORKING: Final[Mapping[str, str]] = {
         "-qsidmx: --info --debug --stacktrace --full-stacktrace --quiet --offline --no-daemon --daemon"
         " --parallel --tests= --continue --rerun-tasks --build-cache --no-build-cache --console="
         " --warning-mode= --exclude-task= --configuration-cache --dry-run --profile --all"
+    ),
+    "dotnet build": _DOTNET,
+    "dotnet test": f"{_DOTNET} --filter= --list-tests",
+    "dotnet restore": "-v: --verbosity= --no-cache",
+    "swift build": _SWIFT,
+    "swift test": _SWIFT,
+    "flutter test": "-r: --name= --plain-name= --coverage --no-pub --tags= --reporter=",
+    "flutter analyze": "--no-pub",
+    "dart test": "-r: --name= --plain-name= --tags= --reporter=",
+    "dart analyze": "",
+    "mix test": (
+        "--failed --stale --trace --seed= --only= --exclude= --include= --max-failures= --cover --slowest="
+        " --no-color"
+    ),
+    "mix compile": "--force --warnings-as-errors",
+    "mix format": "--check-formatted --dry-run",
+    "phpunit": (
+        "--filter= --testsuite= --group= --exclude-group= --stop-on-failure --stop-on-error --testdox --colors?"
+        " --no-coverage"
+    ),
+    "ctest": (
+        "-R:E:L:VQNj: --output-on-failure --tests-regex= --exclude-regex= --rerun-failed --verbose --parallel="
+        " --timeout="
+    ),
+    "bazel build": _BAZEL,
+    "bazel test": _BAZEL,
+    "shellcheck": "-S:s:f:e:i: --severity= --shell= --format= --exclude= --include=",
+    "bundle install": "-j: --jobs= --quiet --local <0",
+    "composer install": "-nq --no-dev --no-interaction --quiet --prefer-dist --no-progress <0",
+    "uv sync": "-q --quiet --frozen --locked --all-extras --all-groups --dev --no-dev --extra= --group= <0",
+    "poetry install": (
+        "-qvnE: --with= --without= --only= --no-root --sync --all-extras --extras= --no-interaction <0"
     ),
     "uv pip check": "",
     "uv pip freeze": "-q --quiet",
@@ -356,6 +419,7 @@ WRAPPERS: Final[Mapping[str, Mapping[str, str]]] = {
     "pnpm": JAVASCRIPT_TOOLS,
     "yarn": JAVASCRIPT_TOOLS,
     "yarn exec": JAVASCRIPT_TOOLS,
+    "bundle exec": RUBY_TOOLS,
 }
 
 MODULES: Final = re.compile(r"python[\d.]*\Z")
@@ -363,7 +427,7 @@ MODULES: Final = re.compile(r"python[\d.]*\Z")
 
 OTHER_NAMES: Final[Mapping[str, str]] = {"gradlew": "gradle", "mvnw": "mvn", "pip3": "pip"}
 
-HARMLESS: Final[Mapping[str, str]] = {**READING, **WORKING, **PYTHON_TOOLS, **JAVASCRIPT_TOOLS}
+HARMLESS: Final[Mapping[str, str]] = {**READING, **WORKING, **PYTHON_TOOLS, **JAVASCRIPT_TOOLS, **RUBY_TOOLS}
 
 WITH_SUBCOMMAND: Final = frozenset({
     *SCRIPT_RUNNERS, "kubectl describe", "kubectl get", "kubectl top",
@@ -373,6 +437,6 @@ WITH_SUBCOMMAND: Final = frozenset({
 
 ANY_FOLDER: Final = frozenset({
     *(name for name in READING if " " not in name),
-    "chmod", "cp", "ln", "mkdir", "mv", "rm", "rmdir", "tee", "touch", "truncate",
+    "chmod", "chmod -r", "cp", "ln", "mkdir", "mv", "rm", "rm -r", "rmdir", "tee", "touch", "truncate",
 })  # fmt: skip
 """Commands that use nothing but the files that their words name, so that they may follow a change of the folder."""

@@ -140,6 +140,23 @@ def parse_options(notation: str) -> HarmlessOptions:
     return found
 
 
+def may_be_option(word: str, options: tuple[str, ...]) -> bool:
+    """Return whether ``word`` may be one of ``options``: abbreviated, with a value, or joined with others."""
+    for option in options:
+        if option == "=":
+            if "=" in word and not word.startswith("-"):
+                return True
+        elif option.startswith("--"):
+            name = word.partition("=")[0]
+            if len(name) > 2 and name.startswith("--") and (option.startswith(name) or name.startswith(option)):
+                return True
+        elif word.startswith(option) or (
+            len(option) == 2 and option[0] == "-" and re.match(r"-[^-]", word) and option[1] in word
+        ):
+            return True
+    return False
+
+
 def _is_certain(word: Word) -> bool:
     """Return whether a word is one word that cannot become an option by expansion."""
     if word.glob and _NAMED_VALUE.match(word.text):

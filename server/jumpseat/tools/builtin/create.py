@@ -42,7 +42,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
         return problem(args.path, error)
     return ToolOutcome(
         f"Created file {args.path} with {len(args.file_text)} characters",
-        detail=unified_diff(str(path), None, args.file_text),
+        detail=await anyio.to_thread.run_sync(unified_diff, str(path), None, args.file_text),
     )
 
 

@@ -13,12 +13,12 @@ from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.attachments import expand_mentions, mentions
 from jumpseat.agent.interfaces import ToolTexts
-from jumpseat.agent.model import EditTools, ToolSchema, ToolSpec
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.client_tools import ClientTools
-from jumpseat.tools.filters import Filter, SourceName
+from jumpseat.tools.filters import EDITS, PATCH, Filter, SourceName, left_out, may_patch
 from jumpseat.tools.orchestrator.environment import BuiltinTools, Environment
 from jumpseat.tools.tool import (
     TOOL_SEARCH,
@@ -237,37 +237,34 @@ class OfferedTools:
     def offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
         """Return the tools that may be called with these settings, by name; by default those of the session."""
         settings = settings or self._session.settings
-        return _of_family(self._allowed(settings), self._session.profile(settings).edit_tools)
+        tools = self._allowed(settings)
+        builtin = [name for name in (*EDITS, PATCH) if name in tools and tools[name].source == "builtin"]
+        hidden = left_out(builtin, self._session.profile(settings).edit_tools) if PATCH in builtin else ()
+        return {name: tool for name, tool in tools.items() if name not in hidden} if hidden else tools
 
     def _allowed(self, settings: SessionSettings) -> dict[str, Tool]:
         """Return the tools that the filters allow; a model is offered some of those that change files."""
         tool_filter = self._filter(settings)
         tools = self._all(tool_filter.names)
         allowed = {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
-        if PATCH in allowed and not self._may_patch(tool_filter):
+        if PATCH in allowed and not may_patch(tool_filter, self._source_of):
             del allowed[PATCH]
         return allowed
-
-    def _may_patch(self, tool_filter: Filter) -> bool:
-        """Return whether nobody has excluded or replaced a tool whose changes ``apply_patch`` can make as well."""
-        if (tool := self._lookup(PATCH)) is not None and tool.source != "builtin":
-            return True
-        found = {name: self._lookup(name) for name in EDITS}
-        return not any(
-            tool_filter.excludes(name, "builtin") or (tool is not None and tool.source != "builtin")
-            for name, tool in found.items()
-        )
 
     def _lookup(self, name: str) -> Tool | None:
         found = (source.tools().get(name) for source in reversed(self.sources))
         return next((tool for tool in found if tool is not None), None)
+
+    def _source_of(self, name: str) -> SourceName | None:
+        tool = self._lookup(name)
+        return None if tool is None else tool.source
 
     def find(self, name: str) -> Tool | None:
         """Return the tool that a call names: one that is allowed, or the search for deferred ones."""
         tool = self._lookup(name)
         if tool is not None:
             tool_filter = self._filter(self._session.settings)
-            if _offers(tool_filter, name, tool) and (name != PATCH or self._may_patch(tool_filter)):
+            if _offers(tool_filter, name, tool) and (name != PATCH or may_patch(tool_filter, self._source_of)):
                 return tool
         if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
             return ToolSearch(self._session, hidden)
@@ -401,19 +398,6 @@ class OfferedTools:
             return True
         found = (source.tools().get(name) for source in self.sources) if name in environment.reserved else ()
         return any(tool is not None and tool.source == "builtin" for tool in found)
-
-
-EDITS: Final = ("create", "edit")
-PATCH: Final = "apply_patch"
-
-
-def _of_family(tools: dict[str, Tool], edit_tools: EditTools) -> dict[str, Tool]:
-    """Return the tools without the built-in ones that change files, but those that the model was trained on."""
-    edits = {name for name in EDITS if name in tools}
-    if PATCH not in tools or not edits or tools[PATCH].source != "builtin":
-        return tools
-    left_out = edits if edit_tools == PATCH else {PATCH}
-    return {name: tool for name, tool in tools.items() if name not in left_out}
 
 
 def _offers(tool_filter: Filter, name: str, tool: Tool) -> bool:

@@ -1,0 +1,75 @@
+"""Distinguish the extents of commands that can do little or much, so that approvals distinguish them, too.
+
+An approval of ``rm f`` does not cover ``rm -r folder``, and one of ``git push origin main`` no other remote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from jumpseat.agent.shell.options import may_be_option
+from jumpseat.agent.shell.words import Word
+
+
+def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str]) -> str | None:
+    """Return what distinguishes a known command from others with the same name; empty if nothing does.
+
+    ``operands`` are the arguments that are no options. The result is part of the identifier of the command. It is
+    ``None`` for a command that only its whole text identifies.
+    """
+    texts = [word.text for word in arguments]
+    match known:
+        case "git push":
+            named = [*operands, *(text for text in texts if text in _PUSHES_MORE)]
+            return None if any(re.search(r"\s", text) for text in named) else " ".join(named)
+        case "chmod":
+            return _recursive(texts)
+        case "rm" | "git rm":
+            if any(word.wild for word in arguments) or any(re.search(r"[*?\[]", text) for text in operands):
+                return None
+            return _recursive(texts)
+        case "git checkout" | "git restore":
+            # The work of hours may be in these files.
+            return None if _EVERYTHING.intersection(operands) and not _has(texts, "-S", "--staged") else ""
+        case "curl":
+            if _sends_file(texts):
+                return None
+            return "--data" if _has(texts, *_SENDING) or _METHOD.search(" ".join(texts)) else ""
+        case _:
+            return ""
+
+
+def _recursive(texts: Sequence[str]) -> str:
+    return "-r" if _has(texts, "-r", "-R", "--recursive") else ""
+
+
+def _sends_file(texts: Sequence[str]) -> bool:
+    """Return whether ``curl`` may send the contents of a file."""
+    encodes = any(text.startswith("--data-urlencode") for text in texts)
+    cookies = [value for text, after in zip(texts, [*texts[1:], ""], strict=True) for value in _cookie(text, after)]
+    return (
+        any(_AT_FILE.match(text) or re.search(r"=[@<]", text) for text in texts)
+        or (encodes and any(re.match(r"[^=:]*@", text) for text in texts))
+        or any("=" not in value for value in cookies)
+    )
+
+
+def _cookie(text: str, after: str) -> list[str]:
+    """Return the value of an option for cookies, which is the name of a file unless it has an equals sign."""
+    if text.startswith("--cookie"):
+        return [text.partition("=")[2] or after]
+    found = re.fullmatch(r"-[#0-9A-Za-z]*?b(.*)", text, re.DOTALL)
+    return [] if found is None else [found[1] or after]
+
+
+def _has(texts: Sequence[str], *options: str) -> bool:
+    return any(may_be_option(text, options) for text in texts if text.startswith("-"))
+
+
+_PUSHES_MORE: Final = ("--tags", "--follow-tags")
+_EVERYTHING: Final = frozenset({".", "./", ":/", "*", ":", ":/*"})
+_SENDING: Final = ("-d", "-F", "-T", "--data", "--form", "--json", "--upload-file")
+_METHOD: Final = re.compile(r"(?:-X|--request)[ =]?(?!GET\b|HEAD\b|OPTIONS\b)\S")
+_AT_FILE: Final = re.compile(r"@|-[#0-9A-Za-z]*@|--[\w-]+=@")

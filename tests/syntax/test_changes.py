@@ -1,0 +1,105 @@
+"""Errors that a change brings are reported, and nothing else is."""
+
+from __future__ import annotations
+
+from jumpseat.syntax.changes import new_problems
+from jumpseat.syntax.languages import LANGUAGES
+from tests.support.cases import check_each
+
+GO = "package a\n\nfunc f() {\n\treturn\n}\n\nfunc g() {\n\treturn\n}\n"
+VALID = {
+    ".sh": 'f() {\n  for x in "$@"; do echo "$x"; done\n}\n',
+    ".c": "#define M(x) do { x; } while (0)\nint f(int a) {\n  M(a++);\n  return a;\n}\n",
+    ".h": "#pragma once\nclass A {\n public:\n  int f() const { return 1; }\n};\n",
+    ".cpp": 'auto f() {\n  return R"x(()x";\n}\n',
+    ".cs": "namespace A;\nclass B(int c) { int D => c; }\n",
+    ".css": "a {\n  color: red;\n  b { margin: 0 }\n}\n",
+    ".go": GO,
+    ".html": "<!doctype html>\n<ul>\n<li>a<br>\n<li>b</ul>\n<p>{{ x }}</p>\n",
+    ".java": 'record A(int b) {\n  String c() { return """\n    d"""; }\n}\n',
+    ".js": "const A = () => <b c={1}>d</b>;\nimport d from 'e' with { type: 'json' };\n",
+    ".json": '{\n  "a": [1, 2]\n}\n',
+    ".py": "try:\n    a\nexcept B, C:\n    type X[T = int] = T\nd = t'{a}'\n",
+    ".rb": "def f\n  [1].each do |x|\n    puts x if x.end?\n  end\nend\n",
+    ".rs": "fn f<'a>(x: &'a str) -> Option<&'a str> {\n    Some(x)\n}\n",
+    ".toml": '[a]\nb = ["c"]\n',
+    ".tsx": "const a = (x: X) => <b>{x as Y}</b>;\n",
+    ".ts": "interface A<out T> {\n  b: T;\n}\nlet c = d satisfies E;\n",
+    ".yaml": "a:\n  - b: ${{ c }}\n    d: [1, 2]\n",
+}
+BREAKS = {
+    ".sh": ("done\n", "\n"),
+    ".c": ("  return a;\n}", "  return a;\n"),
+    ".h": ("return 1; }", "return 1;"),
+    ".cpp": ("f() {", "f( {"),
+    ".cs": ("B(int", "Bint"),
+    ".css": ("0 }", "0"),
+    ".go": ("f() {", "f() "),
+    ".html": ("</ul>", ""),
+    ".java": ("int b)", "int b"),
+    ".js": ("'e'", "'e"),
+    ".json": ("1, 2", "1 2"),
+    ".py": ("    a\n", "a\n"),
+    ".rb": ("do |x|", "|x|"),
+    ".rs": ("Some(x)", "Some(x"),
+    ".toml": ('"c"', '"c'),
+    ".tsx": ("</b>", ""),
+    ".ts": ("b: T;\n}", "b: T;\n"),
+    ".yaml": ("[1, 2]", "[1, 2"),
+}
+
+
+def brought(name: str, before: str | None, after: str) -> list[tuple[int, str]]:
+    """Return the lines and the messages of the errors of a change."""
+    found = new_problems(name, None if before is None else before.encode(), after.encode())
+    return [(problem.row + 1, problem.message) for problem in found]
+
+
+def test_valid_files_of_all_languages_have_no_errors_and_broken_ones_have_one() -> None:
+    assert {suffix for syntax in LANGUAGES.values() for suffix in syntax.suffixes[:1]} <= set(VALID)
+
+    def check(suffix: str) -> None:
+        text, (old, new) = VALID[suffix], BREAKS[suffix]
+        for form in (text, text.replace("\n", "\r\n"), "\ufeff" + text):
+            assert brought("a" + suffix, None, form) == []
+            assert brought("a" + suffix, form, form + "\n") == []
+        assert text.count(old) == 1
+        assert brought("a" + suffix, text, text.replace(old, new))
+
+    check_each({suffix: suffix for suffix in VALID}, check)
+
+
+def test_an_old_error_is_not_reported_wherever_it_moves_and_a_new_one_is_if_another_one_goes() -> None:
+    old = GO.replace("func f() {", "func f( {")
+    assert brought("a.go", old, "// new\n\n" + old) == []
+    swapped = "package a\n\nfunc g() {\n\treturn\n}\n\nfunc f( {\n\treturn\n}\n"
+    assert brought("a.go", old, swapped) == []
+    assert brought("a.go", old, old.replace("func g() {", "func g() }")) != []
+    assert brought("a.go", old, old.replace("f( {", "ff( {")) == []
+    assert brought("a.go", old, GO.replace("g() {", "g( {")) == [(7, "')' is missing")]
+
+
+def test_an_error_that_the_parser_notices_far_away_is_reported_where_the_change_is() -> None:
+    rest = "def g\n  1\nend\n" * 40
+    found = brought("a.rb", "def f\n  if a\n    1\n  end\nend\n" + rest, "def f\n  if a\n    1\nend\n" + rest)
+    assert [line for line, _ in found] == [4]
+
+
+def test_dialects_have_no_errors() -> None:
+    helm = "{{- if .a }}\nb: {{ .c }}\n  {{- toYaml .d | nindent 2 }}\n{{- end }}\n"
+    assert brought("a.yaml", None, helm) == []
+    assert brought("a.yaml", helm, helm + "e: 1\n") == []
+    assert brought("tsconfig.json", None, '{\n  // note\n  "a": 1,\n}\n') == []
+    assert brought("package.json", None, '{\n  "a": 1,\n}\n') != []
+    macros = "FOO_BEGIN\nSTATIC_INLINE int f(BAR x) __THROW\n{\n  return x;\n}\n"
+    assert brought("a.h", None, macros) == []
+    assert brought("a.h", macros, macros.replace("return x;\n}", "return x;\n")) == [
+        (5, "'{' is not closed in line 3")
+    ]
+
+
+def test_texts_that_no_parser_can_finish_are_not_reported() -> None:
+    texts = {".py": "(", ".json": "[", ".html": "<a>", ".cpp": "<", ".yaml": "[", ".toml": "a = [", ".rb": "end "}
+    for suffix, text in texts.items():
+        new_problems("a" + suffix, text.encode(), (text * 60_000).encode())
+    assert brought("a.py", None, "(" * 1_100_000) == []
