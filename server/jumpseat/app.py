@@ -53,6 +53,7 @@ from jumpseat.config import (
     load_config,
 )
 from jumpseat.errors import ConfigError, JumpseatError
+from jumpseat.lsp.source import LanguageServers
 from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.log_setup import log_to_stderr, mask_logs
@@ -239,6 +240,14 @@ class App:
             github=self.models.copilot,
             github_by_default=config.mcp.github,
         )
+        self.lsp = LanguageServers(
+            config.lsp,
+            home,
+            lambda session_id: self._descendants.marked(children.variables(), session_id),
+            self.plugins,
+            self.trust.is_trusted,
+            sandboxes,
+        )
         if not config.environment.readable:
             protect_memory(children.credentials())
         environment = Environment(
@@ -256,6 +265,7 @@ class App:
                     )
                 ),
                 SourceMaker(self.declarations.source),
+                SourceMaker(self.lsp.source, frozenset({"lsp"})),
             ),
             web=self.web,
             client_tool_s=config.clients.tool_timeout_s,
@@ -268,7 +278,10 @@ class App:
             ),
             descendants=self._descendants,
             record_changes=self._record_changes,
-            checkers=(_syntax_checker,) if config.edits.check_syntax else (),
+            checkers=(
+                *((_syntax_checker,) if config.edits.check_syntax else ()),
+                *((self.lsp.get,) if config.lsp.enabled else ()),
+            ),
             reserved=BUILTIN_NAMES,
             tool_set=config.tools.offered,
         )

@@ -22,6 +22,7 @@ LONGEST_LINE: Final = 120
 """Characters of a message or an excerpt that are shown."""
 
 HEADING: Final = "Problems that this change may have brought:"
+LATER: Final = "Problems that earlier changes may have brought:"
 
 
 class Finding(Struct, frozen=True):
@@ -43,7 +44,10 @@ class Checker(Protocol):
     """Looks for problems that changes have brought."""
 
     async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
-        """Return the problems that the changes of one call have brought, the most important first, and few."""
+        """Return the problems that the changes of one call have brought, the most important first, and few.
+
+        Also called without changes, after other calls: some checkers take long.
+        """
         ...
 
 
@@ -93,9 +97,9 @@ async def find(checkers: Sequence[Checker], edits: Sequence[FileEdit]) -> list[F
     return found
 
 
-def described(findings: Sequence[Finding], cwd: Path) -> str:
-    """Return the findings as text for the model; paths are relative to ``cwd``."""
-    lines = [HEADING]
+def described(findings: Sequence[Finding], cwd: Path, *, later: bool = False) -> str:
+    """Return the findings as text for the model; paths are relative to ``cwd``. ``later``: of earlier calls."""
+    lines = [LATER if later else HEADING]
     for finding in findings:
         name = _relative(finding.path, cwd)
         lines.append(f"{name}:{finding.line}:{finding.column}: {_short(finding.message)} ({finding.source})")
