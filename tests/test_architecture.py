@@ -73,11 +73,12 @@ ROOMS: dict[str, set[str]] = {
     "testing": {"adapters", "script"},
     "agent.compaction": {"agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "system"},
     "store.session_fs": {"errors", "store.session"},
-    "store.user": {"agent", "agent.permissions", "errors", "parsing", "store.session", "system"},
+    "store.user": {"agent", "agent.permissions", "agent.session", "errors", "parsing", "store.session", "system"},
     "mcp": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "errors", "parsing", "sandbox"),
         *("system", "tools"),
     },
+    "lsp": {"agent", "agent.permissions", "agent.session", "config", "parsing", "sandbox", "system", "tools"},
     "services": {
         *("adapters", "adapters.transport", "agent", "agent.conversation", "config", "declared", "errors"),
         *("parsing", "sandbox", "tools"),
@@ -117,9 +118,9 @@ ROOMS: dict[str, set[str]] = {
     },
     "sessions": {
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
-        *("agent.session", "agent.subagents", "agent.turns", "errors", "mcp", "store.plugins", "store.project"),
-        *("profiles", "store.session", "store.session_fs", "store.user", "system", "tools", "tools.builtin"),
-        *("tools.declared", "tools.orchestrator", "tools.search"),
+        *("agent.session", "agent.subagents", "agent.turns", "errors", "lsp", "mcp", "profiles"),
+        *("store.plugins", "store.project", "store.session", "store.session_fs", "store.user", "system"),
+        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "tools.search"),
     },
     "library": {
         *("adapters.models", "adapters.providers", "completion", "config", "errors", "options", "parsing"),
@@ -173,7 +174,7 @@ ROOMS: dict[str, set[str]] = {
     "app": {
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("agent.turns",),
-        *("cluster", "cluster.nats", "commands", "config", "errors", "mcp", "network", "observability"),
+        *("cluster", "cluster.nats", "commands", "config", "errors", "lsp", "mcp", "network", "observability"),
         *("options", "parsing", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),
         *("tools.orchestrator",),
@@ -287,13 +288,13 @@ def test_the_copilot_api_is_one_adapter_among_others(modules: Modules) -> None:
     }
 
 
-def test_pygls_is_imported_in_one_place(modules: Modules) -> None:
+def test_pygls_is_imported_in_one_place_for_each_protocol(modules: Modules) -> None:
     importers = {
-        module.path.name
+        module.path.relative_to(SERVER).as_posix()
         for module in modules[SERVER]
         if any(name.split(".")[0] in ("pygls", "lsprotocol") for name in module.imported(at_run_time=False))
     }
-    assert importers == {"json_rpc_peer.py"}
+    assert importers == {"rpc/json_rpc_peer.py", "lsp/client.py"}
 
 
 def test_the_domain_does_no_input_or_output_of_its_own(modules: Modules) -> None:

@@ -47,6 +47,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "hooks": ("hooks",),
     "agents": ("agents", "session.agent"),
     "tasks": ("session", "session.fleet", "session.tasks"),
+    "lsp": ("session.lsp",),
     "mcp": ("mcp", "session.mcp", "session.ui"),
     "provider": ("jumpseat.session", "session.provider"),
     "llm_inference": ("llmInference",),

@@ -355,7 +355,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.contentExclusion.checkPaths": Answer({"available": False, "checks": []}),
     "session.extensions.list": Answer({"extensions": []}),
     "session.factory.listRuns": Answer({"runs": []}),
-    "session.lsp.initialize": _VOID,
     "session.permissions.notifyPromptShown": Answer({"success": True}),
     # No policy of an organization requires a sandbox. The operator may: then commands fail without one.
     "session.sandbox.getEnforcementStatus": Answer({"required": False, "blocked": False}),

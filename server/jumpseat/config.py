@@ -62,6 +62,15 @@
     repeats_before_question = 5         # the user is asked, or the call fails; 0: never
     repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
 
+    [budget]                            # what model calls may use: docs/sessions.md
+    session = {max_cost = 5.0}          # dollars; options of a session take precedence
+    prompt = {max_tokens = 500_000}     # of input and output; options of a session take precedence
+    day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
+
+    [project]                           # what the model is told about the project: docs/instructions.md
+    brief = true                        # kind, tests, build, git and layout; false: nothing
+    check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+
     [edits]
     check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
 
@@ -108,6 +117,25 @@
     [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
     command = "npx"
     args = ["-y", "@modelcontextprotocol/server-filesystem", "/srv/data"]
+
+    [lsp]                               # language servers: docs/language-servers.md
+    enabled = true                      # false: none is started
+    defaults = true                     # also start well-known servers that are installed
+    warnings = false                    # true: the model is told about new warnings, not only errors
+    wait_s = 1.0                        # time that the result of a change waits for diagnostics
+    idle_s = 600.0                      # time without use after which a server is ended
+    memory_mb = 4096                    # of each process of a server, on Linux
+
+    [lsp.zls]                           # a server
+    command = "zls"                     # a program in PATH, or an absolute path
+    args = []
+    extensions = {".zig" = "zig"}       # and the ids of the languages
+    env = {ZLS_LOG = "${HOME}/zls.log"}
+    initialization_options = {}
+    settings = {}                       # by section, for servers that ask
+    root = "."                          # relative to the root of the project
+    timeout_s = 90.0                    # of requests; the server is ended when one takes longer
+    disabled = false
 """
 
 from __future__ import annotations
@@ -339,6 +367,28 @@ class LimitsConfig(_Section):
     repeatable_tools: list[str] = Field(default_factory=list)
 
 
+class BudgetLimitSection(_Section):
+    """A limit in US dollars, and one in tokens."""
+
+    max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, gt=0)
+
+
+class BudgetConfig(_Section):
+    """The budgets of sessions, of their prompts, and of a day."""
+
+    session: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    prompt: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    day: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+
+
+class ProjectConfig(_Section):
+    """What models are told about projects; ``False`` switches it off for all sessions."""
+
+    brief: bool | None = None
+    check_reminder: bool | None = None
+
+
 class EditsConfig(_Section):
     """What happens after a tool has changed a file."""
 
@@ -427,6 +477,43 @@ class McpConfig(_Section):
     servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
 
 
+class LanguageServerConfig(_Section):
+    """A language server. ``extensions`` are those of its files, each with the language's id in the protocol.
+
+    ``settings`` answer its questions about its configuration, by section. ``root`` is relative to the root of the
+    project. The ``command`` is the name of a program in ``PATH``, or an absolute path.
+    """
+
+    command: str | None = Field(default=None, min_length=1)
+    args: list[str] = Field(default_factory=list)
+    extensions: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, str] = Field(default_factory=dict, repr=False)
+    initialization_options: dict[str, Any] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    root: str = "."
+    timeout_s: float = Field(default=90.0, gt=0, allow_inf_nan=False)
+    disabled: bool = False
+
+
+class LspConfig(_Section):
+    """Language servers: common settings, and a table for each server. ``idle_s`` ends a server that is not used."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, LanguageServerConfig]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    enabled: bool = True
+    defaults: bool = True
+    warnings: bool = False
+    wait_s: float = Field(default=1.0, ge=0, le=60, allow_inf_nan=False)
+    idle_s: float = Field(default=600.0, gt=0, allow_inf_nan=False)
+    memory_mb: int = Field(default=4096, ge=64)
+
+    @property
+    def servers(self) -> dict[str, LanguageServerConfig]:
+        """The servers by name."""
+        return self.model_extra or {}
+
+
 class StoreConfig(_Section):
     """The store of sessions: files, or NATS JetStream at ``url`` for many replicas of the server.
 
@@ -465,6 +552,8 @@ class Config(_Section):
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    budget: BudgetConfig = Field(default_factory=BudgetConfig.model_construct)
+    project: ProjectConfig = Field(default_factory=ProjectConfig.model_construct)
     edits: EditsConfig = Field(default_factory=EditsConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
@@ -476,6 +565,7 @@ class Config(_Section):
     default_tools: list[str] = Field(default_factory=list)
     agents: AgentsConfig = Field(default_factory=AgentsConfig.model_construct)
     mcp: McpConfig = Field(default_factory=McpConfig.model_construct)
+    lsp: LspConfig = Field(default_factory=LspConfig.model_construct)
 
 
 def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:

@@ -371,6 +371,13 @@ class ToolTexts(Struct, frozen=True):
     omitted_sections: frozenset[str]
 
 
+class Brief(Struct, frozen=True):
+    """The description of a project for its model, and the command that tests the project; both may be unknown."""
+
+    text: str = ""
+    check: str | None = None
+
+
 class ToolRunner(Protocol):
     """The tools of one session."""
 

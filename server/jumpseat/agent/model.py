@@ -146,6 +146,7 @@ class Capabilities(Struct, frozen=True):
     format. ``images`` is whether the model takes images. ``citations`` is the provider whose citation format the
     model uses, of the two that clients know. ``limits_calls`` is whether a request can ask for one tool call at a
     time. ``drops_tools`` is the reason why requests contain no tools, for the user; empty if they do.
+    ``reports_cost`` is whether answers state what they cost.
     """
 
     hosted_tools: frozenset[str] = frozenset()
@@ -154,6 +155,7 @@ class Capabilities(Struct, frozen=True):
     citations: Literal["anthropic", "openai"] | None = None
     limits_calls: bool = True
     drops_tools: str = ""
+    reports_cost: bool = False
 
 
 class ResponseFormat(Struct, frozen=True):

@@ -17,8 +17,9 @@ class Plugin(Struct, frozen=True):
 
     ``skill_folders``, ``command_folders`` and ``agent_folders`` contain its skills, commands and agents. Its MCP
     servers are configured in ``mcp_files``, or in ``mcp_servers`` by name; its hooks in ``hook_files``, or in
-    ``hooks`` by event. ``marketplace`` is set for installed plugins: it is empty for those that come from no
-    marketplace. ``untrusted`` is the reason for which nothing of the plugin may be started.
+    ``hooks`` by event; its language servers in ``lsp_files``, or in ``lsp_servers`` by name. ``marketplace`` is set
+    for installed plugins: it is empty for those that come from no marketplace. ``untrusted`` is the reason for
+    which nothing of the plugin may be started.
     """
 
     folder: Path
@@ -31,6 +32,8 @@ class Plugin(Struct, frozen=True):
     mcp_servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     hook_files: tuple[Path, ...] = ()
     hooks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    lsp_files: tuple[Path, ...] = ()
+    lsp_servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     marketplace: str | None = None
     source_id: str | None = None
     untrusted: str | None = None

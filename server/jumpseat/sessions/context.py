@@ -11,6 +11,7 @@ from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import InvalidRequestError
+from jumpseat.lsp.source import LanguageServers
 from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.sessions.access import NOTHING, Access, Gate
 from jumpseat.sessions.registry import SessionRegistry
@@ -151,6 +152,11 @@ class Process(Protocol):
     @property
     def declarations(self) -> Declarations:
         """The declared tools."""
+        ...
+
+    @property
+    def lsp(self) -> LanguageServers:
+        """The language servers of all sessions."""
         ...
 
     @property

@@ -7,6 +7,7 @@ import shlex
 from typing import NamedTuple
 
 from jumpseat.agent.skills import Plugin
+from jumpseat.lsp.catalogue import servers_of_plugin as language_servers_of_plugin
 from jumpseat.mcp.catalogue import servers_of_plugin
 from jumpseat.store.project.agents import Place, find_agents
 from jumpseat.store.project.hook_files import hooks_of_plugin
@@ -21,7 +22,7 @@ class Program(NamedTuple):
 
 
 def programs_of(plugin: Plugin) -> list[Program]:
-    """Return what a plugin runs: its hooks, its MCP servers and those of its agents."""
+    """Return what a plugin runs: its hooks, its MCP servers and those of its agents, its language servers."""
     programs: list[Program] = []
     for entry in servers_of_plugin(plugin):
         if entry.config is None:
@@ -31,5 +32,7 @@ def programs_of(plugin: Plugin) -> list[Program]:
     for agent in find_agents(Place(folder, "plugin") for folder in plugin.agent_folders).items:
         for name, server in (agent.mcp_servers or {}).items():
             programs.append(Program(f"MCP server of the agent {agent.name}", name, json.dumps(server)))
+    for name, config in language_servers_of_plugin(plugin, []):
+        programs.append(Program("language server", name, shlex.join([config.command or name, *config.args])))
     programs += (Program("hook", hook.hook_type, hook.shown) for hook in hooks_of_plugin(plugin, []))
     return programs

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.tools.workspace_files import FileEdit
 
@@ -21,6 +22,7 @@ LONGEST_LINE: Final = 120
 """Characters of a message or an excerpt that are shown."""
 
 HEADING: Final = "Problems that this change may have brought:"
+LATER: Final = "Problems that earlier changes may have brought:"
 
 
 class Finding(Struct, frozen=True):
@@ -42,8 +44,31 @@ class Checker(Protocol):
     """Looks for problems that changes have brought."""
 
     async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
-        """Return the problems that the changes of one call have brought, the most important first, and few."""
+        """Return the problems that the changes of one call have brought, the most important first, and few.
+
+        Also called without changes, after other calls: some checkers take long.
+        """
         ...
+
+
+def net_changes(edits: Sequence[FileEdit]) -> list[FileEdit]:
+    """Return one change for each file that a call has changed; a moved file is changed at its new place.
+
+    A new file has the content before of the deleted file that shares most lines with it.
+    """
+    net: dict[Path, FileEdit] = {}
+    for edit in edits:
+        first = net.get(edit.path)
+        net[edit.path] = edit if first is None else replace(edit, before=first.before, existed=first.existed)
+    deleted = [edit for edit in net.values() if not edit.exists and edit.before]
+    changes: list[FileEdit] = []
+    for edit in net.values():
+        if edit.after is not None and not edit.existed and deleted:
+            lines = set(edit.after.split(b"\n"))
+            origin = max(deleted, key=lambda other: len(lines.intersection((other.before or b"").split(b"\n"))))
+            edit = replace(edit, before=origin.before)
+        changes.append(edit)
+    return changes
 
 
 async def find(checkers: Sequence[Checker], edits: Sequence[FileEdit]) -> list[Finding]:
@@ -72,9 +97,9 @@ async def find(checkers: Sequence[Checker], edits: Sequence[FileEdit]) -> list[F
     return found
 
 
-def described(findings: Sequence[Finding], cwd: Path) -> str:
-    """Return the findings as text for the model; paths are relative to ``cwd``."""
-    lines = [HEADING]
+def described(findings: Sequence[Finding], cwd: Path, *, later: bool = False) -> str:
+    """Return the findings as text for the model; paths are relative to ``cwd``. ``later``: of earlier calls."""
+    lines = [LATER if later else HEADING]
     for finding in findings:
         name = _relative(finding.path, cwd)
         lines.append(f"{name}:{finding.line}:{finding.column}: {_short(finding.message)} ({finding.source})")

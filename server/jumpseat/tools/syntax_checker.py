@@ -20,6 +20,8 @@ class SyntaxChecker:
     """Finds the syntax errors that changes have brought."""
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
+        if not edits:
+            return []
         from jumpseat.syntax.languages import language_of
 
         edits = [edit for edit in edits if edit.kept and edit.after and language_of(edit.path.name) is not None]

@@ -240,8 +240,9 @@ async def system_message(session: Session) -> str:
     texts = session.tools.in_system_message()
     tools, omitted = texts.instructions, texts.omitted_sections
     folders = session.permissions.path_scope.added_folders
+    project = await session.describe_project() if config.mode != "replace" else ""
     transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions, tools, folders, omitted)
+    wanted = to_transform(config, cwd, instructions, tools, folders, omitted, project)
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
@@ -253,7 +254,7 @@ async def system_message(session: Session) -> str:
             transformed = {name: text for name, text in answer.items() if name in wanted}
     agent = session.settings.custom_agent
     agent_prompt = agent.prompt if agent else ""
-    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent_prompt, omitted)
+    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent_prompt, omitted, project)
 
 
 async def find_model(session: Session) -> ResolvedModel:

@@ -118,6 +118,7 @@ async def disable(ctx: Context, params: SessionPluginNamesParams) -> None:
 async def _reload(ctx: Context, session: Session) -> None:
     """Bring an open session in step with changed plugins."""
     await reload(ctx, PluginsReloadParams(session_id=session.id))
+    await ctx.process.lsp.get(session).initialize()
 
 
 def _reload_skills(ctx: Context, session: Session) -> None:

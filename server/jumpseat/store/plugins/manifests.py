@@ -1,7 +1,7 @@
 """Plugins on disk: their manifests, and the paths of their skills, agents, servers and hooks.
 
 A manifest (``plugin.json``) may name the plugin and add paths to the usual ones. Paths that lead out of the
-plugin's folder are ignored, and so are language servers.
+plugin's folder are ignored.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ MANIFESTS: Final = (
     ".claude-plugin/plugin.json",
 )
 """Paths of a manifest; the first that exists is used."""
+LSP_FILES: Final = ("lsp.json", ".lsp.json", ".github/lsp.json")
 LARGEST_BYTES: Final = 1024 * 1024
 
 
@@ -41,7 +42,7 @@ def read_plugin(folder: Path) -> Plugin:
     """Read the plugin in ``folder``; an invalid manifest counts as empty."""
     manifest = read_manifest(folder)
     name, version, servers = manifest.get("name"), manifest.get("version"), manifest.get("mcpServers")
-    hooks = manifest.get("hooks")
+    hooks, language_servers = manifest.get("hooks"), manifest.get("lspServers")
     skills = [folder] if os.path.isfile(folder / "SKILL.md") else []
     return Plugin(
         folder,
@@ -54,6 +55,8 @@ def read_plugin(folder: Path) -> Plugin:
         cast("dict[str, Any]", servers) if isinstance(servers, dict) else {},
         tuple(dict.fromkeys([folder / "hooks.json", folder / "hooks" / "hooks.json", *_inside(folder, hooks)])),
         cast("dict[str, Any]", hooks) if isinstance(hooks, dict) else {},
+        tuple(dict.fromkeys([*(folder / name for name in LSP_FILES), *_inside(folder, language_servers)])),
+        cast("dict[str, Any]", language_servers) if isinstance(language_servers, dict) else {},
     )
 
 

@@ -392,25 +392,26 @@ class CallExecution:
     ) -> ToolOutcome:
         """Run a call; if it runs a command, record the files that the command changes."""
         if not isinstance(tool, BuiltinTool):
-            return await self._beside_editor(run)
-        if not tool.runs_commands:
-            return await self._with_findings(ctx, await run())
-        await self._changes.begin(ctx.cwd)
-        outcome = await self._beside_editor(run)
-        await self._changes.end()
-        return outcome
+            outcome = await self._beside_editor(run)
+        elif not tool.runs_commands:
+            outcome = await run()
+        else:
+            await self._changes.begin(ctx.cwd)
+            outcome = await self._beside_editor(run)
+            await self._changes.end()
+        return await self._with_findings(ctx, outcome)
 
     async def _with_findings(self, ctx: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
-        """Add the problems that the changes of a call have brought to its outcome."""
-        if not ctx.edits or not self._environment.checkers:
+        """Add the problems to an outcome that the changes of the call, and of earlier ones, have brought."""
+        if not outcome.ok or not self._environment.checkers or (not ctx.edits and self._checkers is None):
             return outcome
         # Imported with the first change.
-        from jumpseat.tools.findings import described, find
+        from jumpseat.tools.findings import described, find, net_changes
 
         if self._checkers is None:
             self._checkers = [make(self._session) for make in self._environment.checkers]
-        if found := await find(self._checkers, ctx.edits):
-            outcome.text = f"{outcome.text}\n{described(found, ctx.cwd)}"
+        if found := await find(self._checkers, net_changes(ctx.edits)):
+            outcome.text = f"{outcome.text}\n{described(found, ctx.cwd, later=not ctx.edits)}"
         return outcome
 
     async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:

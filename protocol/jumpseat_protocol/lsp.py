@@ -1,0 +1,24 @@
+"""``session.lsp.*``: the language servers of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import StrictBool
+
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method
+
+
+class LspInitializeParams(SessionParams):
+    """The folder whose ``lsp.json`` counts; by default, that of the session. ``force`` ends running servers."""
+
+    working_directory: str | None = None
+    git_root: str | None = None
+    force: StrictBool = False
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.lsp.initialize": Method(LspInitializeParams, None),
+}

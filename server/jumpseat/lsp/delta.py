@@ -1,0 +1,93 @@
+"""The diagnostics that a change has brought: pure functions.
+
+A diagnostic that was there before is recognized by its message and its place, which lines that were inserted or
+deleted above it have moved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+_PLACES: Final = re.compile(r"(?<=line )\d+|(?<=:)\d+")
+"""Line numbers in messages, which change with the lines above."""
+
+
+class Diagnostic(Struct, frozen=True):
+    """A finding of a server. ``line`` and ``character``, in UTF-16 units, count from 0. Severity 1 is an error."""
+
+    line: int
+    character: int
+    message: str
+    severity: int = 1
+    source: str = ""
+    code: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What is the same, wherever the diagnostic is."""
+        return _PLACES.sub("", self.message), self.source, self.code
+
+
+class Lines:
+    """The lines of a text before and after a change. What is between the common ends has changed."""
+
+    def __init__(self, before: str, after: str) -> None:
+        self._before = before.splitlines()
+        self._after = after.splitlines()
+        shorter = min(len(self._before), len(self._after))
+        self._head = _common(self._before, self._after, shorter)
+        self._tail = _common(self._before[::-1], self._after[::-1], shorter - self._head)
+        self._moved = len(self._after) - len(self._before)
+
+    def moved(self, line: int) -> int | None:
+        """Return where a line is after the change; ``None`` if it is among those that have changed."""
+        if line < self._head:
+            return line
+        return line + self._moved if line >= len(self._before) - self._tail else None
+
+    def has_changed(self, line: int) -> bool:
+        """Return whether a line after the change is among those that have changed."""
+        return self._head <= line < len(self._after) - self._tail
+
+    def old_text(self, line: int) -> str:
+        """Return a line before the change, without blanks around."""
+        return self._before[line].strip() if 0 <= line < len(self._before) else ""
+
+    def new_text(self, line: int) -> str:
+        """Return a line after the change, without blanks around."""
+        return self._after[line].strip() if 0 <= line < len(self._after) else ""
+
+
+def _common(one: Sequence[str], other: Sequence[str], most: int) -> int:
+    """Return the number of equal lines at the beginning of two texts."""
+    return next((index for index in range(most) if one[index] != other[index]), most)
+
+
+def brought(before: Iterable[Diagnostic], after: Iterable[Diagnostic], lines: Lines) -> list[Diagnostic]:
+    """Return the diagnostics that were not there before, in their order."""
+    kept: set[tuple[int, tuple[str, str, str]]] = set()
+    changed: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    for old in before:
+        line = lines.moved(old.line)
+        if line is None:
+            changed.setdefault(old.identity, []).append(old)
+        else:
+            kept.add((line, old.identity))
+    left = [new for new in after if (new.line, new.identity) not in kept]
+    # Those in changed lines: first those whose line was only moved, then the others.
+    for same_text in (True, False):
+        left = [new for new in left if not _take(changed.get(new.identity, []), new, lines, same_text=same_text)]
+    return left
+
+
+def _take(candidates: list[Diagnostic], new: Diagnostic, lines: Lines, *, same_text: bool) -> bool:
+    """Remove and recognize an old diagnostic, if there is one that ``new`` may be."""
+    for index, old in enumerate(candidates):
+        if lines.old_text(old.line) == lines.new_text(new.line) if same_text else lines.has_changed(new.line):
+            del candidates[index]
+            return True
+    return False

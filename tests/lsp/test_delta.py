@@ -1,0 +1,53 @@
+"""Which diagnostics a change has brought, and the edits of a rename."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumpseat.lsp.delta import Diagnostic, Lines, brought
+from jumpseat.lsp.text_edits import TextEdit, edited
+from tests.support.cases import all_cases
+
+BEFORE = "a\nb\nc\nd\n"
+
+
+def found(line: int, message: str = "wrong", source: str = "x") -> Diagnostic:
+    return Diagnostic(line, 0, message, source=source)
+
+
+CASES: dict[str, tuple[str, list[Diagnostic], list[Diagnostic], list[int]]] = {
+    "an old one in place": (BEFORE, [found(1)], [found(1)], []),
+    "an old one below a new line": ("new\n" + BEFORE, [found(1), found(3)], [found(2), found(4)], []),
+    "an old one below a deleted line": ("b\nc\nd\n", [found(3)], [found(2)], []),
+    "an equal one elsewhere": (BEFORE + "e\n", [found(1)], [found(1), found(4)], [4]),
+    "another message in place": (BEFORE, [found(1)], [found(1, "other")], [1]),
+    "another source in place": (BEFORE, [found(1)], [found(1, source="y")], [1]),
+    "an old one in a changed line": ("a\nB\nc\nd\n", [found(1)], [found(1)], []),
+    "one more in changed lines": ("a\nB\nBB\nc\nd\n", [found(1)], [found(1), found(2)], [2]),
+    "one that has left for another line": ("a\nB\nc\nd\n", [found(1)], [found(3)], [3]),
+    "a line number in the message": ("new\n" + BEFORE, [found(3, "see line 2")], [found(4, "see line 3")], []),
+    "one of an empty file": (BEFORE, [], [found(0)], [0]),
+}
+
+
+def test_only_new_diagnostics_are_brought() -> None:
+    with all_cases() as case:
+        for name, (after, old, new, lines) in CASES.items():
+            with case(name):
+                assert [one.line for one in brought(old, new, Lines(BEFORE, after))] == lines
+
+
+def test_edits_are_made_at_positions_in_utf_16_units() -> None:
+    text = "x = '\U0001f600'; y\r\ny = 2\n"
+    edits = [TextEdit((1, 0), (1, 1), "zz"), TextEdit((0, 10), (0, 11), "zz"), TextEdit((2, 0), (2, 0), "end")]
+    assert edited(text, edits) == "x = '\U0001f600'; zz\r\nzz = 2\nend"
+
+
+def test_edits_that_do_not_fit_are_refused() -> None:
+    for edits in (
+        [TextEdit((5, 0), (5, 1), "x")],
+        [TextEdit((0, 0), (0, 2), "x"), TextEdit((0, 1), (0, 3), "y")],
+        [TextEdit((1, 0), (0, 0), "x")],
+    ):
+        with pytest.raises(ValueError, match=r"no line|overlap"):
+            edited("abc\ndef\n", edits)
