@@ -12,8 +12,8 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
+from jumpseat.tools.filters import ToolSet
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
-from jumpseat.tools.tool_sets import ToolSet
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
 

@@ -18,7 +18,18 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.client_tools import ClientTools
-from jumpseat.tools.filters import EDITS, PATCH, Filter, SourceName, left_out, may_patch
+from jumpseat.tools.filters import (
+    EDITS,
+    PATCH,
+    Filter,
+    SourceName,
+    ToolSet,
+    is_minimal,
+    left_out,
+    may_patch,
+    set_of,
+    shortened,
+)
 from jumpseat.tools.orchestrator.environment import BuiltinTools, Environment
 from jumpseat.tools.tool import (
     TOOL_SEARCH,
@@ -33,7 +44,6 @@ from jumpseat.tools.tool import (
     is_instructing,
     is_starting,
 )
-from jumpseat.tools.tool_sets import ToolSet, is_minimal, set_of, shortened
 from jumpseat_protocol import events
 
 MOST_FOUND: Final = 10
