@@ -41,6 +41,8 @@ ROOMS: dict[str, set[str]] = {
     "sandbox": {"system"},
     "syntax": {"parsing"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
+    "agent.model_calls.written_calls": {"agent", "agent.model_calls.xml_tools"},
+    "agent.model_calls.written_calls.forms": {"agent.model_calls.written_calls", "agent.model_calls.xml_tools"},
     "config": {"declared", "errors", "parsing", "system"},
     "declared": {"errors", "parsing", "system"},
     "agent.permissions": {"agent", "agent.shell", "errors", "sandbox", "system"},
@@ -52,7 +54,13 @@ ROOMS: dict[str, set[str]] = {
     "adapters.wires": {"adapters", "agent", "errors"},
     "script": {"adapters", "agent", "errors", "parsing", "system"},
     "agent.model_calls": {
-        *("agent", "agent.conversation", "agent.model_calls.xml_tools", "agent.session", "errors", "profiles"),
+        *(
+            "agent",
+            "agent.conversation",
+            "agent.model_calls.written_calls",
+            "agent.model_calls.written_calls.forms",
+        ),
+        *("agent.model_calls.xml_tools", "agent.session", "errors", "profiles"),
     },
     "agent.subagents": {"agent", "agent.conversation", "agent.permissions", "agent.session", "errors"},
     "store.session": {"agent", "agent.session", "errors", "system"},
@@ -65,7 +73,7 @@ ROOMS: dict[str, set[str]] = {
     "testing": {"adapters", "script"},
     "agent.compaction": {"agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "system"},
     "store.session_fs": {"errors", "store.session"},
-    "store.user": {"agent", "agent.permissions", "errors", "parsing", "store.session", "system"},
+    "store.user": {"agent", "agent.permissions", "agent.session", "errors", "parsing", "store.session", "system"},
     "mcp": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "errors", "parsing", "sandbox"),
         *("system", "tools"),

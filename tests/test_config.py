@@ -152,8 +152,8 @@ def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(tmp_path)
     a, b = str(caught.value).split("; ")
-    assert a.startswith(f"{path}:1: a: unknown, expected one of adapters, agents, clients, compaction, ")
-    assert b.startswith("line 2: b: unknown, expected one of adapters, agents, clients, compaction, ")
+    assert a.startswith(f"{path}:1: a: unknown, expected one of adapters, agents, budget, clients, compaction, ")
+    assert b.startswith("line 2: b: unknown, expected one of adapters, agents, budget, clients, compaction, ")
 
 
 def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:

@@ -287,6 +287,25 @@ class SessionLimitsConfig(WireModel):
     max_ai_credits: Number | None = Field(default=None, ge=0)
 
 
+class BudgetLimitConfig(WireModel):
+    """A limit of a budget, in US dollars and in tokens of input and output."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, gt=0)
+
+
+class BudgetOptions(WireModel):
+    """The budgets of a session, of each prompt, and of a day, which all sessions share."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    session: BudgetLimitConfig | None = None
+    prompt: BudgetLimitConfig | None = None
+    day: BudgetLimitConfig | None = None
+
+
 class FreeToolChoice(WireModel):
     """The model may, must or must not call tools; ``auto`` is the default.
 
@@ -401,7 +420,8 @@ class StoredOptions(WireModel):
     keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a session for one prompt only,
     which lists for people leave out. ``enable_file_change_tracking`` has an effect on sessions without prompts
     only. Without ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its
-    secrets, and so are MCP servers.
+    secrets, and so are MCP servers. ``project_brief`` describes the project to the model, by default, and with
+    ``check_reminder`` a prompt that changed files without any check ends with a reminder of the project's own.
     """
 
     members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": lambda: dict[str, McpServerConfig]}
@@ -411,6 +431,9 @@ class StoredOptions(WireModel):
     model_capabilities: Later[ModelCapabilities] | None = None
     adapter_settings: dict[str, Any] = Field({})
     session_limits: Later[SessionLimitsConfig] | None = None
+    budget: Later[BudgetOptions] | None = None
+    project_brief: StrictBool | None = None
+    check_reminder: StrictBool | None = None
     continue_on_auto_mode: StrictBool = False
     response_format: Later[ResponseFormatConfig] | None = None
     infinite_sessions: Later[InfiniteSessionConfig] | None = None

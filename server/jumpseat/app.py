@@ -29,6 +29,8 @@ from pydantic import VERSION
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.client import Client
+from jumpseat.agent.clock import SystemClock
+from jumpseat.agent.observation import Observers
 from jumpseat.agent.permissions.approvals import ApprovalStore
 from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
@@ -36,6 +38,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, NoHookCommands
+from jumpseat.agent.session.limits import BudgetKeeper
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
@@ -95,10 +98,14 @@ from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
+from jumpseat_protocol.events import SessionWarning
 from jumpseat_protocol.lazy_models import IS_TESTED, NEWEST_TESTED
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
+    from jumpseat.agent.interfaces import Brief
+    from jumpseat.agent.session.budget import DaySum, SessionBudget
+    from jumpseat.agent.settings import SessionSettings
     from jumpseat.cluster.cluster import Cluster
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -151,11 +158,12 @@ class App:
         self._cluster = cluster
         self._home = home = home_folder(options.environ)
         self._agents: AgentLibrary | None = None
+        self._day_sum: DaySum | None = None
         self._installed_plugins: InstalledPlugins | None = None
         self._persisted_reads: PersistedReads | None = None
         for folder in restrict_home(home, WRITTEN):
             tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
-        config = load_config(home, environment_providers())
+        config = self._config = load_config(home, environment_providers())
         self._log_start(options, config)
         self.protocol = options.protocol
         self.secrets = Secrets()
@@ -275,7 +283,13 @@ class App:
                 *((self.lsp.get,) if config.lsp.enabled else ()),
             ),
             reserved=BUILTIN_NAMES,
+            tool_set=config.tools.offered,
         )
+        outside = self._budget_of_completions()
+        budgets = BudgetKeeper(self._make_budget, outside)
+        observers = Observers((*self.observability.observers.observers, budgets))
+        if outside is not None:
+            self.models.observers, self.models.admit = observers, outside.admit
         services = SessionServices(
             tasks=tasks,
             models=self.models,
@@ -300,7 +314,11 @@ class App:
             policy=_policy(config, home, self.trust, approvals),
             compaction=_compaction_policy(config.compaction),
             skills=self.skills.for_session,
-            observers=self.observability.observers,
+            observers=observers,
+            find_budget=budgets.find,
+            read_brief=_read_brief,
+            describes_projects=config.project.brief is not False,
+            reminds_of_checks=config.project.check_reminder,
             agent_limits=AgentLimits(**_given(config.agents)),
         )
         self.registry = SessionRegistry(store, environment, services, self.announce)
@@ -310,6 +328,42 @@ class App:
         from jumpseat.commands.running import run_queued
 
         return await run_queued(Server(self.registry, self.models, self, self.mcp), session, command)
+
+    def _make_budget(self, session: Session) -> SessionBudget | None:
+        config = self._config.budget
+        if session.settings.options.budget is None and not config.model_fields_set:
+            return None
+        # Imported here: few sessions have budgets.
+        from jumpseat.agent.session.budget import SessionBudget, budgets_of
+
+        default = budgets_of(config.session, config.prompt, config.day)
+        return SessionBudget(
+            lambda: default.overridden_by(session.settings.options.budget),
+            self.day_sum,
+            session.metrics.total().values(),
+            lambda text: session.emit(SessionWarning(warning_type="budget", message=text)),
+        )
+
+    def _budget_of_completions(self) -> SessionBudget | None:
+        """Return the budget of model calls outside of sessions: only that of the day concerns them."""
+        config = self._config.budget
+        if not config.day.model_fields_set:
+            return None
+        from jumpseat.agent.session.budget import SessionBudget, budgets_of
+
+        budgets = budgets_of(None, None, config.day)
+        return SessionBudget(lambda: budgets, self.day_sum, (), log.warning)
+
+    @property
+    def day_sum(self) -> DaySum:
+        """The usage of the day, for budgets."""
+        if self._day_sum is None:
+            from jumpseat.agent.session.budget import DaySum
+            from jumpseat.store.user.day_usage import DayUsage, file_in
+
+            document = file_in(self._home) if self._cluster is None else self._cluster.documents.day_usage
+            self._day_sum = DaySum(DayUsage(document, SystemClock()), self._tasks)
+        return self._day_sum
 
     @property
     def agents(self) -> AgentLibrary:
@@ -606,6 +660,14 @@ def _sandbox_settings(config: SandboxSection) -> SandboxSettings:
 def _given(section: RetryConfig | AgentsConfig) -> dict[str, Any]:
     """Return the settings that have a value."""
     return {name: value for name, value in section if value is not None}
+
+
+def _read_brief(settings: SessionSettings) -> Brief:
+    """Describe the project of a session."""
+    # Imported with the first prompt.
+    from jumpseat.store.project.brief import read_brief
+
+    return read_brief(settings)
 
 
 def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:

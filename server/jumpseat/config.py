@@ -62,6 +62,15 @@
     repeats_before_question = 5         # the user is asked, or the call fails; 0: never
     repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
 
+    [budget]                            # what model calls may use: docs/sessions.md
+    session = {max_cost = 5.0}          # dollars; options of a session take precedence
+    prompt = {max_tokens = 500_000}     # of input and output; options of a session take precedence
+    day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
+
+    [project]                           # what the model is told about the project: docs/instructions.md
+    brief = true                        # kind, tests, build, git and layout; false: nothing
+    check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+
     [edits]
     check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
 
@@ -358,6 +367,28 @@ class LimitsConfig(_Section):
     repeatable_tools: list[str] = Field(default_factory=list)
 
 
+class BudgetLimitSection(_Section):
+    """A limit in US dollars, and one in tokens."""
+
+    max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, gt=0)
+
+
+class BudgetConfig(_Section):
+    """The budgets of sessions, of their prompts, and of a day."""
+
+    session: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    prompt: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    day: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+
+
+class ProjectConfig(_Section):
+    """What models are told about projects; ``False`` switches it off for all sessions."""
+
+    brief: bool | None = None
+    check_reminder: bool | None = None
+
+
 class EditsConfig(_Section):
     """What happens after a tool has changed a file."""
 
@@ -418,6 +449,7 @@ class ToolsConfig(_Section):
 
     model_config = ConfigDict(extra="allow")
 
+    offered: Literal["minimal", "default", "all"] = "default"
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
 
@@ -520,6 +552,8 @@ class Config(_Section):
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    budget: BudgetConfig = Field(default_factory=BudgetConfig.model_construct)
+    project: ProjectConfig = Field(default_factory=ProjectConfig.model_construct)
     edits: EditsConfig = Field(default_factory=EditsConfig.model_construct)
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)

@@ -18,6 +18,7 @@
     ├── ClientCallError              a request to the client failed or the client has disconnected
     ├── ResponseFormatError          the model's answer does not match the requested schema
     ├── TurnFailedError              the awaited prompt ended with a session.error
+    ├── BudgetError                  a budget is used up, or cannot be kept
     ├── HookStopError                a hook ended the run
     │   └── PromptBlockedError       a hook blocked the prompt
     └── ProviderError                a model call failed
@@ -164,6 +165,12 @@ class TurnFailedError(JumpseatError):
     def __init__(self, message: str, completion_event_id: str | None = None) -> None:
         super().__init__(message)
         self.completion_event_id = completion_event_id
+
+
+class BudgetError(JumpseatError):
+    """A budget is used up, or one in dollars cannot be kept, because the price of the model is unknown."""
+
+    error_type = "budget"
 
 
 class HookStopError(JumpseatError):

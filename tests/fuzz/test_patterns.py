@@ -13,7 +13,11 @@ EXAMPLES: Final = {
     "protocol/jumpseat_protocol/visible.py": {"mark": r"'\u200d'", "dash": r"'\u2013'"},
     "server/jumpseat/adapters/recording/masking.py": {"field": "_FIELD"},
     "server/jumpseat/adapters/wires/chat_quirks.py": {"length": "9"},
-    "server/jumpseat/agent/model_calls/written_calls.py": {"names": "'bash|view'"},
+    "server/jumpseat/agent/model_calls/call_finder.py": {
+        "tokens": "['<tool_call>', '[TOOL_CALLS]']",
+        "mark": "'`'",
+        "self": "type('', (), {'_fence': '```'})",
+    },
     "server/jumpseat/agent/model_calls/xml_tools/reader.py": {"top": "Element('a', 'value')"},
     "server/jumpseat/agent/model_calls/xml_tools/scanner.py": {"fence": "'```'"},
     "server/jumpseat/agent/shell/syntax.py": {"texts": "['ls', 'tail']"},

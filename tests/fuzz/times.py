@@ -17,8 +17,8 @@ from jumpseat.adapters.recording.masking import ContentMask
 from jumpseat.agent.blocks import AssistantMessage, TextBlock
 from jumpseat.agent.conversation.attachments import expand_mentions
 from jumpseat.agent.model import Completed, Model, ModelRequest, ToolSchema, ToolSpec
-from jumpseat.agent.model_calls.arguments import offered_name, repair_arguments
-from jumpseat.agent.model_calls.written_calls import find_calls
+from jumpseat.agent.model_calls.call_finder import find_calls
+from jumpseat.agent.model_calls.written_calls.repair import offered_name, repair_arguments
 from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.permissions.rules import host_of
@@ -42,6 +42,7 @@ LEAST_S: Final = 0.05
 MOST_GROWTH: Final = 9
 """The limit of the growth for four times the length: 4 is linear, 16 quadratic."""
 
+_SPECS: Final = [ToolSpec(name, "", ToolSchema.of(schema)) for name, schema in TOOLS.items()]
 _REQUEST: Final = ModelRequest("m", "", [], [ToolSpec("run", "", ToolSchema.of(TOOLS["run"]))], stream=False)
 _VIEW: Final = View(hidden=(Path("/home/u/.ssh"),), writable=(Path("/w"),), temp=Path("/t"))
 
@@ -69,7 +70,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "answer with tools as XML": _scan,
     "whole answer with tools as XML": _finish,
     "passage of an edit": lambda text: apply_edit(text, Edit(text[: len(text) // 2], "x"), "f"),
-    "answer with written calls": lambda text: find_calls(text, TOOLS),
+    "answer with written calls": lambda text: find_calls(text, _SPECS),
     "arguments of a call": repair_arguments,
     "name of a tool": lambda text: offered_name(text, TOOLS),
     "error of a provider": lambda text: failure_of_response(400, {}, text.encode("utf-8", "replace")),

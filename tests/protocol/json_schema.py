@@ -79,6 +79,9 @@ class Document:
                 case "pattern":
                     if not re.search(rule, value):
                         yield f"{where}: {value!r} does not match {rule!r}"
+                case "exclusiveMinimum":
+                    if value <= rule:
+                        yield f"{where}: {value!r} violates {keyword} {rule}"
                 case "minLength" | "maxLength" | "minimum" | "maximum":
                     size = len(value) if keyword.endswith("Length") else value
                     if size < rule if keyword.startswith("min") else size > rule:

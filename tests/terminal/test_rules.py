@@ -25,10 +25,14 @@ def test_rules_are_kinds_with_arguments_or_bare_tool_names(text: str, rule: Rule
     assert parse_rule(text) == rule
 
 
-def test_tools_denied_by_their_full_names_are_not_offered() -> None:
-    assert hidden_tools([parse_rule(pattern) for pattern in ("web_fetch", "b*", "shell(rm)", "write")]) == [
-        "web_fetch"
-    ]
+def test_tools_that_are_denied_as_a_whole_are_not_offered() -> None:
+    def hidden(*rules: str) -> list[str]:
+        return hidden_tools([parse_rule(rule) for rule in rules])
+
+    assert hidden("web_fetch", "b*", "shell(rm)", "write(a)") == ["web_fetch"]
+    assert hidden("write", "url") == ["create", "edit", "apply_patch", "web_fetch", "web_search"]
+    assert "bash" in hidden("shell")
+    assert hidden("*") == ["builtin:*", "mcp:*", "custom:*"]
 
 
 @pytest.mark.parametrize("text", ["", "shell(", "shell()", "two words", "fetch(x)"])

@@ -208,6 +208,18 @@ def test_only_the_named_tools_are_offered(place: Place, names: str, code: int) -
     assert place.run("-p", "hello", "--tools", names).returncode == code
 
 
+def test_a_session_has_the_budget_of_the_arguments(place: Place) -> None:
+    assert place.run("-p", "hello", "--max-tokens", "1_000_000").returncode == 0
+    done = place.run("-p", "hello", "--continue", "--max-tokens", "10", "--output-format", "json")
+    failed = json.loads(done.stdout)
+    assert (done.returncode, failed["error"]["type"]) == (1, "budget")
+    assert " of 10 tokens: raise budget.session.maxTokens" in failed["error"]["message"]
+    done = place.run("-p", "hello", "--continue", "--max-cost", "$2.50", "--max-tokens", "1000000")
+    assert "the price of 'one' is unknown" in done.stderr
+    for wrong in (("--max-cost", "0"), ("--max-cost", "nan"), ("--max-tokens", "-1"), ("--max-tokens", "1.5")):
+        assert place.run("-p", "hello", *wrong).returncode == 2
+
+
 def test_model_cannot_ask_the_user(place: Place) -> None:
     done = place.run("-p", "ask me")
     assert (done.returncode, done.stdout) == (0, "I did not.\n")

@@ -128,7 +128,7 @@ async def open_session(
         "streaming": True,
         "keep_interrupted_answers": True,
         "client_name": "jumpseat-terminal",
-        "extra": {**extra, "adapterSettings": settings.adapter_settings} if settings.adapter_settings else extra,
+        "extra": {**extra, **_own_options(settings)},
     }
     if settings.reasoning_effort is not None:
         options["reasoning_effort"] = settings.reasoning_effort
@@ -149,6 +149,17 @@ async def open_session(
     everything = {"approveAllToolPermissionRequests": True} if settings.yolo else {}
     await session.request("session.permissions.configure", rules=rules, **everything)
     return session
+
+
+def _own_options(settings: Settings) -> dict[str, Any]:
+    """Return the options of jumpseat that the arguments set."""
+    limit = {"maxCost": settings.max_cost, "maxTokens": settings.max_tokens}
+    budget = {name: value for name, value in limit.items() if value is not None}
+    return {
+        "checkReminder": True,
+        **({"adapterSettings": settings.adapter_settings} if settings.adapter_settings else {}),
+        **({"budget": {"session": budget}} if budget else {}),
+    }
 
 
 def _session_rules(settings: Settings) -> dict[str, tuple[Rule, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,8 @@ class Settings:
     """Arguments of both commands. ``resume`` is the id of a session, the start of one, or :data:`PICK`.
 
     Without ``server``, the command starts a server of its own. ``folder`` is a path on the server's machine.
-    ``tools`` are the only tools to offer, ``None`` offers all.
+    ``tools`` are the only tools to offer, ``None`` offers all. ``max_cost``, in US dollars, and ``max_tokens`` are
+    the budget of the session.
     ``log_level`` is the lowest level of the server's log to print; ``None`` prints none. Only ``run`` has it.
     """
 
@@ -62,6 +64,8 @@ class Settings:
     adapter_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     server: SharedServer | None = None
     tools: list[str] | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--tools",
         type=_names,
         metavar="NAMES",
-        help="offer only these tools, separated by commas; none for no tools",
+        help="offer minimal, default or all tools, or only these, separated by commas; none for no tools",
+    )
+    parser.add_argument(
+        "--max-cost", type=_dollars, metavar="DOLLARS", help="end the work of the session at this cost"
+    )
+    parser.add_argument(
+        "--max-tokens", type=_count, metavar="N", help="the same for tokens sent and received, such as 200000"
     )
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")
     parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; overrides all else")
@@ -192,8 +202,29 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _names(text: str) -> list[str]:
-    """Parse names separated by commas; ``none`` stands for no names."""
+def _dollars(text: str) -> float:
+    """Parse an amount, with or without its sign."""
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        amount = math.nan
+    if not 0 < amount < math.inf:
+        raise argparse.ArgumentTypeError(f"expected an amount above zero, such as 2.50, got {text!r}")
+    return amount
+
+
+def _count(text: str) -> int:
+    """Parse a number of tokens."""
+    digits = text.replace("_", "").replace(",", "")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 15 and int(digits)):
+        raise argparse.ArgumentTypeError(f"expected a number above zero, got {text!r}")
+    return int(digits)
+
+
+def _names(text: str) -> list[str] | None:
+    """Parse names separated by commas; ``none`` stands for no names, and there are names of sets."""
+    if text.strip() in ("minimal", "default", "all"):
+        return None if text.strip() == "default" else [f"@{text.strip()}"]
     return [] if text.strip() == "none" else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -241,4 +272,6 @@ def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
         adapter_settings=dict(known.setting),
         server=server,
         tools=known.tools,
+        max_cost=known.max_cost,
+        max_tokens=known.max_tokens,
     )

@@ -55,6 +55,25 @@ def is_inside(path: str, folder: Path) -> bool:
     return Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder))
 
 
+_TOOLS: Final = {
+    "shell": ("bash", "read_bash", "write_bash", "stop_bash", "list_bash"),
+    "read": ("view", "grep", "glob"),
+    "write": ("create", "edit", "apply_patch"),
+    "url": ("web_fetch", "web_search"),
+    "memory": ("store_memory", "vote_memory"),
+    "mcp": ("mcp:*",),
+    "custom-tool": ("custom:*",),
+}
+
+
 def hidden_tools(deny: Sequence[Rule]) -> list[str]:
-    """Return the tools to leave out of the session: those denied by their full names."""
-    return [rule.argument for rule in deny if rule.kind == "tool" and rule.argument and "*" not in rule.argument]
+    """Return the tools to leave out of the session: those that are denied as a whole."""
+    hidden: list[str] = []
+    for rule in deny:
+        if rule.argument is None:
+            hidden += _TOOLS.get(rule.kind, ())
+        elif rule.kind == "tool" and rule.argument == "*":
+            hidden += ("builtin:*", "mcp:*", "custom:*")
+        elif rule.kind == "tool" and "*" not in rule.argument:
+            hidden.append(rule.argument)
+    return hidden

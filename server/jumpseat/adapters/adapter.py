@@ -190,6 +190,9 @@ class Adapter(ABC):
     limits_calls: bool = True
     """True if a request can demand at most one tool call per answer."""
 
+    reports_cost: bool = False
+    """True if answers state what they cost, in dollars or in AI credits."""
+
     option_names: frozenset[str] = ANY_OPTION
     """The names that ``Endpoint.options`` may have."""
 
@@ -266,7 +269,15 @@ class ForeignAdapter(Adapter):
     def __init__(self, inner: Any) -> None:
         super().__init__(inner.name)
         self._inner = inner
-        for member in ("hosted", "hosted_by", "cites_as", "structured_output", "sees", "limits_calls"):
+        for member in (
+            "hosted",
+            "hosted_by",
+            "cites_as",
+            "structured_output",
+            "sees",
+            "limits_calls",
+            "reports_cost",
+        ):
             if hasattr(inner, member):
                 setattr(self, member, getattr(inner, member))
 

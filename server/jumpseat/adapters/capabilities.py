@@ -17,6 +17,7 @@ def capabilities(adapter: Adapter, model: str) -> Capabilities:
         images=adapter.sees(model),
         citations=adapter.cites_as,
         limits_calls=adapter.limits_calls,
+        reports_cost=adapter.reports_cost,
     )
 
 

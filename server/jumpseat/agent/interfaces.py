@@ -371,6 +371,13 @@ class ToolTexts(Struct, frozen=True):
     omitted_sections: frozenset[str]
 
 
+class Brief(Struct, frozen=True):
+    """The description of a project for its model, and the command that tests the project; both may be unknown."""
+
+    text: str = ""
+    check: str | None = None
+
+
 class ToolRunner(Protocol):
     """The tools of one session."""
 
@@ -386,8 +393,15 @@ class ToolRunner(Protocol):
         """Return the tools' part of the system message."""
         ...
 
-    def specs(self, needed: str | None = None) -> list[ToolSpec]:
-        """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred."""
+    def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
+        """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred.
+
+        They are fewer and shorter for a model with a ``small`` window, if the client and the user allow it.
+        """
+        ...
+
+    def shortens(self) -> bool:
+        """Return whether a model with a small window gets fewer tools than others."""
         ...
 
     def deferred_specs(self) -> list[ToolSpec]:

@@ -146,6 +146,7 @@ class Capabilities(Struct, frozen=True):
     format. ``images`` is whether the model takes images. ``citations`` is the provider whose citation format the
     model uses, of the two that clients know. ``limits_calls`` is whether a request can ask for one tool call at a
     time. ``drops_tools`` is the reason why requests contain no tools, for the user; empty if they do.
+    ``reports_cost`` is whether answers state what they cost.
     """
 
     hosted_tools: frozenset[str] = frozenset()
@@ -154,6 +155,7 @@ class Capabilities(Struct, frozen=True):
     citations: Literal["anthropic", "openai"] | None = None
     limits_calls: bool = True
     drops_tools: str = ""
+    reports_cost: bool = False
 
 
 class ResponseFormat(Struct, frozen=True):
@@ -354,13 +356,17 @@ class BlockCompleted(Struct, frozen=True):
 
 
 class Completed(Struct, frozen=True):
-    """The whole, normalised answer: the last event of every successful stream."""
+    """The whole, normalised answer: the last event of every successful stream.
+
+    ``written_for`` is set if the model wrote its calls as text: the options with which servers parse them.
+    """
 
     message: AssistantMessage
     stop_reason: StopReason
     usage: Usage | None = None
     model: str | None = None
     response_id: str | None = None
+    written_for: str | None = None
 
 
 ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | BlockCompleted | Completed

@@ -55,9 +55,12 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
 
     Raises:
         InvalidRequestError: the request cannot be carried out as asked.
+        BudgetError: the budget of the day allows no call.
         ProviderError: the call failed; also while iterating.
     """
     resolved, request = await build_request(models, params)
+    if models.admit is not None:
+        await models.admit(resolved)
     can = resolved.model.capabilities(resolved.wire_name)
     warning = check_capability(request, resolved.known, can, xml_tools=uses_xml(resolved.info))
     warnings = [warning] if warning else []

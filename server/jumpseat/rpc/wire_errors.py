@@ -32,6 +32,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.SessionElsewhereError: envelope.SESSION_IN_USE,
     errors.ClientCallError: envelope.INTERNAL_ERROR,
     errors.ResponseFormatError: envelope.PROVIDER_FAILED,
+    errors.BudgetError: envelope.INVALID_OPERATION,
     errors.TurnFailedError: envelope.PROVIDER_FAILED,
     errors.HookStopError: envelope.INVALID_OPERATION,
     errors.ProviderError: envelope.PROVIDER_FAILED,
@@ -82,6 +83,8 @@ def _data(exc: Exception) -> Any:
         }
     if isinstance(exc, errors.OutcomeUnknownError):
         return {"code": "outcome_unknown", "retryable": False}
+    if isinstance(exc, errors.BudgetError):
+        return {"code": "budget"}
     if isinstance(exc, errors.UnknownItemError):
         return {"code": "unknown_id"}
     return None

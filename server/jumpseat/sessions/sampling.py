@@ -20,6 +20,7 @@ async def sample(session: Session, raw_request: dict[str, Any]) -> dict[str, Any
 
     Raises:
         InvalidRequestError: the request is invalid, or has content that cannot be sent to the model.
+        BudgetError: a budget of the session is used up.
         ProviderError: the model call failed.
     """
     await load()
@@ -31,6 +32,7 @@ async def sample(session: Session, raw_request: dict[str, Any]) -> dict[str, Any
     except ValidationError:
         raise InvalidRequestError("invalid sampling request") from None
     resolved = await session.services.models.resolve(session.settings, ask_token=session.clients.ask_token)
+    await session.admit(resolved)
     request = ModelRequest(
         resolved.wire_name,
         params.system_prompt or "",

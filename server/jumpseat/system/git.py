@@ -127,10 +127,8 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
         return context
     # Most working directories have none, and each session looks for one.
     for folder in (Path(above) for above in upward(cwd) if is_there(f"{above}{os.sep}.git")):
-        dot_git = folder / ".git"
         try:
-            if dot_git.is_file():  # a worktree or a submodule: the file names the real folder
-                dot_git = (folder / _read(dot_git).removeprefix("gitdir:").strip()).resolve()
+            dot_git = git_folder(folder)
             if not (dot_git / "HEAD").is_file():
                 continue
             context.git_root = str(folder)
@@ -142,6 +140,18 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
             pass
         return context
     return context
+
+
+def git_folder(root: Path) -> Path:
+    """Return the folder with git's files of the repository or worktree at ``root``.
+
+    Raises:
+        OSError: it cannot be found out.
+        ValueError: ``.git`` is no file of git.
+    """
+    dot_git = root / ".git"
+    # In a worktree or a submodule, a file names the real folder.
+    return (root / _read(dot_git).removeprefix("gitdir:").strip()).resolve() if dot_git.is_file() else dot_git
 
 
 def _read(path: Path) -> str:

@@ -3,14 +3,19 @@
 A pattern is a bare ``name`` (of any source), ``source:name`` or ``source:*``, where the source is ``builtin``,
 ``custom`` or ``mcp``. Excluded wins over available. The list of a custom agent narrows the result; it may also
 contain ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
+
+Two names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools in spite of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias, cast
 
-from jumpseat.agent.model import EditTools, ToolOrigin
+from msgspec.structs import replace
+
+from jumpseat.agent.model import EditTools, ToolOrigin, ToolSchema, ToolSpec
 from jumpseat.agent.settings import SessionSettings
 
 SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
@@ -46,9 +51,9 @@ class Filter:
         excluded = settings.options.excluded_tools
         if of_agent is None:
             excluded = [*excluded, *settings.options.default_agent.excluded_tools]
-        self._available = (
-            None if settings.options.available_tools is None else expand(settings.options.available_tools)
-        )
+        available = settings.options.available_tools
+        names = None if available is None else with_sets(available)
+        self._available = None if names is None else expand(names)
         self._excluded = expand(excluded)
         self._of_agent = None if of_agent is None or "*" in of_agent else expand(of_agent)
         # Most filters name tools alone, and every tool is looked up several times in a turn.
@@ -93,3 +98,52 @@ def may_patch(tool_filter: Filter, source_of: Callable[[str], SourceName | None]
     return source_of(PATCH) != "builtin" or not any(
         tool_filter.excludes(name, "builtin") or source_of(name) not in ("builtin", None) for name in EDITS
     )
+
+
+# --- named sets -------------------------------------------------------------------------------------------------
+
+ToolSet: TypeAlias = Literal["minimal", "default", "all"]
+
+ALL: Final = "@all"
+MINIMAL: Final = "@minimal"
+"""Names of sets among the available tools of a session. No tool can have such a name."""
+
+# The arguments that the descriptions of the tools keep. The tools accept their other arguments, too.
+_KEPT: Final[Mapping[str, tuple[str, ...]]] = {
+    "bash": ("command", "initial_wait"),
+    "view": ("path", "view_range"),
+    "create": ("path", "file_text"),
+    "edit": ("path", "old_str", "new_str"),
+    "apply_patch": ("input",),
+    "grep": ("pattern", "path", "output_mode"),
+}
+
+
+def set_of(settings: SessionSettings, configured: ToolSet) -> ToolSet:
+    """Return the set of tools of a session; ``configured`` applies if its client has not chosen."""
+    available = settings.options.available_tools
+    if available is None:
+        return configured
+    return "minimal" if MINIMAL in available else "all"
+
+
+def with_sets(available: Iterable[str]) -> list[str] | None:
+    """Return names and patterns of available tools without names of sets; ``None`` for all tools."""
+    names = [*available]
+    if ALL in names:
+        return None
+    return [name for name in names if name != MINIMAL] + [*_KEPT] if MINIMAL in names else names
+
+
+def is_minimal(name: str) -> bool:
+    """Return whether a built-in tool is in the minimal set."""
+    return name in _KEPT
+
+
+@lru_cache(maxsize=64)
+def shortened(spec: ToolSpec) -> ToolSpec:
+    """Return the spec of a tool with its most important arguments alone."""
+    schema = spec.parameters
+    properties = cast("dict[str, Any]", schema.get("properties") or {})
+    kept = {name: properties[name] for name in _KEPT.get(spec.name, ()) if name in properties}
+    return replace(spec, schema=ToolSchema.of({**schema, "properties": kept})) if kept else spec

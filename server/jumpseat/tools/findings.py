@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.tools.workspace_files import FileEdit
 
@@ -48,6 +49,26 @@ class Checker(Protocol):
         Also called without changes, after other calls: some checkers take long.
         """
         ...
+
+
+def net_changes(edits: Sequence[FileEdit]) -> list[FileEdit]:
+    """Return one change for each file that a call has changed; a moved file is changed at its new place.
+
+    A new file has the content before of the deleted file that shares most lines with it.
+    """
+    net: dict[Path, FileEdit] = {}
+    for edit in edits:
+        first = net.get(edit.path)
+        net[edit.path] = edit if first is None else replace(edit, before=first.before, existed=first.existed)
+    deleted = [edit for edit in net.values() if not edit.exists and edit.before]
+    changes: list[FileEdit] = []
+    for edit in net.values():
+        if edit.after is not None and not edit.existed and deleted:
+            lines = set(edit.after.split(b"\n"))
+            origin = max(deleted, key=lambda other: len(lines.intersection((other.before or b"").split(b"\n"))))
+            edit = replace(edit, before=origin.before)
+        changes.append(edit)
+    return changes
 
 
 async def find(checkers: Sequence[Checker], edits: Sequence[FileEdit]) -> list[Finding]:

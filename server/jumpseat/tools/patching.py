@@ -60,19 +60,18 @@ async def run_patch(ctx: ToolContext, text: str) -> ToolOutcome:
     plan = await _make_plan(ctx, text)
     if isinstance(plan, ToolOutcome):
         return plan
-    done: list[_Change] = []
-    name = plan[0].name
+    begun: list[_Change] = []
     try:
         for change in plan:
-            name = change.name
+            begun.append(change)
             await _make(ctx, change)
-            done.append(change)
     except (OSError, ValueError, StoreError) as error:
-        await _take_back(ctx, done)
-        outcome = failure(str(error)) if isinstance(error, StoreError) else problem(name, error)
+        failed = begun.pop()
+        await _take_back(ctx, begun)
+        outcome = failure(str(error)) if isinstance(error, StoreError) else problem(failed.name, error)
         return failure(_without_change(outcome.text, plan))
     except BaseException:
-        await _take_back(ctx, done)
+        await _take_back(ctx, begun)
         raise
     diff = await anyio.to_thread.run_sync(_diff, plan)
     # A moved file is one change to the model.
@@ -99,17 +98,29 @@ async def _make(ctx: ToolContext, change: _Change) -> None:
         await ctx.files.replace(change.path, data, change.mode or 0)
 
 
-async def _take_back(ctx: ToolContext, done: Sequence[_Change]) -> None:
-    """Restore the files of the changes that were made before one failed."""
+async def _take_back(ctx: ToolContext, begun: Sequence[_Change]) -> None:
+    """Restore the files of changes, of which the last one may not have been made."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(UNDO_WITHIN_S):
-        for change in reversed(done):
-            if change.old is not None or not ctx.is_virtual(change.name):
-                back = _Change(change.name, change.path, change.new, change.old, change.mode)
-                try:
+        for change in reversed(begun):
+            back = _Change(change.name, change.path, change.new, change.old, change.mode)
+            try:
+                if back.new is not None or await _is_as_made(ctx, change):
                     await _make(ctx, back)
-                except (OSError, ValueError, StoreError):
-                    # The other files can still be restored.
-                    continue
+            except (OSError, ValueError, StoreError):
+                # The other files can still be restored.
+                continue
+
+
+async def _is_as_made(ctx: ToolContext, change: _Change) -> bool:
+    """Return whether a file on the disk has the text that a change gave it, and not one of somebody else.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+    """
+    if ctx.is_virtual(change.name):
+        return False
+    data = await anyio.to_thread.run_sync(ctx.files.read, change.path)
+    return data == (change.new or "").encode("utf-8", "surrogateescape")
 
 
 # --- the changes that a patch means -----------------------------------------------------------------------------
@@ -128,6 +139,8 @@ async def _make_plan(ctx: ToolContext, text: str) -> list[_Change] | ToolOutcome
         refused = await plan.add(patch)
         if refused is not None:
             return failure(_without_change(refused.text, patches))
+    if not plan.changes:
+        return failure("The patch changes nothing: it deletes what it creates.")
     return sorted(plan.changes.values(), key=lambda change: change.new is None)
 
 

@@ -17,6 +17,7 @@ ANSWERS = [
     ("\n<think></think>Four.", "", "Four."),
     ("[THINK]Hm[/THINK]Four.", "Hm", "Four."),
     ("<thinking>a </think> b</thinking>\nFour.", "a </think> b", "Four."),
+    ("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Four.", "Hm", "Four."),
     ("<think>Cut off in the mid", "Cut off in the mid", ""),
     ("Four. A <think> tag.", "", "Four. A <think> tag."),
     ("<thin", "", "<thin"),

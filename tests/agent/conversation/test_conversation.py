@@ -200,6 +200,18 @@ def test_an_id_used_twice_in_one_answer_keeps_both_results() -> None:
     ]
 
 
+def test_ids_of_which_each_answer_repeats_the_same_take_linear_time() -> None:
+    # With a search from the first number for each call, this takes minutes.
+    number = 30_000
+    conversation = Conversation()
+    reply = answer(AssistantMessage([call("call_0")]))
+    for _ in range(number):
+        conversation.apply(reply)
+        conversation.apply(done("call_0"))
+    assert conversation.has_call(f"call_0_{number}")
+    assert not conversation.has_call(f"call_0_{number + 1}")
+
+
 def test_a_second_result_and_one_for_an_unknown_call_change_nothing() -> None:
     reply = AssistantMessage([call("1")])
 

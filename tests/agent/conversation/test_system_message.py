@@ -62,6 +62,7 @@ async def open_session(
     answers: dict[str, list[Any]] | None = None,
     *,
     config: str | None = None,
+    provider_options: JsonObject | None = None,
     **options: Any,
 ) -> AsyncGenerator[Scene]:
     async with (
@@ -71,7 +72,7 @@ async def open_session(
     ):
         wire = server.wire
         setup: JsonObject = {
-            "provider": {"type": "openai", "baseUrl": model.base_url, "apiKey": "key"},
+            "provider": {"type": "openai", "baseUrl": model.base_url, "apiKey": "key", **(provider_options or {})},
             "model": MODEL,
         }
         if opening == "created":
@@ -285,6 +286,30 @@ async def test_the_first_request_with_the_default_tools_stays_small(tmp_path: Pa
     (request,) = scene.model.requests
     assert "bash" in [tool["function"]["name"] for tool in request["tools"]]
     assert _size(request) < DEFAULT_LIMIT_BYTES
+
+
+@pytest.mark.parametrize("given", ["option", "configuration", "window"])
+async def test_the_minimal_tools_take_at_most_900_tokens(tmp_path: Path, given: str) -> None:
+    options: JsonObject = {"availableTools": ["@minimal"]} if given == "option" else {}
+    config = '[tools]\noffered = "minimal"\n' if given == "configuration" else None
+    provider = {"maxContextWindowTokens": 8192} if given == "window" else {}
+    async with open_session(tmp_path, "created", config=config, provider_options=provider, **options) as scene:
+        events = await scene.wire.prompt(scene.session, "Hello")
+    (request,) = scene.model.requests
+    assert {tool["function"]["name"] for tool in request["tools"]} == {"bash", "create", "edit", "grep", "view"}
+    assert _size(request) <= 4 * 900
+    used = next(event["data"] for event in events if event["type"] == "session.usage_info")
+    assert used["systemTokens"] + used["toolDefinitionsTokens"] <= 900
+    told = [event["data"]["message"] for event in events if event["type"] == "session.info"]
+    assert len([text for text in told if "8,192 tokens" in text]) == (given == "window")
+
+
+async def test_all_tools_are_offered_in_spite_of_a_small_window(tmp_path: Path) -> None:
+    provider = {"maxContextWindowTokens": 8192}
+    async with open_session(tmp_path, "created", provider_options=provider, availableTools=["@all"]) as scene:
+        await scene.system()
+    (request,) = scene.model.requests
+    assert "web_fetch" in {tool["function"]["name"] for tool in request["tools"]}
 
 
 async def test_the_first_request_of_the_empty_mode_stays_tiny(tmp_path: Path) -> None:

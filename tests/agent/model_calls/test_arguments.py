@@ -8,7 +8,8 @@ import pytest
 
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock
 from jumpseat.agent.model import Completed, ModelRequest, StopReason, ToolSchema, ToolSpec
-from jumpseat.agent.model_calls.arguments import repair_arguments, repair_calls
+from jumpseat.agent.model_calls.arguments import repair_calls
+from jumpseat.agent.model_calls.written_calls.repair import repair_arguments
 
 
 def repaired_calls(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseBlock]:

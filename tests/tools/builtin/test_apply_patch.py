@@ -148,3 +148,9 @@ async def test_files_are_restored_if_a_change_fails_in_between(tmp_path: Path) -
     assert outcome.text.startswith("Path /proc/none/x ")
     assert outcome.text.endswith("\nNo file was changed.")
     assert files(tmp_path) == LEFT
+
+
+async def test_a_patch_that_deletes_what_it_creates_changes_nothing(tmp_path: Path) -> None:
+    outcome = await patched(tmp_path, "*** Add File: n.py\n+x\n*** Delete File: n.py\n")
+    assert outcome.text == "The patch changes nothing: it deletes what it creates."
+    assert files(tmp_path) == {}

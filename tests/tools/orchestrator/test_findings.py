@@ -11,6 +11,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.tools.builtin.apply_patch import TOOL as APPLY_PATCH
 from jumpseat.tools.builtin.create import TOOL as CREATE
 from jumpseat.tools.builtin.edit import TOOL as EDIT
 from jumpseat.tools.findings import Checker, Finding
@@ -31,7 +32,7 @@ async def results(
         tasks,
         script=[*script, {"text": "done"}],
         settings=SessionSettings(cwd=folder),
-        builtin=[CREATE, EDIT],
+        builtin=[CREATE, EDIT, APPLY_PATCH],
         approve_all=True,
         checkers=checkers,
     )
@@ -66,6 +67,22 @@ async def test_the_result_of_a_change_has_the_errors_that_it_brought_and_no_othe
         "  7. func g( {",
         "File old.go updated with changes.",
     ]
+
+
+async def test_a_patch_is_checked_file_by_file_and_a_moved_file_has_no_new_errors(
+    tasks: TaskGroup, tmp_path: Path
+) -> None:
+    (tmp_path / "old.go").write_text("package a\n\nfunc f() {\n\treturn )\n}\n\nvar x = 1\n")
+    patch = (
+        "*** Begin Patch\n*** Update File: old.go\n*** Move to: new.go\n@@\n-var x = 1\n+var x = 2\n"
+        "*** Add File: b.json\n+[1\n*** End Patch\n"
+    )
+    call = ("apply_patch", {"input": patch})
+    (result,) = await results(tasks, tmp_path, call, checkers=[SyntaxChecker()])
+    assert result.endswith(
+        "Problems that this change may have brought:\nb.json:1:3: ']' is missing (syntax)\n  1. [1"
+    )
+    assert "new.go:" not in result
 
 
 class Fixed:

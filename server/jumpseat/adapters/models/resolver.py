@@ -9,7 +9,7 @@ selects among adapters. Nothing is imported or requested over the network before
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -93,6 +93,8 @@ class Models:
         )
         self.observers = Observers()
         """The observers of calls outside of sessions."""
+        self.admit: Callable[[ResolvedModel], Awaitable[None]] | None = None
+        """Raises an error if the budget of the day allows no call outside of sessions."""
         self._tasks = tasks
         self._list_timeout_s = list_timeout_s
         # Adapter, base URL and wire name of each model.

@@ -31,6 +31,7 @@ class CopilotChatAdapter(ChatAdapter):
     """Chat completions of Copilot."""
 
     option_names = OPTIONS
+    reports_cost: bool = True
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
         return request_headers(self.options(endpoint), request)
@@ -40,6 +41,7 @@ class CopilotResponsesAdapter(ResponsesAdapter):
     """Responses of Copilot, for models that chat completions do not serve. There are no hosted tools."""
 
     option_names = OPTIONS
+    reports_cost: bool = True
 
     hosted: Mapping[str, JsonObject] = {}
 
@@ -51,6 +53,7 @@ class CopilotMessagesAdapter(MessagesAdapter):
     """Messages of Copilot. Its blocks are signed as Anthropic's, because both APIs accept them."""
 
     option_names = OPTIONS
+    reports_cost: bool = True
 
     signs_as: str | None = "anthropic"
     hosted: Mapping[str, JsonObject] = {}

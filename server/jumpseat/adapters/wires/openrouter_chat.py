@@ -47,6 +47,7 @@ class OpenRouterAdapter(ChatAdapter):
         ("title", "referer", "categories", "web_search", "web_fetch", "prompt_caching")
     )
     has_strict_tools = False
+    reports_cost: bool = True
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "openrouter:web_search"},
         "url_context": {"type": "openrouter:web_fetch"},

@@ -20,7 +20,12 @@ _ENDS: Final = {
     "<thinking>": "</thinking>",
     "<thought>": "</thought>",
     "[THINK]": "[/THINK]",
+    "<seed:think>": "</seed:think>",
+    "◁think▷": "◁/think▷",
+    "<|channel|>analysis<|message|>": "<|end|>",
 }
+# What gpt-oss writes between its reasoning and its answer.
+_HEADS: Final = ("<|start|>assistant<|channel|>final<|message|>", "<|channel|>final<|message|>")
 # The end tag without its start tag, on a line of its own or at the end of one.
 _LONE_END: Final = re.compile(r"([^`]*?)</think>[ \t]*(?:\n|\Z)")
 
@@ -70,7 +75,10 @@ class ThinkTagDecoder:
             begun = self._held.lstrip()
             if self._has_thought:
                 self._held = begun
-                return self._leave() if begun else []
+                if not begun or any(head.startswith(begun) and head != begun for head in _HEADS):
+                    return []
+                self._held = _without_head(begun)
+                return self._leave()
             start = next((start for start in _ENDS if begun.startswith(start)), None)
             if start is None:
                 if any(start.startswith(begun) for start in _ENDS):
@@ -110,10 +118,14 @@ def split_thought(text: str) -> tuple[str | None, str]:
     start = next((start for start in _ENDS if begun.startswith(start)), None)
     if start is not None:
         thought, _, rest = begun.removeprefix(start).partition(_ENDS[start])
-        return thought.strip(), rest.lstrip()
+        return thought.strip(), _without_head(rest.lstrip())
     if lone := _LONE_END.match(text):
         return lone[1].strip(), text[lone.end() :].lstrip()
     return None, text
+
+
+def _without_head(text: str) -> str:
+    return next((text.removeprefix(head) for head in _HEADS if text.startswith(head)), text)
 
 
 def _partial(text: str, tag: str) -> int:

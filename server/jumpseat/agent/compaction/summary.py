@@ -179,6 +179,7 @@ async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> st
         if choice is not None:
             _warn(session, f"{task.resolved.info.id} wrote no summary of the conversation, and is asked again.")
         limits.check(session)
+        await session.admit(task.resolved)
         started = time.monotonic()
         completed = await ask_quietly(session, task.resolved, replace(request, tool_choice=choice))
         _count(session, task, request, completed, int((time.monotonic() - started) * 1000))
@@ -232,7 +233,7 @@ def _count(
         duration=duration_ms,
         copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
     )
-    session.metrics.count_compaction(call)
+    session.metrics.count_compaction(call, task.resolved.cost_of(completed.usage))
     task.used.add(call)
 
 

@@ -131,8 +131,9 @@ class Conversation(Projection):
         # The commands that the user runs, by call, and the reports about finished ones for the next message.
         self._user_commands: dict[str, str] = {}
         self._reports: list[str] = []
-        # The ids of all calls so far: providers refuse repeated ones.
-        self._call_ids: set[str] = set()
+        # The ids of all calls so far, each with the last number that was added to it: some providers number the
+        # calls of each answer anew, and others refuse repeated ids.
+        self._call_ids: dict[str, int] = {}
         # The number of steps that a running compaction covers.
         self._compacting: int | None = None
 
@@ -167,11 +168,11 @@ class Conversation(Projection):
             self._steps.append(step)
 
     def _with_unique_id(self, call: ToolUseBlock) -> ToolUseBlock:
-        unique, count = call.id, 1
+        unique = call.id
         while unique in self._call_ids:
-            count += 1
-            unique = f"{call.id}_{count}"
-        self._call_ids.add(unique)
+            self._call_ids[call.id] += 1
+            unique = f"{call.id}_{self._call_ids[call.id]}"
+        self._call_ids[unique] = 1
         return call if unique == call.id else replace(call, id=unique)
 
     def _begin_user_command(self, payload: events.ToolUserRequested) -> None:

@@ -214,11 +214,12 @@ def to_transform(
     tools: str = "",
     folders: Sequence[Path] = (),
     omitted: Collection[str] = (),
+    project: str = "",
 ) -> dict[str, str]:
     """Return the sections that the client rewrites by a callback, with their texts after all other edits."""
     if config.mode != "customize":
         return {}
-    sections = _sections(config, cwd, instructions, tools, folders, omitted)
+    sections = _sections(config, cwd, instructions, tools, folders, omitted, project)
     return {
         name: "\n\n".join(text for member in _members(name, config) if (text := sections.get(member)))
         for name, edit in config.sections.items()
@@ -235,18 +236,19 @@ def system_prompt(
     folders: Sequence[Path] = (),
     agent: str = "",
     omitted: Collection[str] = (),
+    project: str = "",
 ) -> str:
     """Return the system message of a session.
 
     ``instructions`` is the text of instruction files, ``transformed`` the sections rewritten by the client,
     ``tools`` the tools' own instructions, and ``folders`` the workspace folders beside ``cwd``. ``agent`` is the
     prompt of the custom agent, which is included even if ``config`` replaces the whole message. The own text of the
-    sections ``omitted`` is left out.
+    sections ``omitted`` is left out. ``project`` describes the project in ``cwd``.
     """
     content = config.content or ""
     if config.mode == "replace":
         return "\n\n".join(filter(None, (content, agent)))
-    sections = _sections(config, cwd, instructions, tools, folders, omitted)
+    sections = _sections(config, cwd, instructions, tools, folders, omitted, project)
     for name, text in (transformed or {}).items():
         members = _members(name, config) or (name,)
         for member in members:
@@ -262,6 +264,7 @@ def _sections(
     tools: str,
     folders: Sequence[Path],
     omitted: Collection[str],
+    project: str,
 ) -> dict[str, str]:
     sections = {name: "" if name in omitted else text for name, text in SECTIONS.items()}
     if tools:
@@ -271,6 +274,8 @@ def _sections(
     )
     if folders:
         sections["environment_context"] += f"\nMore folders of the workspace: {', '.join(map(str, folders))}"
+    if project:
+        sections["environment_context"] += f"\n{project}"
     sections["custom_instructions"] = instructions
     if config.mode == "customize":
         _edit(sections, config)

@@ -5,10 +5,8 @@ Incomplete arguments are never completed: a call that is cut off is not run, how
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import orjson
 from msgspec.structs import replace
@@ -17,34 +15,6 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed, ModelRequest, ToolSpec
 from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
-
-MAX_REPAIRED_CHARS: Final = 1024 * 1024
-MAX_NAME_CHARS: Final = 1024
-
-_SPACE: Final = re.compile(r"\s*")
-_FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL | re.IGNORECASE)
-# A string (the last one may be open), or a trailing comma: commas in strings are left alone.
-_TRAILING_COMMA: Final = re.compile(r"(\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|,(?=\s*[}\]])", re.DOTALL)
-
-# What models write around the name of a tool: spaces and quotes, a namespace, a number, and tokens of their format.
-_NOISE: Final = re.compile(
-    r"[\s\"'`]*(?:(?:functions?|tools?|default_api)[.:/])?(.*?)[\s\"'`]*(?::\d+)?(?:\(\))?(?:<\|.*)?\s*",
-    re.DOTALL | re.IGNORECASE,
-)
-
-
-MAX_WRITTEN: Final = 200_000
-"""The length up to which a text is searched for calls, in characters."""
-
-_MARKS: Final = (
-    *("</", "<|", "[TOOL_CALLS]"),
-    *(f"{quote}{name}{quote}" for quote in "\"'" for name in ("name", "tool", "function", "tool_name")),
-)
-
-
-def may_have_calls(text: str) -> bool:
-    """Return whether a text that a model wrote may contain calls, for ``written_calls.py`` to find."""
-    return len(text) <= MAX_WRITTEN and any(mark in text for mark in _MARKS)
 
 
 def repair_calls(
@@ -68,7 +38,10 @@ def repair_calls(
 
 
 def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool) -> ToolUseBlock:
-    bare = _bare(call.name)
+    # Imported late, like all that few servers need before the first answer.
+    from jumpseat.agent.model_calls.written_calls.repair import bare_name, offered_name
+
+    bare = bare_name(call.name)
     if call.name not in tools and (name := offered_name(call.name, tools)) is not None:
         call = replace(call, name=name, dialect=None if bare == name else bare)
     if "*** " in call.arguments_json and call.problem is None and not cut_off:
@@ -86,18 +59,6 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
     if call.arguments and call.name in tools and None in call.arguments.values():
         call = _without_nulls(call, tools[call.name].parameters)
     return call
-
-
-def offered_name(name: str, tools: Collection[str]) -> str | None:
-    """Return the only one of ``tools`` that a name with noise can mean, or ``None``."""
-    bare = _bare(name).casefold()
-    found = [tool for tool in tools if tool.casefold() == bare]
-    return found[0] if len(found) == 1 else None
-
-
-def _bare(name: str) -> str:
-    noisy = _NOISE.fullmatch(name) if len(name) <= MAX_NAME_CHARS else None
-    return noisy[1] if noisy is not None else name
 
 
 def _is_complete(arguments: JsonObject, tool: ToolSpec | None) -> bool:
@@ -143,6 +104,8 @@ def _repair_text(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
             " Send less in one call, or split it into several calls."
         )
         return replace(call, problem=problem)
+    from jumpseat.agent.model_calls.written_calls.repair import repair_arguments
+
     arguments = repair_arguments(call.arguments_json)
     if arguments is None:
         problem = (
@@ -154,55 +117,6 @@ def _repair_text(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
     return replace(
         call, arguments=arguments, arguments_json=canonical_json(arguments), provider=None, provider_data=None
     )
-
-
-def repair_arguments(text: str) -> JsonObject | None:
-    """Parse arguments leniently and return the object; ``None`` if the meaning of ``text`` is not certain.
-
-    Accepted are objects in fenced code blocks or encoded as a JSON string, repetitions of the same object, line
-    breaks and tabs in strings, and trailing commas.
-    """
-    if len(text) > MAX_REPAIRED_CHARS:
-        return None
-    if fenced := _FENCED.match(text):
-        text = fenced[1]
-    try:
-        try:
-            value = _lenient(text)
-        except ValueError:
-            value = _lenient(_TRAILING_COMMA.sub(lambda match: match[1] or "", text))
-        if isinstance(value, str):
-            value = _lenient(value)
-        # Integers beyond 64 bits become floats and lone surrogates are refused: the wire takes neither.
-        value = orjson.loads(json.dumps(value))
-    except (ValueError, RecursionError):
-        return None
-    return cast("JsonObject", value) if isinstance(value, dict) else None
-
-
-def _lenient(text: str) -> Any:
-    """Parse a JSON value or repetitions of the same object.
-
-    Raises:
-        ValueError: ``text`` is not JSON, or contains different values.
-    """
-    text = text.strip()
-    value, end = _DECODER.raw_decode(text)
-    while isinstance(value, dict) and end < len(text):
-        gap = _SPACE.match(text, end)
-        other, end = _DECODER.raw_decode(text, gap.end() if gap else end)
-        if other != value:
-            raise ValueError("different objects")
-    if end < len(text):
-        raise ValueError("more than one value")
-    return cast("Any", value)
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
-
-
-_DECODER: Final = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def _reason(text: str) -> str:

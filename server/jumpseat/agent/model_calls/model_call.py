@@ -28,7 +28,11 @@ from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.call_ids import distinguish_calls
 from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
-from jumpseat.agent.model_calls.requests import uses_xml, with_tool_protocol, without_native_tools
+from jumpseat.agent.model_calls.requests import (
+    with_tool_protocol,
+    with_written_calls,
+    without_native_tools,
+)
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.secrets import Delta, MaskedDeltas
@@ -119,16 +123,21 @@ async def _call_with_tools(session: Session, resolved: ResolvedModel, request: M
     """Run ``call``; once more without native tools if those are rejected."""
     request = with_notes(request)
     try:
-        return await call(with_response_format(with_tool_protocol(resolved), request), request)
+        return await call(_ready(resolved, request), request)
     except ProviderToolsError as error:
         other = without_native_tools(resolved) if request.tools else None
         if other is None:
             raise
         text = f"{resolved.info.id} rejects tools ({error}). From now on it calls them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
-    answer = await call(with_response_format(with_tool_protocol(other), request), request)
+    answer = await call(_ready(other, request), request)
     session.services.models.learn(resolved, tools=False)
     return answer
+
+
+def _ready(resolved: ResolvedModel, request: ModelRequest) -> ResolvedModel:
+    """Return the model with all that it does not do itself: tools, calls in its text, the response format."""
+    return with_response_format(with_written_calls(with_tool_protocol(resolved)), request)
 
 
 async def _call_quietly(session: Session, resolved: ResolvedModel, request: ModelRequest) -> Completed:
@@ -229,11 +238,6 @@ async def _call_model(
                 raise
         else:
             completed = streamed.completed(completed)
-            if uses_xml(resolved.info):
-                # Imported late: most models call tools natively.
-                from jumpseat.agent.model_calls.written_calls import take_written_calls
-
-                completed = take_written_calls(completed, request)
             return Answer(
                 distinguish_calls(session, repair_calls(completed, request, session.tools.unlisted_specs)),
                 streamed.message_id,

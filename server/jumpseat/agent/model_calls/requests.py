@@ -13,12 +13,13 @@ from typing import Final
 import anyio
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import AssistantMessage, JsonObject, TextBlock, UserMessage
+from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import system_prompt, to_transform, wrap_prompt_in_thread
 from jumpseat.agent.conversation.result_size import fit_results
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
+    Completed,
     HostedTool,
     ModelInfo,
     ModelRequest,
@@ -27,14 +28,13 @@ from jumpseat.agent.model import (
     ToolSpec,
     provider_request,
 )
-from jumpseat.agent.model_calls.arguments import may_have_calls
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
-from jumpseat_protocol.events import SessionWarning
+from jumpseat_protocol.events import SessionInfo, SessionWarning
 from jumpseat_protocol.sessions import SpecificToolChoice, ToolChoiceConfig
 
 log = logging.getLogger(__name__)
@@ -53,6 +53,14 @@ def with_tool_protocol(resolved: ResolvedModel) -> ResolvedModel:
 def uses_xml(info: ModelInfo) -> bool:
     """Return whether a model calls tools as XML in its text."""
     return info.tool_protocol == "xml" or (info.tool_protocol is None and info.tools is False)
+
+
+def with_written_calls(resolved: ResolvedModel) -> ResolvedModel:
+    """Wrap a model so that the calls that it writes as text become calls."""
+    # Imported late: a server may never call a model.
+    from jumpseat.agent.model_calls.written_answers import WrittenCallsModel
+
+    return replace(resolved, model=WrittenCallsModel(resolved.model, anywhere=uses_xml(resolved.info)))
 
 
 def without_native_tools(resolved: ResolvedModel) -> ResolvedModel | None:
@@ -102,6 +110,32 @@ def without_replaced(session: Session, tools: list[ToolSpec], hosted: list[Hoste
     return [tool for tool in tools if tool.name not in replaced] if replaced else tools
 
 
+SMALL_WINDOW: Final = 8192
+"""The largest prompt of a model that gets fewer tools, in tokens: the default ones would take a third of it."""
+
+
+def has_small_window(resolved: ResolvedModel) -> bool:
+    """Return whether the window of a model is known to be small."""
+    known = resolved.known
+    limit = known.context_window or known.max_prompt_tokens
+    return limit is not None and limit <= SMALL_WINDOW
+
+
+def tell_of_small_window(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Tell the user once that a model gets fewer tools because of its window."""
+    if session.warned.small_window or not request.tools or not has_small_window(resolved):
+        return
+    if session.tools.shortens():
+        session.warned.small_window = True
+        names = ", ".join(tool.name for tool in request.tools)
+        limit = resolved.known.context_window or resolved.known.max_prompt_tokens or 0
+        text = (
+            f"{resolved.info.id} has a window of {limit:,} tokens and is therefore offered few tools: {names}."
+            ' --tools all, or offered = "all" in the table [tools] of config.toml, offers all of them.'
+        )
+        session.emit(SessionInfo(info_type="tools", message=text))
+
+
 def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest) -> None:
     """Warn the client of requested hosted tools that the model does not support, unless already done.
 
@@ -118,23 +152,20 @@ def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, r
 
 
 def warn_of_written_calls(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, answer: AssistantMessage
+    session: Session, resolved: ResolvedModel, request: ModelRequest, completed: Completed
 ) -> None:
     """Warn the user once if a model has written a call as text, which its server should have turned into one."""
-    text = answer.text()
-    if session.warned.written_calls or not request.tools or uses_xml(resolved.info) or not may_have_calls(text):
+    if session.warned.written_calls or not request.tools or uses_xml(resolved.info):
         return
-    # Imported late: few answers need it.
-    from jumpseat.agent.model_calls.written_calls import find_calls
+    calls, text = completed.message.tool_uses(), completed.message.text()
+    parser = completed.written_for
+    if parser is None and calls:
+        return
+    from jumpseat.agent.model_calls.written_answers import describe_written_calls
 
-    if find_calls(text, {tool.name: tool.parameters for tool in request.tools})[0]:
+    if (warning := describe_written_calls(resolved.info.id, parser, text, request.tools)) is not None:
         session.warned.written_calls = True
-        advice = (
-            f"{resolved.info.id} wrote a tool call as text, which was not run: its server does not parse the calls."
-            " Start the server with its parser (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; llama.cpp:"
-            ' --jinja), or set tool_protocol = "xml" for the model.'
-        )
-        session.emit(SessionWarning(warning_type="tool_protocol", message=advice))
+        session.emit(SessionWarning(warning_type="tool_protocol", message=warning))
 
 
 def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
@@ -209,8 +240,9 @@ async def system_message(session: Session) -> str:
     texts = session.tools.in_system_message()
     tools, omitted = texts.instructions, texts.omitted_sections
     folders = session.permissions.path_scope.added_folders
+    project = await session.describe_project() if config.mode != "replace" else ""
     transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions, tools, folders, omitted)
+    wanted = to_transform(config, cwd, instructions, tools, folders, omitted, project)
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
@@ -222,7 +254,7 @@ async def system_message(session: Session) -> str:
             transformed = {name: text for name, text in answer.items() if name in wanted}
     agent = session.settings.custom_agent
     agent_prompt = agent.prompt if agent else ""
-    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent_prompt, omitted)
+    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent_prompt, omitted, project)
 
 
 async def find_model(session: Session) -> ResolvedModel:
@@ -260,7 +292,7 @@ def _with_profile(session: Session, settings: SessionSettings, resolved: Resolve
 def build_request(session: Session, prompt: Prompt, system: str, resolved: ResolvedModel) -> ModelRequest:
     """Build the next request of a run from the conversation, the tools on offer and the settings."""
     settings = session.settings
-    tools = session.tools.specs(_forced_tool(session, prompt))
+    tools = session.tools.specs(_forced_tool(session, prompt), small=has_small_window(resolved))
     if not session.profile().free_form:
         tools = [replace(tool, grammar=None) if tool.grammar is not None else tool for tool in tools]
     hosted = hosted_for_call(session, prompt, resolved, tools)

@@ -38,6 +38,7 @@ async def ask_aside(session: Session, question: str) -> str:
     request_id = new_id()
     limits.check(session)
     resolved = await find_model(session)
+    await session.admit(resolved)
     messages = session.conversation.messages()
     # Providers reject a conversation with tool calls if the request has no tools.
     has_calls = any(isinstance(message, ToolMessage) for message in messages)
@@ -105,5 +106,6 @@ def _count(session: Session, call: ModelCall, completed: Completed, duration_ms:
             model=completed.model or call.resolved.wire_name,
             duration=duration_ms,
             copilot_usage=events.CopilotUsage(total_nano_aiu=usage.nano_aiu) if usage.nano_aiu else None,
-        )
+        ),
+        call.resolved.cost_of(completed.usage),
     )

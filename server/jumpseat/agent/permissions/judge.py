@@ -8,14 +8,14 @@ the expected JSON object; after any other answer, and after any failure, a perso
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Literal, cast
 
 import anyio
 from msgspec import Struct, field
 
 from jumpseat.agent.blocks import TextBlock, UserMessage
-from jumpseat.agent.interfaces import AskToken, ModelSource
+from jumpseat.agent.interfaces import AskToken, ModelSource, ResolvedModel
 from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.observation import ModelCall, Observers, whole_answer
 from jumpseat.agent.settings import SessionSettings
@@ -48,6 +48,7 @@ class PermissionJudge(Struct, frozen=True):
     """The judge of one session.
 
     ``prompts`` returns the user's prompts, oldest first. ``instructions`` are the client's, after our own.
+    ``admit`` raises an error if the budget of the session allows no call.
     """
 
     models: ModelSource
@@ -58,6 +59,7 @@ class PermissionJudge(Struct, frozen=True):
     observers: Observers = field(default_factory=Observers)
     session_id: str | None = None
     instructions: str = ""
+    admit: Callable[[ResolvedModel], Awaitable[None]] | None = None
 
     async def __call__(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
         """Ask the model for its opinion of ``request``. ``model`` takes precedence over the configured model."""
@@ -87,6 +89,8 @@ class PermissionJudge(Struct, frozen=True):
 
     async def _answer(self, settings: SessionSettings, question: str) -> str:
         resolved = await self.models.resolve(settings, ask_token=self.ask_token)
+        if self.admit is not None:
+            await self.admit(resolved)
         system = f"{INSTRUCTIONS}\n\n{self.instructions}" if self.instructions else INSTRUCTIONS
         request = ModelRequest(resolved.wire_name, system, [UserMessage([TextBlock(question)])], stream=False)
         call = ModelCall(session_id=self.session_id, purpose="judge", resolved=resolved, request=request)

@@ -29,6 +29,11 @@ class ModelUsage(Struct):
         self.cache_read_tokens += call.cache_read_tokens
         self.cache_write_tokens += call.cache_write_tokens
 
+    def add_cost(self, dollars: float | None) -> None:
+        """Add the cost of a call, if it is known."""
+        if dollars is not None:
+            self.dollars = (self.dollars or 0.0) + dollars
+
     def wire(self) -> dict[str, Any]:
         """Return the wire form: ``{requests: {count, cost}, usage: {...}, costUsd?}``.
 
@@ -131,11 +136,13 @@ class Metrics(Struct, Projection):
         self.nano_aiu -= part.nano_aiu
         self.models |= {name: self._of_model(name).minus(used) for name, used in part.models.items()}
 
-    def count_compaction(self, used: events.CompactionTokensUsed) -> None:
-        """Count a call for a summary, which has no usage event."""
+    def count_compaction(self, used: events.CompactionTokensUsed, dollars: float | None) -> None:
+        """Count a call without a usage event, such as that for a summary; ``dollars`` is its cost, if known."""
         self.api_ms += used.duration or 0
         self.nano_aiu += used.copilot_usage.total_nano_aiu if used.copilot_usage else 0
-        self._of_model(used.model or "").add(used)
+        of_model = self._of_model(used.model or "")
+        of_model.add(used)
+        of_model.add_cost(dollars)
 
     def _of_model(self, name: str) -> ModelUsage:
         return self.models.setdefault(name, ModelUsage())
@@ -149,8 +156,7 @@ class Metrics(Struct, Projection):
         used = self._of_model(call.model)
         used.add(call)
         used.reasoning_tokens += call.reasoning_tokens or 0
-        if call.cost_usd is not None:
-            used.dollars = (used.dollars or 0.0) + call.cost_usd
+        used.add_cost(call.cost_usd)
 
     def _count_result(self, payload: events.ToolExecutionComplete) -> None:
         if payload.success and payload.result is not None and payload.result.detailed_content is not None:

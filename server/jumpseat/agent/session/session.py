@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
@@ -22,7 +23,7 @@ from jumpseat.agent.clock import Clock, SystemClock, new_id, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
-from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
+from jumpseat.agent.interfaces import Brief, EventLog, ModelSource, ResolvedModel, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import PermissionJudge
 from jumpseat.agent.permissions.paths import PathScope
@@ -49,6 +50,7 @@ from jumpseat_protocol.permissions import AssistedApproval, CustomToolPermission
 
 if TYPE_CHECKING:
     # Most sessions have none.
+    from jumpseat.agent.session.budget import SessionBudget
     from jumpseat.agent.session.client_tasks import ClientTasks
     from jumpseat.profiles import Profile
 
@@ -56,6 +58,11 @@ log = logging.getLogger(__name__)
 
 
 _PORTABLE: Final = ("", Portability())
+
+BRIEF_S: Final = 1.0
+"""The longest time that a prompt waits for the description of the project."""
+LOOKING: Final = frozenset(("view", "bash", "grep", "glob"))
+"""The tools to which the description of a project is of use."""
 
 AllowOldClients: TypeAlias = bool | Literal["client_tools"]
 """Calls that run although a client of protocol 2 cannot be asked: all, or only those of its own tools."""
@@ -77,7 +84,10 @@ class SessionServices(Struct, frozen=True):
     called at most once per run of a changed session. ``store_options`` stores the options of a session that changed
     them itself. ``store_checkpoint`` stores a summary under a title and returns its number and its path.
     ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
-    session does not configure it. ``observers`` receive records of what sessions do.
+    session does not configure it. ``observers`` receive records of what sessions do. ``find_budget`` returns the
+    budget of the session of a main agent; ``None`` without limits. ``read_brief`` describes the project of a
+    session, in any thread. Unless a session ``describes_projects``, its model does not get that. With ``None``, the
+    options of sessions decide whether a session ``reminds_of_checks``.
     ``read_agent`` reads the events of a sub-agent from the log, in any thread.
     """
 
@@ -104,6 +114,17 @@ class SessionServices(Struct, frozen=True):
     agent_limits: AgentLimits = field(default_factory=AgentLimits)
     written_budget: WrittenBudget = field(default_factory=WrittenBudget)
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = store_no_checkpoint
+    find_budget: Callable[[Session], SessionBudget | None] = lambda _session: None
+    read_brief: Callable[[SessionSettings], Brief] = lambda _settings: Brief()
+    describes_projects: bool = True
+    reminds_of_checks: bool | None = None
+
+
+class Work(Struct):
+    """What a prompt has changed: whether that was ``checked`` since, and whether the model was ``reminded``."""
+
+    checked: bool = False
+    reminded: bool = False
 
 
 class Warned(Struct):
@@ -113,6 +134,7 @@ class Warned(Struct):
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
     ``agent_model``: why the model of the custom agent is not available. ``written_calls``: whether its model has
     written a call as text. ``dropped_tools``: whether the server of the model seems to drop the tools.
+    ``small_window``: whether it was said that the model gets fewer tools.
     ``members``: those of requests that have no effect.
     """
 
@@ -122,6 +144,7 @@ class Warned(Struct):
     agent_model: str = ""
     written_calls: bool = False
     dropped_tools: bool = False
+    small_window: bool = False
     members: set[str] = field(default_factory=set[str])
 
 
@@ -206,6 +229,14 @@ class Session:
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
         self.client_tasks: ClientTasks | None = None
+        # The budget of the session of a main agent, once a model is called under one.
+        self.budget: SessionBudget | None = None
+        # The description of the project, with its folder.
+        self.brief: tuple[Path, Brief] | None = None
+        # The work of the running prompt, once it has changed a file.
+        self.work: Work | None = None
+        # Whether the user has denied a command that checks the work.
+        self.refuses_checks = False
 
     def _make_clients(self) -> Clients:
         return Clients(self.id, self.emit, self._tell, lambda: self.settings.options.model or "default")
@@ -244,6 +275,7 @@ class Session:
             services.observers,
             self.id,
             self.permissions.judging_instructions,
+            self.admit,
         )
         return await judge(request, model)
 
@@ -594,6 +626,46 @@ class Session:
         return self.queue.prompt
 
     @property
+    def reminds_of_checks(self) -> bool:
+        """Return whether the model is reminded of the project's check."""
+        by_server, by_client = self.services.reminds_of_checks, self.root.settings.options.check_reminder
+        if by_server is False or by_client is None:
+            return bool(by_server)
+        return by_client
+
+    async def describe_project(self) -> str:
+        """Return the description of the project for the model, which is made once for each working directory."""
+        options, root, cwd = self.settings.options, self.root, self.settings.cwd
+        if not self.services.describes_projects or options.project_brief is False:
+            return ""
+        if LOOKING.isdisjoint(self.tools.names()):
+            return ""
+        if root.brief is None or root.brief[0] != cwd:
+            root.brief = cwd, await self.read_brief()
+        return root.brief[1].text
+
+    async def read_brief(self) -> Brief:
+        """Read the description of the project; an empty one if the disk is slow."""
+        with anyio.move_on_after(BRIEF_S):
+            return await anyio.to_thread.run_sync(self.services.read_brief, self.settings, abandon_on_cancel=True)
+        return Brief()
+
+    async def admit(self, resolved: ResolvedModel) -> None:
+        """Check that the budgets allow another call of a model.
+
+        Raises:
+            BudgetError: they do not.
+            StoreError: the usage of the day is unknown.
+        """
+        if (budget := self.services.find_budget(self.root)) is not None:
+            await budget.admit(resolved)
+
+    async def report_budget(self) -> None:
+        """Warn the user about budgets that are almost used up."""
+        if (budget := self.root.budget) is not None:
+            await budget.report()
+
+    @property
     def compaction_policy(self) -> CompactionPolicy:
         """Return when the conversation is compacted automatically."""
         return self.services.compaction.overridden_by(self.settings.options.infinite_sessions)
@@ -610,9 +682,13 @@ class Session:
         return self.agent_mode == "plan"
 
     def begin_prompt(self, prompt: Prompt) -> None:
-        """Give a prompt that continues the work of an earlier one the mode of that one."""
+        """Give a prompt that continues the work of an earlier one the mode of that one, others a new budget."""
         if prompt.notification is not None or prompt.continues:
             prompt.agent_mode = prompt.agent_mode or ("plan" if self.history.plans else None)
+            return
+        self.work = None
+        if self.budget is not None:
+            self.budget.begin_prompt()
 
     def change_mode(self, mode: events.SessionMode) -> None:
         """Set the mode of the session and of the running prompt. An objective is paused outside of autopilot."""

@@ -38,6 +38,7 @@ from jumpseat.agent.model_calls.requests import (
     build_request,
     find_model,
     system_message,
+    tell_of_small_window,
     uses_xml,
     warn_of_missing,
     warn_of_written_calls,
@@ -126,6 +127,10 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             is_owed = outcome == "again"
             if not is_owed and not session.queue.has_steering():
                 done = outcome == "done" or session.autopilot.is_complete
+                if done and session.work is not None and await _remind_of_check(session, prompt):
+                    is_owed = True
+                    turn += 1
+                    continue
                 end = await _ask_to_end(session, prompt, times_kept_going) if done else "allowed"
                 is_owed = end == "blocked"
                 times_kept_going += is_owed
@@ -196,6 +201,20 @@ async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> bool:
             is_added = True
             _merge_steering(prompt, steering)
     return is_added
+
+
+async def _remind_of_check(session: Session, prompt: Prompt) -> bool:
+    """Remind the model of the project's check if it has changed files without any; return whether that was done."""
+    # Imported with the first change of a file.
+    from jumpseat.agent.session.checks import SOURCE as CHECK_REMINDER
+    from jumpseat.agent.session.checks import reminder
+
+    text = await reminder(session, prompt)
+    if text is None:
+        return False
+    session.autopilot.reopen()
+    session.add_context(text, CHECK_REMINDER)
+    return True
 
 
 async def _ask_to_end(session: Session, prompt: Prompt, times: int) -> Literal["allowed", "blocked", "ordered"]:
@@ -330,12 +349,13 @@ async def _take_turn(
     """Run one turn: one model call, and the tool calls of the answer; return the status of the calls, too."""
     resolved, request, estimate, answer = await _call_model(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
+    await session.report_budget()
     prompt.run.answer = message
     warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
+    warn_of_written_calls(session, resolved, request, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
-        warn_of_written_calls(session, resolved, request, answer.completed.message)
         if answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
@@ -401,6 +421,7 @@ async def _call_model(
             if turn_id == "0":
                 _check_required_tools(session, prompt)
             resolved = await find_model(session)
+            await session.admit(resolved)
         except JumpseatError as error:
             await report_error(session, error, recoverable=False)
             raise
@@ -420,6 +441,7 @@ async def _call_model(
         compactions = session.conversation.compactions
         _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request)
+        tell_of_small_window(session, resolved, request)
         _warn_about_capability(session, resolved, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)

@@ -1,4 +1,6 @@
-"""The user's approvals and settings, shared by all replicas: one bucket, held in memory and followed by a watch.
+"""The user's approvals, settings and usage of the day, shared by all replicas.
+
+They are in one bucket, held in memory and followed by a watch.
 
 A change states the revision that it was made from, so that no replica undoes a change of another.
 """
@@ -22,6 +24,7 @@ T = TypeVar("T")
 
 APPROVALS: Final = "approvals"
 SETTINGS: Final = "settings"
+DAY_USAGE: Final = "day_usage"
 MOST_BYTES: Final = 1_000_000
 """The largest document: a value of a bucket is one message."""
 
@@ -84,6 +87,7 @@ class ClusterDocuments:
     def __init__(self, stream: Buckets, tasks: TaskGroup) -> None:
         self.approvals = ClusterDocument(stream, APPROVALS)
         self.settings = ClusterDocument(stream, SETTINGS)
+        self.day_usage = ClusterDocument(stream, DAY_USAGE)
         self._stream = stream
         self._tasks = tasks
         self._known = anyio.Event()
@@ -94,7 +98,7 @@ class ClusterDocuments:
         await self._known.wait()
 
     async def _watch(self) -> None:
-        documents = {APPROVALS: self.approvals, SETTINGS: self.settings}
+        documents = {APPROVALS: self.approvals, SETTINGS: self.settings, DAY_USAGE: self.day_usage}
         async for change in self._stream.watch(self._stream.names.user):
             if change is None:
                 self._known.set()

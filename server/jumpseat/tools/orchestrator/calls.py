@@ -153,6 +153,11 @@ class ToolCalls:
             outcome = await self._run_one(call, state, index, line, in_turn=in_turn)
             record.status, record.exit_code = outcome.status, outcome.exit_code
             record.result = outcome.text
+        if self._session.reminds_of_checks:
+            # Imported with the first call of a process.
+            from jumpseat.agent.session.checks import note_call
+
+            note_call(self._session, record)
         return outcome
 
     async def _run_one(

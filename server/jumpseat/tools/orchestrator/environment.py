@@ -12,6 +12,7 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
+from jumpseat.tools.filters import ToolSet
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
@@ -52,6 +53,7 @@ class Environment(Struct, frozen=True):
     run, and ``repeats`` limits how often the same one does. ``record_changes`` keeps what file tools and commands
     change, ``checkers`` look for problems in what file tools have changed: those that know most come last.
     ``reserved`` are the names of all built-in tools, whether a session has them or not.
+    ``tool_set`` is for sessions whose clients choose no tools.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -66,6 +68,7 @@ class Environment(Struct, frozen=True):
     record_changes: RecordChanges | None = None
     checkers: tuple[CheckerMaker, ...] = ()
     reserved: frozenset[str] = frozenset()
+    tool_set: ToolSet = "default"
     # The built-in tools with and without those that ask users, made at the first use: all sessions share them.
     _available: dict[bool, Mapping[str, BuiltinTool[Any]]] = field(
         default_factory=dict[bool, Mapping[str, BuiltinTool[Any]]]

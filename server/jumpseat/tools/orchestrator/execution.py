@@ -403,14 +403,14 @@ class CallExecution:
 
     async def _with_findings(self, ctx: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
         """Add the problems to an outcome that the changes of the call, and of earlier ones, have brought."""
-        if (not ctx.edits and self._checkers is None) or not self._environment.checkers:
+        if not outcome.ok or not self._environment.checkers or (not ctx.edits and self._checkers is None):
             return outcome
         # Imported with the first change.
-        from jumpseat.tools.findings import described, find
+        from jumpseat.tools.findings import described, find, net_changes
 
         if self._checkers is None:
             self._checkers = [make(self._session) for make in self._environment.checkers]
-        if found := await find(self._checkers, ctx.edits):
+        if found := await find(self._checkers, net_changes(ctx.edits)):
             outcome.text = f"{outcome.text}\n{described(found, ctx.cwd, later=not ctx.edits)}"
         return outcome
 

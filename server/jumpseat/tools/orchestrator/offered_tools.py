@@ -18,7 +18,18 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.client_tools import ClientTools
-from jumpseat.tools.filters import EDITS, PATCH, Filter, SourceName, left_out, may_patch
+from jumpseat.tools.filters import (
+    EDITS,
+    PATCH,
+    Filter,
+    SourceName,
+    ToolSet,
+    is_minimal,
+    left_out,
+    may_patch,
+    set_of,
+    shortened,
+)
 from jumpseat.tools.orchestrator.environment import BuiltinTools, Environment
 from jumpseat.tools.tool import (
     TOOL_SEARCH,
@@ -216,6 +227,11 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(apart.lower())
 
 
+def _is_small(name: str, tool: Tool) -> bool:
+    """Return whether the minimal set has a tool: those of clients and of servers are chosen by the user."""
+    return tool.source != "builtin" or is_minimal(name)
+
+
 class OfferedTools:
     """The tools of all sources of one session, filtered by its settings."""
 
@@ -306,9 +322,20 @@ class OfferedTools:
 
     # --- what the model sees ------------------------------------------------------------------------------------
 
-    def specs(self, needed: str | None = None) -> list[ToolSpec]:
-        """Return the specs of the tools in a request; the tool ``needed`` is never deferred."""
+    def set_for(self, *, small: bool) -> ToolSet:
+        """Return the set of tools for a model, whose window may be ``small``."""
+        chosen = set_of(self._session.settings, self._environment.tool_set)
+        return "minimal" if small and chosen == "default" else chosen
+
+    def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
+        """Return the specs of the tools in a request; the tool ``needed`` is never deferred.
+
+        They are fewer and shorter for a model with a ``small`` window.
+        """
         tools = self.offered()
+        if self.set_for(small=small) == "minimal":
+            tools = {name: tool for name, tool in tools.items() if name == needed or _is_small(name, tool)}
+            return [shortened(tool.spec) if tool.source == "builtin" else tool.spec for tool in tools.values()]
         hidden = self._hidden(tools, needed)
         if hidden and TOOL_SEARCH not in tools:
             tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
@@ -327,6 +354,8 @@ class OfferedTools:
     def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""
         tools = self.offered()
+        if self.set_for(small=False) == "minimal":
+            tools = {name: tool for name, tool in tools.items() if _is_small(name, tool)}
         hidden = self._hidden(tools)
         shown = tools.keys() - hidden.keys()
         texts = [text for source in self._instructing for text in source.instructions(shown)]

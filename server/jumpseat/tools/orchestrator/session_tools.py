@@ -70,8 +70,11 @@ class ToolOrchestrator:
     def in_system_message(self) -> ToolTexts:
         return self._tools.in_system_message()
 
-    def specs(self, needed: str | None = None) -> list[ToolSpec]:
-        return self._tools.specs(needed)
+    def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
+        return self._tools.specs(needed, small=small)
+
+    def shortens(self) -> bool:
+        return self._tools.set_for(small=False) == "default"
 
     def deferred_specs(self) -> list[ToolSpec]:
         return self._tools.deferred_specs()

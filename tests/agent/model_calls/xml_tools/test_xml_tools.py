@@ -292,12 +292,38 @@ async def test_a_call_in_the_form_of_the_models_training_runs(tmp_path: Path) ->
 
     first, _ = data_of(events, "assistant.message")
     (call,) = first["toolRequests"]
-    assert (first["content"], call["name"], call["arguments"]) == ("I add.", "add", {"a": 1, "b": 2})
+    assert (first["content"], call["name"], call["arguments"]) == ("I add.\n", "add", {"a": 1, "b": 2})
+    assert "<" not in "".join(data["deltaContent"] for data in data_of(events, "assistant.message_delta"))
     assert data_of(events, "tool.execution_complete")[0]["success"]
 
 
-async def test_a_native_model_that_writes_a_call_as_text_gets_one_warning(tmp_path: Path) -> None:
-    written = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
+async def test_a_native_model_whose_answer_is_a_written_call_is_understood_with_one_warning(tmp_path: Path) -> None:
+    written = says('<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>')
+    async with ModelServer(written, written, says("It is 3.")) as model, running_server(tmp_path) as ours:
+        events = await run_prompt(ours.wire, await create_session(ours, {"baseUrl": model.url}))
+
+    (warning,) = data_of(events, "session.warning")
+    assert "vLLM: --enable-auto-tool-choice --tool-call-parser hermes" in warning["message"]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["", "", "It is 3."]
+    assert [done["success"] for done in data_of(events, "tool.execution_complete")] == [True, True]
+    assert "".join(data["deltaContent"] for data in data_of(events, "assistant.message_delta")) == "It is 3."
+    # The call is sent back as the provider's own.
+    assert [message["role"] for message in model.requests[1].json["messages"][-2:]] == ["assistant", "tool"]
+    assert "<tool_call>" not in str(model.requests[2].json)
+
+
+async def test_a_malformed_written_call_is_answered_to_the_model(tmp_path: Path) -> None:
+    written = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": }}</tool_call>'
+    async with ModelServer(says(written), says("Oh.")) as model, running_server(tmp_path) as ours:
+        events = await run_prompt(ours.wire, await create_session(ours, {"baseUrl": model.url}))
+
+    assert [done["success"] for done in data_of(events, "tool.execution_complete")] == [False]
+    assert "could not be parsed" in model.requests[1].json["messages"][-1]["content"]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["", "Oh."]
+
+
+async def test_a_native_model_that_writes_a_call_into_a_text_gets_one_warning(tmp_path: Path) -> None:
+    written = 'I add.\n<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
     async with ModelServer(says(written), says(written)) as model, running_server(tmp_path) as ours:
         session = await create_session(ours, {"baseUrl": model.url})
         first = await run_prompt(ours.wire, session)
@@ -308,3 +334,18 @@ async def test_a_native_model_that_writes_a_call_as_text_gets_one_warning(tmp_pa
     assert 'tool_protocol = "xml"' in warning["message"]
     assert data_of(second, "session.warning") == []
     assert data_of(first, "assistant.message")[0]["content"] == written
+
+
+@pytest.mark.parametrize("protocol", ["native", "xml"])
+async def test_thinking_at_the_beginning_is_reasoning_and_is_not_sent_back(tmp_path: Path, protocol: str) -> None:
+    answer = says("\n<think>\nHm, 2 < 3.\n</think>\n\nHello.")
+    async with ModelServer(answer, says("Bye.")) as model, running_server(tmp_path) as ours:
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": protocol})
+        events = await run_prompt(ours.wire, session)
+        await run_prompt(ours.wire, session)
+
+    (message,) = data_of(events, "assistant.message")
+    assert (message["content"], message["reasoningText"]) == ("Hello.", "Hm, 2 < 3.")
+    assert "".join(data["deltaContent"] for data in data_of(events, "assistant.message_delta")) == "Hello."
+    assert "2 < 3" in "".join(data["deltaContent"] for data in data_of(events, "assistant.reasoning_delta"))
+    assert "2 < 3" not in str(model.requests[1].json)
