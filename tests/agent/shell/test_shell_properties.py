@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jumpseat.agent.permissions.paths import PatternsOfRules
 from jumpseat.agent.permissions.rules import Facts, Rule, allows, host_of, parse_rule
 from jumpseat.agent.shell.commands import verbatim_command
 from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
@@ -76,14 +77,16 @@ def test_a_line_is_allowed_if_every_part_is_allowed(names: list[str], allowed: s
     rules = [Rule("shell", name) for name in sorted(allowed)]
     facts = Facts("shell", "bash", segments=line.segments)
     filtered = names[:1] + [name for name in names[1:] if not (glue == " | " and name == "cat")]
-    assert allows(rules, facts, lambda _rule: ()) == (set(filtered) <= allowed)
+    assert allows(rules, facts, PatternsOfRules(Path("/"))) == (set(filtered) <= allowed)
 
 
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() == text), rule=st.text(min_size=1))
 def test_only_its_own_text_allows_a_verbatim_command(text: str, rule: str) -> None:
     facts = Facts("shell", "bash", segments=(ShellSegment("ls", verbatim_command(text)),))
     if not rule.endswith(" *"):
-        assert allows([Rule("shell", rule)], facts, lambda _rule: ()) == (rule.strip().removesuffix(":*") == text)
+        assert allows([Rule("shell", rule)], facts, PatternsOfRules(Path("/"))) == (
+            rule.strip().removesuffix(":*") == text
+        )
 
 
 @given(host=st.from_regex(r"[a-z]{1,8}(\.[a-z]{1,8}){1,3}", fullmatch=True), rest=st.text(max_size=20))
