@@ -1,7 +1,7 @@
 """Measure how long the result of an edit waits for a warm language server: ``python -m benchmarks.lsp [EDITS]``.
 
 For each well-known server that can be installed, a project with an old error is edited again and again: every other
-edit breaks something, and the next one repairs it. Prints quantiles of the time of edits but the first ones,
+edit breaks something, and the next one repairs it. Prints quantiles of the time of an edit, but for the first ones,
 and how many of the errors were in the result of the edit that brought them.
 """
 

@@ -65,7 +65,7 @@ async def test_servers_end_with_their_session_and_when_the_configuration_is_read
         await server.wire.call("session.lsp.initialize", {"sessionId": session})
         assert language_servers(server)
         await server.wire.call("session.lsp.initialize", {"sessionId": session, "force": True})
-        assert not language_servers(server)
+        await until(lambda: not language_servers(server), WAIT_S)
         assert "unknown name three" in results_of(await server.wire.prompt(session))[0]
         await server.wire.call("session.destroy", {"sessionId": session})
         await until(lambda: not language_servers(server), WAIT_S)

@@ -44,7 +44,7 @@ _MEMBERS: Final = {
 }
 """Members of a server in JSON, and their names in ``config.toml``. Others are ignored."""
 
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*+))?\}")
 
 _PYTHON: Final = {".py": "python", ".pyi": "python"}
 _SCRIPTS: Final = {

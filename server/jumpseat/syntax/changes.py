@@ -125,7 +125,7 @@ def _is_valid(name: str, problem: SyntaxProblem, data: bytes, lines: list[bytes]
     if syntax.suffixes[0] == ".json" and is_trailing_comma(name, data, problem, lines):
         return True
     text = b"\n".join([*lines[problem.row : problem.row + 2], problem.message.encode()])
-    return re.search(syntax.gaps, text) is not None
+    return syntax.gaps.search(text) is not None
 
 
 def _changed_rows(before: bytes | None, after: bytes) -> tuple[int, int]:

@@ -45,15 +45,18 @@ def _without(data: bytes, opening: bytes, closing: bytes) -> bytes:
 _JSON_WITH_COMMENTS: Final = re.compile(r"(?:[tj]sconfig|devcontainer|\.eslintrc|\.babelrc).*\.json\Z|.*\.jsonc\Z")
 
 
+_LINE_OF_COMMENT: Final = re.compile(rb"^[ \t]*+(?://|/\*)", re.MULTILINE)
+
+
 def is_trailing_comma(name: str, data: bytes, problem: SyntaxProblem, lines: list[bytes]) -> bool:
     """Return whether an error is a comma that JSON with comments allows."""
-    if not _JSON_WITH_COMMENTS.match(name) and not re.search(rb"^\s*(?://|/\*)", data, re.MULTILINE):
+    if not _JSON_WITH_COMMENTS.match(name) and not _LINE_OF_COMMENT.search(data):
         return False
     return problem.message == "unexpected ','" or lines[problem.row][problem.column : problem.column + 1] == b","
 
 
 _LEXEMES: Final = re.compile(
-    rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
+    rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
     rb'|R"(\w*+)\(|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
     rb"|^[ \t]*+#[ \t]*+(\w++)(?:[^\n\\]|\\.)*+|([()\[\]{}])",
     re.MULTILINE | re.DOTALL,

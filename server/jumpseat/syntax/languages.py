@@ -33,7 +33,7 @@ class Syntax(Struct, frozen=True):
     first_error: FirstError | None = None
     otherwise: Syntax | None = None
     also: Check | None = None
-    gaps: bytes = rb"\{%|%\}|<%|%>"
+    gaps: re.Pattern[bytes] = re.compile(rb"\{%|%\}|<%|%>")
     in_templates: bool = False
     macros: bool = False
 
@@ -47,33 +47,39 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
     "c++": Syntax(
         (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
         "tree_sitter_cpp",
-        gaps=rb"^\s*(?:export\s+)?(?:module|import)\b",
+        gaps=re.compile(rb"^\s*+(?:export\s++)?(?:module|import)\b"),
         macros=True,
     ),
-    "c#": Syntax((".cs",), "tree_sitter_c_sharp", gaps=rb"^\s*(?:else\s*\n\s*)?#|'#endif' is missing"),
+    "c#": Syntax(
+        (".cs",), "tree_sitter_c_sharp", gaps=re.compile(rb"^\s*+(?:else[ \t]*+\n\s*+)?#|'#endif' is missing")
+    ),
     "css": Syntax(
         (".css",),
         "tree_sitter_css",
         also=unclosed_css,
-        gaps=rb"! important|url\([^)'\"]+\)|^\s*[*_]\w|progid:|.{2000}",
+        gaps=re.compile(rb"! important|url\([^()'\"]++\)|^\s*+[*_]\w|progid:|.{2000}"),
         in_templates=True,
     ),
     "go": Syntax((".go",), "tree_sitter_go"),
     "html": Syntax(
-        (".html", ".htm"), "tree_sitter_html", also=unclosed_html, gaps=rb"^\s*<\?|& ", in_templates=True
+        (".html", ".htm"),
+        "tree_sitter_html",
+        also=unclosed_html,
+        gaps=re.compile(rb"^\s*+<\?|& "),
+        in_templates=True,
     ),
-    "java": Syntax((".java",), "tree_sitter_java", gaps=rb"\bimport module\b"),
+    "java": Syntax((".java",), "tree_sitter_java", gaps=re.compile(rb"\bimport module\b")),
     "javascript": Syntax(
         (".js", ".mjs", ".cjs", ".jsx"),
         "tree_sitter_javascript",
-        gaps=rb"\bas (?:\w+),?\s*\}|\bimport (?:defer|source) ",
+        gaps=re.compile(rb"\bas (?:\w++),?\s*+\}|\bimport (?:defer|source) "),
     ),
     "json": Syntax((".json", ".jsonc"), "tree_sitter_json"),
     "python": Syntax(
         (".py", ".pyi"),
         "tree_sitter_python",
         also=indentation_errors,
-        gaps=rb"^\s*(?:async def|def|class|type)\s+\w+\[[^\]]*=",
+        gaps=re.compile(rb"^\s*+(?:async def|def|class|type)\s++\w++\[[^\]=]*+="),
     ),
     "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
     "rust": Syntax((".rs",), "tree_sitter_rust"),
@@ -83,7 +89,9 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         (".ts", ".mts", ".cts"),
         "tree_sitter_typescript",
         "language_typescript",
-        gaps=rb"(?:^|[<,])\s*(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*\?\s*:|\bexport type \*|\bimport defer ",
+        gaps=re.compile(
+            rb"(?:^|[<,])\s*+(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*+\?\s*+:|\bexport type \*|\bimport defer "
+        ),
     ),
     "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),
 }

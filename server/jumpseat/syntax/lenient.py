@@ -22,12 +22,11 @@ _UNCLOSED: Final = (
 """Elements of HTML that have no end tag, or need none."""
 
 
-def mistaken(pattern: bytes, node_type: str, message: str) -> Check:
+def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
     """Return a check for places, the first groups of ``pattern``, that pass for a ``node_type``."""
-    compiled = re.compile(pattern)
 
     def check(tree: Tree, data: bytes, _rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
-        for match in compiled.finditer(data):
+        for match in pattern.finditer(data):
             start = match.start(1)
             node = tree.root_node.descendant_for_byte_range(start, start + 1)
             if node is not None and node.type == node_type:
@@ -38,10 +37,13 @@ def mistaken(pattern: bytes, node_type: str, message: str) -> Check:
 
 
 _semicolons: Final = mistaken(
-    rb"\n[ \t]*+[\w-]++[ \t]*:[^\n;{}]*+\n[ \t]*([\w-]++[ \t]*:)", "plain_value", "';' is missing before this line"
+    re.compile(rb"\n[ \t]*+[\w-]++[ \t]*+:[^\n;{}]*+\n[ \t]*+([\w-]++[ \t]*+:)"),
+    "plain_value",
+    "';' is missing before this line",
 )
 _CSS_STRINGS: Final = re.compile(
-    rb"/\*(?:[^*]|\*(?!/))*+\*/|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|url\([^)\"']*+\)|([\"'])", re.DOTALL
+    rb"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|url\([^()\"']*+\)|([\"'])",
+    re.DOTALL,
 )
 
 
@@ -57,7 +59,7 @@ def unclosed_css(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[Syn
             yield SyntaxProblem(row, column, row, "the string is not closed")
 
 
-stray_end: Final = mistaken(rb"\n[ \t]*+(end)\b(?![\w?!:=])", "identifier", "unexpected 'end'")
+stray_end: Final = mistaken(re.compile(rb"\n[ \t]*+(end)\b(?![\w?!:=])"), "identifier", "unexpected 'end'")
 """An ``end`` of Ruby that ends nothing."""
 
 
