@@ -125,6 +125,8 @@ CONFINED = {
     ("sed -i s/a/b/ a.txt", "sed -i s/a/b/ .git/config"): False,
     ("go run .", "go run -exec x ."): False,
     ("/bin/rm a", "/bin/rm b -r"): False,
+    ("timeout 9 rm a", "timeout 9 rm b"): False,
+    ("timeout 9 curl -s http://a.example", "timeout 9 curl -s b.example"): False,
     ("docker ps", "docker ps -a && make test"): False,
     ("docker run x", "docker run -v /:/x x"): False,
     ("git push", "git push other"): False,
@@ -140,6 +142,7 @@ ADDED = {
     ("npm test", "PATH=. npm test"): False,
     ("npm test", "CI=$(./x) npm test"): False,
     ("npm test", "npm test && ./x"): False,
+    ("npm test", "npm test; echo ~/.ssh/*"): False,
     ("npm test", "npm test; echo x > f"): False,
 }
 """The same for harmless additions to a line, with and without a sandbox."""
@@ -154,6 +157,12 @@ def test_harmless_additions_are_covered_with_the_command(
 
 def test_an_approval_in_a_sandbox_covers_other_arguments_of_the_same_script(tmp_path: Path) -> None:
     assert covered(in_mode_auto, CONFINED, tmp_path) == CONFINED
+
+
+def test_a_script_that_is_a_link_to_another_program_is_like_no_other(tmp_path: Path) -> None:
+    (tmp_path / "q").symlink_to("/bin/rm")
+    pair = ("./q x", "./q x --verbose")
+    assert not covered(in_mode_auto, [pair], tmp_path)[pair]
 
 
 def test_without_a_sandbox_other_arguments_of_scripts_are_asked_about(tmp_path: Path) -> None:

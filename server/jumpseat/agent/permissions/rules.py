@@ -204,7 +204,8 @@ class ApprovedCommands(Struct, frozen=True):
 
 def likeness_here(segment: ShellSegment) -> str:
     """Return what a command is like in its folder, ``""`` for one that is like no other one."""
-    return "" if not segment.alike else f"{segment.folder}\n{segment.real_program}\n{segment.alike}"
+    own = not segment.real_program or segment.real_program.startswith(f"{segment.folder}/")
+    return f"{segment.folder}\n{segment.real_program}\n{segment.alike}" if segment.alike and own else ""
 
 
 NO_COMMANDS: Final = ApprovedCommands()
@@ -306,7 +307,8 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
 
 def _only_shows(segment: ShellSegment) -> bool:
     """Return whether a command shows nothing but its own words, or the working directory."""
-    return segment.command.clear and segment.command.identifier in _SHOWING
+    known = segment.command.clear and segment.command.identifier in _SHOWING
+    return known and re.search(r"[*?\[{$~`]", segment.text) is None
 
 
 _SHOWING: Final = frozenset({"echo", "false", "pwd", "true"})

@@ -26,7 +26,8 @@ def likeness(words: Sequence[Word]) -> str:
     name, *arguments = [word.text for word in words]
     if name == "timeout" and len(words) > 2 and _DURATION.fullmatch(arguments[0]):
         inner = identify("", words[2:])
-        found = "" if "/" in words[2].text else inner.identifier if inner.clear else likeness(words[2:])
+        known = inner.clear and arguments[1] in _TIMED
+        found = inner.identifier if known else ""
         return f"timeout {found}" if found else ""
     if _is_project_file(name) and "/" in name:
         return _with_subcommand(name, arguments)
@@ -143,7 +144,7 @@ def _ninja(name: str, arguments: Sequence[str]) -> str:
 def _ctest(name: str, arguments: Sequence[str]) -> str:
     folder = len(arguments) > 1 and arguments[0] == "--test-dir" and _is_project_file(arguments[1])
     options = r"-[RELEVQNj]\w*|-VV|--output-on-failure|--rerun-failed|--verbose|\w[\w.|^$*-]*"
-    return _only(options, least=2)(name, arguments) if folder and "-S" not in arguments else ""
+    return _only(options, least=2)(name, arguments) if folder else ""
 
 
 def _compiler(name: str, arguments: Sequence[str]) -> str:
@@ -192,6 +193,7 @@ def _sed(name: str, arguments: Sequence[str]) -> str:
     return f"{name} -i s/// *" if known else ""
 
 
+_TIMED: Final = frozenset({"cargo", "go", "gradle", "make", "mvn", "npm", "npx", "pnpm", "pytest", "yarn"})
 _DURATION: Final = re.compile(r"\d+(?:\.\d+)?[smh]?")
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
