@@ -317,7 +317,7 @@ class App:
             observers=observers,
             find_budget=budgets.find,
             read_brief=_read_brief,
-            describes_projects=config.project.brief is not False,
+            describes_projects=config.project.brief,
             reminds_of_checks=config.project.check_reminder,
             agent_limits=AgentLimits(**_given(config.agents)),
         )

@@ -76,7 +76,8 @@ class Outcome:
                 "said_before": self.joined(),
             }
         completed = to_builtins(self.completed)
-        # Adapters estimate no tokens.
+        # Adapters estimate no tokens, and search no text for calls.
+        assert completed.pop("written_for") is None
         assert completed["message"].pop("tokens") is None
         assert completed["message"].pop("universal") is None
         for block in completed["message"]["blocks"]:

@@ -75,7 +75,12 @@ def by_openai_responses(client: Any, *, stream: bool) -> Said:
     calls = [item for item in answer.output if item.type == "function_call"]
     parts = [part for item in answer.output if item.type == "message" for part in item.content]
     text = "".join(part.refusal if part.type == "refusal" else part.text for part in parts)
-    return text, [(call.name, call.arguments) for call in calls]
+    # A free-form call has a text: the argument ``input`` of ours, whose JSON stays open if the answer is cut off.
+    end = 0 if answer.status == "completed" else len('"}')
+    texts = [(item.name, item.input) for item in answer.output if item.type == "custom_tool_call"]
+    written = [(name, json.dumps({"input": free}, separators=(",", ":"))) for name, free in texts]
+    free = [(name, arguments[: len(arguments) - end]) for name, arguments in written]
+    return text, [*((call.name, call.arguments) for call in calls), *free]
 
 
 def by_anthropic(client: Any, *, stream: bool) -> Said:

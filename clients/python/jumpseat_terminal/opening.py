@@ -156,6 +156,7 @@ def _own_options(settings: Settings) -> dict[str, Any]:
     limit = {"maxCost": settings.max_cost, "maxTokens": settings.max_tokens}
     budget = {name: value for name, value in limit.items() if value is not None}
     return {
+        "projectBrief": True,
         "checkReminder": True,
         **({"adapterSettings": settings.adapter_settings} if settings.adapter_settings else {}),
         **({"budget": {"session": budget}} if budget else {}),

@@ -41,9 +41,6 @@ MAX_ARGUMENT: Final = 100_000
 
 LAUNCHER: Final = Path(__file__).with_name("mount_launcher.py")
 
-_FOR_MOUNTS: Final = ("--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
-"""The capabilities of the launcher, which drops them before the command."""
-
 
 class TooManyFilesError(OSError):
     """More files have to be protected from a command than the system can be given."""
@@ -86,19 +83,21 @@ class Bubblewrap:
             enter = view.namespace.enter
         elif not view.network:
             options.append("--unshare-net")
-        if is_root():
-            # Settings of the kernel belong to root, and one names a program that the kernel runs outside.
-            options += [*_BEFORE, "--remount-ro", "/proc"]
-        else:
-            options += _BEFORE
+        options += _BEFORE
         accesses = view.accesses()
         mounted, covered = (
             (accesses, ()) if len(accesses) <= MAX_MOUNTS and not vanishing else _shared_out(accesses)
         )
         if len(mounted) > MAX_OF_BUBBLEWRAP:
             raise TooManyFilesError(len(accesses))
-        if covered:
-            options += _FOR_MOUNTS
+        if is_root():
+            # Settings of the kernel belong to root, and one names a program that the kernel runs outside.
+            # The launcher writes to its files there before that, and needs the right to be root in its namespace.
+            if covered:
+                covered = (*covered, ("/proc", "read"))
+                options += ("--cap-add", "CAP_SETFCAP")
+            else:
+                options += ("--remount-ro", "/proc")
         words = [*_mounts(view, mounted), *(_needed(mounted) if covered else ()), "--", *_launch(covered)]
         return [*enter, self.program, *options, *words, *command]
 

@@ -25,7 +25,7 @@ _AT_EMPTY_PATH, _AT_RECURSIVE = 0x1000, 0x8000
 _OPEN_TREE_CLONE: Final = 1 | os.O_CLOEXEC
 _FROM_AND_TO_DESCRIPTORS: Final = 0x4 | 0x40
 _READ_ONLY: Final = 1
-_CLONE_NEWNS: Final = 0x20000
+_NEW_USERS_AND_MOUNTS: Final = 0x10000000 | 0x20000
 
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 24, 47
 _AMBIENT_CLEAR_ALL: Final = 4
@@ -107,13 +107,28 @@ def drop_capabilities() -> None:
         raise OSError("the capabilities cannot be dropped")
 
 
+def enter_namespaces() -> None:
+    """Enter a mount namespace, and a user namespace with the same user and group.
+
+    bubblewrap's own process stays in the former ones, with all files in its reach. A process of another user
+    namespace may not look into it, such as through ``/proc/1/root``.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    user, group = os.getuid(), os.getgid()
+    _checked(_libc.unshare(_NEW_USERS_AND_MOUNTS))
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
 def main(arguments: list[str]) -> None:
     parts = int(arguments[0])
     entries = json.loads(zlib.decompress(base64.b85decode("".join(arguments[1 : 1 + parts]))))
     command = arguments[1 + parts :]
     try:
-        # In the other namespace, the user namespace of this process may have no right to mount.
-        _checked(_libc.unshare(_CLONE_NEWNS))
+        enter_namespaces()
         nothing = os.open("/dev/null", os.O_PATH | os.O_CLOEXEC)
         for path, access in entries:
             _cover(path, access, nothing)

@@ -97,14 +97,14 @@ async def test_the_model_gets_the_description_of_the_project_once_per_session(tm
             request = await send_prompt(server.wire, provider, session)
             return request.json["messages"][0]["content"]
 
-        options = {"model": "m", "workingDirectory": str(folder)}
+        options = {"model": "m", "workingDirectory": str(folder), "projectBrief": True}
         session = await server.wire.create(at(provider), **options)
         first = await first_words(session)
         (folder / "later.py").touch()
         assert await first_words(session) == first, "the prefix stays"
         assert "\nTests: make test\nLayout: Makefile" in first
-        for more in ({"projectBrief": False}, {"availableTools": ["ask_user"]}):
-            other = await server.wire.create(at(provider), **options, **more)
+        for more in ({"projectBrief": False}, {"projectBrief": None}, {"availableTools": ["ask_user"]}):
+            other = await server.wire.create(at(provider), **{**options, **more})
             assert "make test" not in await first_words(other)
 
 
@@ -113,7 +113,8 @@ async def test_the_description_is_switched_off_in_the_configuration(tmp_path: Pa
         ModelServer(says("Hi")) as provider,
         running_server(tmp_path, config="[project]\nbrief = false") as server,
     ):
-        session = await server.wire.create(at(provider), model="m", workingDirectory=str(project(tmp_path)))
+        options: JsonObject = {"workingDirectory": str(project(tmp_path)), "projectBrief": True}
+        session = await server.wire.create(at(provider), model="m", **options)
         request = await send_prompt(server.wire, provider, session)
     assert "make test" not in request.json["messages"][0]["content"]
 

@@ -102,6 +102,7 @@ def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:
         "workingDirectory": setup.cwd,
         "streaming": True,
         "keepInterruptedAnswers": True,
+        "projectBrief": True,
         "checkReminder": True,
         "requestPermission": True,
         "requestUserInput": True,

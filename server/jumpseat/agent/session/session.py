@@ -86,8 +86,8 @@ class SessionServices(Struct, frozen=True):
     ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
     session does not configure it. ``observers`` receive records of what sessions do. ``find_budget`` returns the
     budget of the session of a main agent; ``None`` without limits. ``read_brief`` describes the project of a
-    session, in any thread. Unless a session ``describes_projects``, its model does not get that. With ``None``, the
-    options of sessions decide whether a session ``reminds_of_checks``.
+    session, in any thread. With ``None``, the options of sessions decide whether a session ``describes_projects``
+    to its model, and whether it ``reminds_of_checks``.
     ``read_agent`` reads the events of a sub-agent from the log, in any thread.
     """
 
@@ -116,7 +116,7 @@ class SessionServices(Struct, frozen=True):
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = store_no_checkpoint
     find_budget: Callable[[Session], SessionBudget | None] = lambda _session: None
     read_brief: Callable[[SessionSettings], Brief] = lambda _settings: Brief()
-    describes_projects: bool = True
+    describes_projects: bool | None = None
     reminds_of_checks: bool | None = None
 
 
@@ -628,15 +628,12 @@ class Session:
     @property
     def reminds_of_checks(self) -> bool:
         """Return whether the model is reminded of the project's check."""
-        by_server, by_client = self.services.reminds_of_checks, self.root.settings.options.check_reminder
-        if by_server is False or by_client is None:
-            return bool(by_server)
-        return by_client
+        return _chosen(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
 
     async def describe_project(self) -> str:
         """Return the description of the project for the model, which is made once for each working directory."""
         options, root, cwd = self.settings.options, self.root, self.settings.cwd
-        if not self.services.describes_projects or options.project_brief is False:
+        if not _chosen(self.services.describes_projects, options.project_brief):
             return ""
         if LOOKING.isdisjoint(self.tools.names()):
             return ""
@@ -873,3 +870,8 @@ class _QueueCallbacks:
 
     def end_run(self, aborted: bool) -> events.Event | None:
         return self._session.end_run(aborted)
+
+
+def _chosen(by_server: bool | None, by_client: bool | None) -> bool:
+    """Return whether something is on that a server switches off for all, or on for those that do not choose."""
+    return bool(by_server) if by_server is False or by_client is None else by_client
