@@ -4,7 +4,7 @@
 
 Each pair is a command that was approved for the session, and a command like it that a model runs next. Both are
 judged as in the default mode with bubblewrap; nothing runs. Prints the follow-ups that ask again, or all of them.
-The exit code is 1 if fewer than seven tenths run unasked.
+The exit code is 1 if fewer than nine tenths run unasked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.tools.shell.sandbox_needs import place, shell_permission
 from jumpseat_protocol.permissions import PermissionDecision, ShellPermission
 
-LEAST: Final = 0.7
+LEAST: Final = 0.9
 
 FOLDERS: Final = (
     "src",

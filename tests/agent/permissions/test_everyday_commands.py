@@ -92,6 +92,84 @@ FILTERED = {
 }
 
 
+CONFINED = {
+    ("./run.sh", "./run.sh --verbose 2>&1 | tail"): True,
+    ("python3 manage.py test", "python3 manage.py test --failfast"): True,
+    ("make test", "make test VERBOSE=1"): True,
+    ("npm run build", "npm run build -- --mode production"): True,
+    ("cargo run", "cargo run -- --help"): True,
+    ("cd src && pytest", "cd src && pytest -q"): True,
+    ("gcc -o a a.c", "gcc -O2 -Wall -o a a.c"): True,
+    ("sed -i s/a/b/ a.txt", "sed -i s/c/d/g b.txt"): True,
+    ("timeout 60 npm test", "timeout 120 npm test"): True,
+    ("docker ps", "docker ps -a"): True,
+    ("./run.sh", "./run.sh deploy"): False,
+    ("./run.sh", "./other.sh"): False,
+    ("./run.sh", "./run.sh /etc/passwd"): False,
+    ("./run.sh", "./run.sh .git/config"): False,
+    ("./run.sh", "./run.sh http://other.example"): False,
+    ("./run.sh", "./run.sh $X"): False,
+    ("./run.sh", "./run.sh > out"): False,
+    ("./run.sh", "cd src && ./run.sh --all"): False,
+    ("cd src && pytest", "cd tests && pytest"): False,
+    ("cd src && pytest", "cd src && pytest -p evil"): False,
+    ("python3 x.py", "python3 -i x.py"): False,
+    ("python3 -m pip install x", "python3 -m pip install y"): False,
+    ("make test", "make test SHELL=./x"): False,
+    ("make test", "make test --eval=x"): False,
+    ("make test", "make deploy VERBOSE=1"): False,
+    ("npm run build", "npm run --script-shell=./x build"): False,
+    ("gcc -o a a.c", "gcc -o a a.c -fplugin=x.so"): False,
+    ("gcc -o a a.c", "gcc -o a @x.c"): False,
+    ("sed -i s/a/b/ a.txt", "sed -i s/a/id/e a.txt"): False,
+    ("sed -i s/a/b/ a.txt", "sed -i s/a/b/ .git/config"): False,
+    ("go run .", "go run -exec x ."): False,
+    ("/bin/rm a", "/bin/rm b -r"): False,
+    ("timeout 9 rm a", "timeout 9 rm b"): False,
+    ("timeout 9 curl -s http://a.example", "timeout 9 curl -s b.example"): False,
+    ("docker ps", "docker ps -a && make test"): False,
+    ("docker run x", "docker run -v /:/x x"): False,
+    ("git push", "git push other"): False,
+    ("./run.sh | cat", './run.sh | jq \'import "a" as $a {search: "/etc"}; .\''): False,
+}
+"""The same for commands that a sandbox confines, and for those that leave it."""
+
+ADDED = {
+    ("pytest", "pytest -q; echo done"): True,
+    ("npm test", "npm test || true"): True,
+    ("npm test", "CI=1 npm test -- --watch=false"): True,
+    ("npm test", "NODE_OPTIONS=--require=./x.js npm test"): False,
+    ("npm test", "PATH=. npm test"): False,
+    ("npm test", "CI=$(./x) npm test"): False,
+    ("npm test", "npm test && ./x"): False,
+    ("npm test", "npm test; echo ~/.ssh/*"): False,
+    ("npm test", "npm test; echo x > f"): False,
+}
+"""The same for harmless additions to a line, with and without a sandbox."""
+
+
+@pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
+def test_harmless_additions_are_covered_with_the_command(
+    request_for: Callable[[str], ShellPermission], tmp_path: Path
+) -> None:
+    assert covered(request_for, ADDED, tmp_path) == ADDED
+
+
+def test_an_approval_in_a_sandbox_covers_other_arguments_of_the_same_script(tmp_path: Path) -> None:
+    assert covered(in_mode_auto, CONFINED, tmp_path) == CONFINED
+
+
+def test_a_script_that_is_a_link_to_another_program_is_like_no_other(tmp_path: Path) -> None:
+    (tmp_path / "q").symlink_to("/bin/rm")
+    pair = ("./q x", "./q x --verbose")
+    assert not covered(in_mode_auto, [pair], tmp_path)[pair]
+
+
+def test_without_a_sandbox_other_arguments_of_scripts_are_asked_about(tmp_path: Path) -> None:
+    scripts = [pair for pair in CONFINED if pair[0].startswith(("./", "python", "make", "gcc", "sed", "cd"))]
+    assert not any(covered(shell, scripts, tmp_path).values())
+
+
 EXTENTS = {
     ("git push origin main", "git push -u origin main"): True,
     ("git push origin main", "git push other main"): False,

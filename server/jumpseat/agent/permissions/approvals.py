@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from jumpseat.agent.permissions.paths import anchors_of
-from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
+from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule, likeness_here
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -39,7 +39,8 @@ class ApprovalRecord(Struct, frozen=True):
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
     ``texts`` whole command lines, or scopes of calls (:class:`Facts`), ``anchors`` the folder of the approved line,
-    the programs that it names by their paths, and the mark of what git would run (:attr:`Facts.git_mark`).
+    the programs that it names by their paths, and the mark of what git would run (:attr:`Facts.git_mark`),
+    ``alike`` what confined commands have to be like to be covered inside of a sandbox.
     """
 
     approval: SessionApproval | None = None
@@ -47,6 +48,7 @@ class ApprovalRecord(Struct, frozen=True):
     hosts: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     anchors: frozenset[str] = frozenset()
+    alike: frozenset[str] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object that is stored: ``{approval, places, hosts, texts, anchors}``."""
@@ -56,6 +58,7 @@ class ApprovalRecord(Struct, frozen=True):
             "hosts": sorted(self.hosts),
             "texts": sorted(self.texts),
             "anchors": sorted(self.anchors),
+            **({"alike": sorted(self.alike)} if self.alike else {}),
         }
 
     @property
@@ -90,7 +93,10 @@ def parse_approval(record: Any) -> ApprovalRecord | None:
         approval = values.get("approval")
         return ApprovalRecord(
             SessionApproval.model_validate(approval) if approval is not None else None,
-            *(frozenset(_strings(values.get(name, []))) for name in ("places", "hosts", "texts", "anchors")),
+            *(
+                frozenset(_strings(values.get(name, [])))
+                for name in ("places", "hosts", "texts", "anchors", "alike")
+            ),
         )
     except ValueError:
         return None
@@ -182,6 +188,11 @@ def approval_record(
                 or named.issuperset(command.identifier for command in request.commands)
             ):
                 record = replace(record, texts=frozenset([_text_of(request)]))
+                if request.sandboxed and named.issuperset(command.identifier for command in request.commands):
+                    record = replace(
+                        record,
+                        alike=frozenset(like for segment in facts.segments if (like := likeness_here(segment))),
+                    )
             if request.request_sandbox_bypass:
                 # Other command lines with the same commands remain in the sandbox.
                 record = replace(record, approval=SessionApproval(kind="commands", command_identifiers=[]))
@@ -207,6 +218,7 @@ def approved_commands(records: Iterable[ApprovalRecord]) -> ApprovedCommands:
         ),
         frozenset(path for record in commands for path in record.paths),
         frozenset(host for record in records for host in record.hosts),
+        frozenset(text for record in commands for text in record.alike),
     )
 
 

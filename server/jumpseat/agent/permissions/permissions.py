@@ -177,8 +177,8 @@ class Permissions:
             facts = _gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
-        elif isinstance(request, ShellPermission) and request.sandboxed is False:
-            # Approvals cover such a command only as a whole.
+        elif isinstance(request, ShellPermission) and request.sandboxed is False and not _only_looks(facts):
+            # Approvals cover such a command only as a whole, unless it only looks.
             facts = replace(facts, scope=request.full_command_text)
         # Imported here: no call has to be judged before the first prompt.
         from jumpseat.agent.permissions.disclosure import disclose
@@ -198,6 +198,8 @@ class Permissions:
             if (by := self._allowed_by(request, facts, rules, guard)) is not None:
                 return replace(ALLOWED, by=by)
             if _stays_inside(request) and self._trusts_sandbox(rules) and not guard.needs_person:
+                return ALLOWED_INSIDE
+            if _stays_inside(request) and self._allowed_by(request, facts, rules, guard, inside=True):
                 return ALLOWED_INSIDE
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
@@ -246,9 +248,13 @@ class Permissions:
         return self._allowed_by(request, facts, rules, UNGUARDED) is not None
 
     def _allowed_by(
-        self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits
+        self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits, *, inside: bool = False
     ) -> Decider | None:
-        """Return what allows a call without a question; ``None`` if nothing does."""
+        """Return what allows a call without a question; ``None`` if nothing does.
+
+        With ``inside``, approvals also cover commands that are like the approved ones, which must not leave the
+        sandbox.
+        """
         if self.approve_all and not guard.needs_person:
             return "mode"
         if facts.protected or facts.kind == "hook" or not self._knows_programs(facts):
@@ -269,6 +275,7 @@ class Permissions:
             return None
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
+        commands = commands.inside(facts) if inside else commands
         allowing = [*self._lasting(rules.allow), *current.rules]
         return "rule" if allows(allowing, facts, self._patterns(facts), commands) else None
 
@@ -458,6 +465,23 @@ class Permissions:
 def _stays_inside(request: PermissionRequest) -> bool:
     """Return whether the request is for a command that is confined."""
     return isinstance(request, ShellPermission) and bool(request.sandboxed) and not request.request_sandbox_bypass
+
+
+def _only_looks(facts: Facts) -> bool:
+    """Return whether a line consists of commands that show the state of a service, and filters."""
+    acting = [segment for segment in facts.segments if not segment.filters]
+    return bool(acting) and all(
+        segment.command.clear and not segment.program and segment.command.identifier in _LOOKING
+        for segment in acting
+    )
+
+
+_LOOKING: Final = frozenset({
+    "docker compose logs", "docker compose ps", "docker images", "docker logs", "docker ps", "gh issue list",
+    "gh issue view", "gh pr checks", "gh pr diff", "gh pr list", "gh pr status", "gh pr view", "gh run list",
+    "gh run view",
+})  # fmt: skip
+"""Commands outside of a sandbox that an approval covers with other arguments."""
 
 
 def _chars(request: PermissionRequest) -> int:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from jumpseat.agent.shell.effects import CommandWords
@@ -189,6 +190,22 @@ class ApprovedCommands(Struct, frozen=True):
     identifiers: frozenset[tuple[str, str]] = frozenset()
     paths: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
+    alike: frozenset[str] = frozenset()
+
+    def inside(self, facts: Facts) -> ApprovedCommands:
+        """Return these commands, and those of a confined line that are like approved ones."""
+        alike = {
+            (segment.command.identifier, segment.anchor)
+            for segment in facts.segments
+            if likeness_here(segment) in self.alike
+        }
+        return replace(self, identifiers=self.identifiers | alike)
+
+
+def likeness_here(segment: ShellSegment) -> str:
+    """Return what a command is like in its folder, ``""`` for one that is like no other one."""
+    own = not segment.real_program or segment.real_program.startswith(f"{segment.folder}/")
+    return f"{segment.folder}\n{segment.real_program}\n{segment.alike}" if segment.alike and own else ""
 
 
 NO_COMMANDS: Final = ApprovedCommands()
@@ -256,6 +273,7 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
         return True
     # Filters do nothing to anything but the output of the other commands.
     acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
+    acting = [segment for segment in acting if not _only_shows(segment)] or acting
     if (
         facts.typed
         or not acting
@@ -285,6 +303,15 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
             host in approved.hosts or any(_matches_host(rule, host) for rule in url_rules) for host in facts.hosts
         )
     )
+
+
+def _only_shows(segment: ShellSegment) -> bool:
+    """Return whether a command shows nothing but its own words, or the working directory."""
+    known = segment.command.clear and segment.command.identifier in _SHOWING
+    return known and re.search(r"[*?\[{$~`]", segment.text) is None
+
+
+_SHOWING: Final = frozenset({"echo", "false", "pwd", "true"})
 
 
 def _path_allowed(rules: Iterable[Rule], path: ResolvedPath, facts: Facts, patterns: RulePatterns) -> bool:

@@ -85,6 +85,8 @@ def is_filter(words: Sequence[Word]) -> bool:
     texts = [word.text for word in words[1:]]
     if operands is None or any(may_be_option(text, opening) for text in texts):
         return False
+    if name in _CHECKS and not all(map(_CHECKS[name], operands)):
+        return False
     # The pattern of grep may be the value of an option instead.
     return len(operands) <= (0 if any(may_be_option(text, ("-e", "--regexp")) for text in texts) else most)
 

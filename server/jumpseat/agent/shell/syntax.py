@@ -29,6 +29,7 @@ from jumpseat.agent.shell.effects import (
 from jumpseat.agent.shell.grammar import leaves, parser
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
+from jumpseat.agent.shell.runners import likeness
 from jumpseat.agent.shell.words import Word
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class ShellSegment(Struct, frozen=True):
 
     ``program`` is the path of its program, if it has one, ``real_program`` the same with links resolved, and
     ``folder`` the folder in which the line is judged; the parser knows neither of the last two. A command that
-    ``filters`` passes on parts of its input and does nothing else.
+    ``filters`` passes on parts of its input and does nothing else. ``alike`` is the :func:`likeness
+    <jumpseat.agent.shell.runners.likeness>` of a command that can be confined.
     """
 
     text: str
@@ -64,6 +66,7 @@ class ShellSegment(Struct, frozen=True):
     real_program: str = ""
     folder: str = ""
     filters: bool = False
+    alike: str = ""
 
     @property
     def anchor(self) -> str:
@@ -121,10 +124,12 @@ def _parse_again(text: str) -> ShellLine:
     reader.run()
     found, whole = reader.found, text.strip(_SPACES)
     if reader.certain and found:
+        identified = list(_identify(found, whole, any_order=reader.any_order))
+        filtering = list(_filtering(found, whole))
         segments = tuple(
-            ShellSegment(command.text, parsed, _program(command), filters=filters)
-            for command, parsed, filters in zip(
-                found, _identify(found, whole, any_order=reader.any_order), _filtering(found, whole), strict=True
+            ShellSegment(command.text, parsed, _program(command), filters=filters, alike=alike)
+            for command, parsed, filters, alike in zip(
+                found, identified, filtering, _likenesses(found, identified, filtering, whole), strict=True
             )
         )
     else:
@@ -259,6 +264,8 @@ class _LineReader:
                     if raw in _KEYWORDS:
                         self.certain = False
                     command.words.append(word)
+                case "variable_assignment" if not command.words and _HARMLESS_SETTING.fullmatch(self._text(child)):
+                    pass
                 case "variable_assignment":
                     word = self._read_word(child, depth)
                     command.words.append(Word(word.text, fixed=False))
@@ -419,6 +426,35 @@ def _identify(found: list[FoundCommand], line: str, *, any_order: bool) -> Itera
         yield verbatim_command(line) if depends else parsed
 
 
+def _likenesses(
+    found: Sequence[FoundCommand], identified: Sequence[ParsedCommand], filtering: Sequence[bool], line: str
+) -> Iterator[str]:
+    """Return for each command of a line what it is like; ``""`` for one that depends on the others."""
+    acting = [command for command, filters in zip(found, filtering, strict=True) if not filters]
+    moved = len(acting) == 2 and acting == list(found[:2]) and _is_moved(acting[0], acting[1], line)
+    for command, parsed in zip(found, identified, strict=True):
+        if moved and command is acting[1]:
+            inner = identify("", command.words)
+            alike = "" if _program(command) else inner.identifier if inner.clear else likeness(command.words)
+            yield f"cd {acting[0].words[1].text} && {alike}" if alike else ""
+        elif command.writes or command.targets or command.inputs or parsed.identifier == line != command.text:
+            yield ""
+        else:
+            yield likeness(command.words)
+
+
+def _is_moved(first: FoundCommand, second: FoundCommand, line: str) -> bool:
+    """Return whether a line begins with ``cd FOLDER && COMMAND``, and the folder is below."""
+    begins = re.match(rf"{re.escape(first.text)}[ \t]*&&[ \t]*{re.escape(second.text)}", line) is not None
+    words = first.words
+    plain = (
+        len(words) == 2 and words[0] == Word("cd") and words[1].fixed and _BELOW.match(words[1].text) is not None
+    )
+    return (
+        begins and plain and not any((*first.targets, *second.targets, second.inputs, first.writes, second.writes))
+    )
+
+
 def _filtering(found: Sequence[FoundCommand], line: str) -> Iterator[bool]:
     """Tell for each command of a line whether it is a filter behind a pipe."""
     end = 0
@@ -444,6 +480,7 @@ def _program(command: FoundCommand) -> str:
     return command.words[0].text if command.words and "/" in command.words[0].text else ""
 
 
+_BELOW: Final = re.compile(r"(?:\./)?(?:\w[\w.-]*/?)+\Z")
 # It begins where no other one is in front, so that the line is read once.
 _JOINED_OUTPUT: Final = re.compile(
     r"(?<![ \t])(?<!2>&1)(?<!/dev/null)(?:[ \t]++(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z"
@@ -472,4 +509,10 @@ _AMBIGUOUS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?<![ \t\n])\\\n(?![ \
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _REVISION: Final = re.compile(r"[\w./-]*@\{\w+\}[~^\d]*", re.ASCII)
 """A revision of git such as ``stash@{1}``: bash expands braces only around a comma or two dots."""
+_HARMLESS_SETTING: Final = re.compile(
+    r"(?:CARGO_TERM_COLOR|CI|CLICOLOR|CLICOLOR_FORCE|COLUMNS|DEBUG|FORCE_COLOR|LANG|LC_ALL|NO_COLOR"
+    r"|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED|RUST_BACKTRACE|RUST_LOG|VERBOSE)=[\w.,+-]*",
+    re.ASCII,
+)
+"""A variable that changes what a command shows, and neither what it runs nor what it loads."""
 _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")

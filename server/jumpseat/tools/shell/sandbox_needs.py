@@ -163,8 +163,8 @@ def _commands(line: ShellLine) -> Iterator[list[str]]:
 
 
 def _unwrapped(words: list[str]) -> list[str]:
-    """Return the command that programs such as ``env`` and ``timeout`` run."""
-    while words and _name(words) in _WRAPPERS:
+    """Return the command behind variables, and behind programs such as ``env`` and ``timeout``."""
+    while words and (_name(words) in _WRAPPERS or re.match(r"\w+=", words[0])):
         words = words[1:]
         while words and re.match(r"-|\w+=|[\d.]+[smhd]?$", words[0]):
             words = words[1:]
