@@ -42,6 +42,25 @@ async def test_definitions_uses_and_symbols_are_found_without_a_change(tmp_path:
     ]
 
 
+async def test_files_outside_are_neither_shown_nor_renamed_through_a_link(tmp_path: Path) -> None:
+    project = project_with(tmp_path, {**FILES, "d.words": "use three\n"})
+    outside = tmp_path / "outside.words"
+    outside.write_text("def three\nuse three\n")
+    (project / "c.words").symlink_to(outside)
+    # The language server sees the file.
+    config = word_config(project) + '\n[sandbox]\nmode = "off"\n'
+    async with running_server(tmp_path, config=config) as server:
+        texts = await results(
+            server.wire,
+            project,
+            lsp("1", "definition", "d.words", symbol="three"),
+            lsp("2", "rename", "d.words", symbol="three", new_name="four"),
+        )
+    assert texts[0] == f"{outside}:1"
+    assert "outside of the session's folders" in texts[1]
+    assert outside.read_text() == "def three\nuse three\n"
+
+
 async def test_the_tool_is_offered_where_a_server_is_configured_or_runs(tmp_path: Path) -> None:
     project = project_with(tmp_path, FILES)
     table = word_config(project).partition("[lsp.words]")

@@ -128,6 +128,24 @@ async def test_commands_run_beside_a_program_that_makes_and_deletes_protected_fi
     assert outputs == [str(number) for number in range(COMMANDS)]
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=list(MECHANISMS))
+async def test_a_hook_that_speaks_like_the_sandbox_runs_once(tmp_path: Path, mechanism: Mechanism) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism)
+    commands = Commands(session.sandbox)
+    line = f'echo once >> told; echo "bwrap: Can\'t find source path {session.project}/f: gone" >&2; exit 1'
+    result = await commands.run(
+        ["bash", "-c", line],
+        cwd=session.project,
+        environ=session.environ,
+        stdin=None,
+        timeout_s=WAIT_S,
+        show=lambda _: None,
+    )
+    await commands.close(0)
+    assert result.exit_code == 1
+    assert (session.project / "told").read_text() == "once\n"
+
+
 @pytest.mark.thorough
 async def test_hooks_run_beside_a_program_that_makes_and_deletes_protected_files(changing: Confining) -> None:
     commands = Commands(changing.sandbox)

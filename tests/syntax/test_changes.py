@@ -98,8 +98,28 @@ def test_dialects_have_no_errors() -> None:
     ]
 
 
+def test_what_grammars_do_not_know_yet_is_no_error() -> None:
+    texts = (
+        (
+            "a.css",
+            "@media (width >= 600px) { a { color: red } }\n@container (400px <= width <= 700px) { b { top: 0 } }\n",
+        ),
+        ("b.css", "a { --x: {a:b}; --empty:; color: red;; }\n"),
+        ("a.html", "<!doctype html><html><head><title>x</title><body><p>a<table><tr><td>b</table>\n"),
+        ("b.html", "</div></body></html>\n"),
+        ("a.rs", 'unsafe extern "C" { pub safe fn f(); }\n'),
+        ("a.ts", "export default abstract class {}\n"),
+    )
+    check_each({name: (name, text) for name, text in texts}, lambda case: _has_none(*case))
+
+
+def _has_none(name: str, text: str) -> None:
+    assert brought(name, None, text) == []
+
+
 def test_texts_that_no_parser_can_finish_are_not_reported() -> None:
     texts = {".py": "(", ".json": "[", ".html": "<a>", ".cpp": "<", ".yaml": "[", ".toml": "a = [", ".rb": "end "}
     for suffix, text in texts.items():
         new_problems("a" + suffix, text.encode(), (text * 60_000).encode())
     assert brought("a.py", None, "(" * 1_100_000) == []
+    assert brought("a.sh", None, "\0" * 200_000) == []

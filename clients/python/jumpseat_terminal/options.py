@@ -225,7 +225,10 @@ def _names(text: str) -> list[str] | None:
     """Parse names separated by commas; ``none`` stands for no names, and there are names of sets."""
     if text.strip() in ("minimal", "default", "all"):
         return None if text.strip() == "default" else [f"@{text.strip()}"]
-    return [] if text.strip() == "none" else [name.strip() for name in text.split(",") if name.strip()]
+    if text.strip() == "none":
+        return []
+    sets = {"minimal": "@minimal", "all": "@all"}
+    return [sets.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -39,12 +39,14 @@ async def prepare_rename(
     if len(edits) > MOST_FILES:
         return failure(f"The new name would change {len(edits)} files, more than {MOST_FILES}.")
     files: list[_File] = []
-    for path in sorted(edits):
+    for given in sorted(edits):
+        # The answer of a server can have links and ".." in it.
+        path = Path(await anyio.to_thread.run_sync(os.path.realpath, given))
         if not any(path.is_relative_to(folder) for folder in folders):
             return failure(f"{path} is outside of the session's folders. Nothing was changed.")
         try:
             await ctx.files.open(path)
-            files.append(await anyio.to_thread.run_sync(_planned, ctx, path, edits[path]))
+            files.append(await anyio.to_thread.run_sync(_planned, ctx, path, edits[given]))
         except (OSError, ValueError) as error:
             return _cannot_be_edited(path, error)
     requests = [await anyio.to_thread.run_sync(_request, intention, file) for file in files]

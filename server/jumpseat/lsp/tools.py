@@ -126,12 +126,14 @@ class LspTool:
     async def _line(self, ctx: ToolContext, path: Path, line: int) -> str:
         """Return a place, with the text of its line if the file is in the working directory and may be read."""
         cwd = Path(await anyio.to_thread.run_sync(os.path.realpath, ctx.cwd))
+        # The answer of a server can have links and ".." in it.
+        path = Path(await anyio.to_thread.run_sync(os.path.realpath, path))
         if not path.is_relative_to(cwd):
             return f"{path}:{line + 1}"
         permissions = self._session.permissions
         facts = await permissions.facts_of(ReadPermission(intention="", path=str(path)), NAME)
         is_denied = permissions.denial_by_rule(facts) is not None
-        text = "" if is_denied else await anyio.to_thread.run_sync(_line_of, path, line)
+        text = "" if is_denied else await anyio.to_thread.run_sync(_line_of, path, line, cwd)
         return f"{path.relative_to(cwd)}:{line + 1}: {text}".removesuffix(": ")
 
 
@@ -172,9 +174,9 @@ def _place(path: Path, args: LspArgs) -> tuple[int, int]:
     raise ValueError(f"there is no `{symbol}`" + (f" in line {args.line}" if args.line is not None else ""))
 
 
-def _line_of(path: Path, line: int) -> str:
+def _line_of(path: Path, line: int, within: Path) -> str:
     try:
-        lines = read_whole(path, LARGEST_FILE).decode("utf-8", "replace").splitlines()
+        lines = read_whole(path, LARGEST_FILE, within).decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):
         return ""
     return lines[line].strip()[:LONGEST_LINE] if line < len(lines) else ""

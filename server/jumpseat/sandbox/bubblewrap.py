@@ -94,7 +94,8 @@ class Bubblewrap:
             # Settings of the kernel belong to root, and one names a program that the kernel runs outside.
             # The launcher writes to its files there before that, and needs the right to be root in its namespace.
             if covered:
-                covered = (*covered, ("/proc", "read"))
+                proc: tuple[str, Access] = ("/proc", "read")
+                covered = (*covered, proc)
                 options += ("--cap-add", "CAP_SETFCAP")
             else:
                 options += ("--remount-ro", "/proc")

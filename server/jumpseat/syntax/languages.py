@@ -57,7 +57,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         (".css",),
         "tree_sitter_css",
         also=unclosed_css,
-        gaps=re.compile(rb"! important|url\([^()'\"]++\)|^\s*+[*_]\w|progid:|.{2000}"),
+        gaps=re.compile(rb"! important|url\([^()'\"]++\)|^\s*+[*_]\w|progid:|[^{;]*+--|^\s*+@|;\s*+;|.{2000}"),
         in_templates=True,
     ),
     "go": Syntax((".go",), "tree_sitter_go"),
@@ -65,7 +65,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         (".html", ".htm"),
         "tree_sitter_html",
         also=unclosed_html,
-        gaps=re.compile(rb"^\s*+<\?|& "),
+        gaps=re.compile(rb"^\s*+<\?|& |unexpected '</?(?:html|head|body|div|main|section)\b"),
         in_templates=True,
     ),
     "java": Syntax((".java",), "tree_sitter_java", gaps=re.compile(rb"\bimport module\b")),
@@ -82,7 +82,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         gaps=re.compile(rb"^\s*+(?:async def|def|class|type)\s++\w++\[[^\]=]*+="),
     ),
     "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
-    "rust": Syntax((".rs",), "tree_sitter_rust"),
+    "rust": Syntax((".rs",), "tree_sitter_rust", gaps=re.compile(rb"\bsafe (?:fn|static)\b")),
     "toml": Syntax((".toml",), first_error=toml_error),
     "tsx": Syntax((".tsx",), "tree_sitter_typescript", "language_tsx"),
     "typescript": Syntax(
@@ -91,6 +91,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         "language_typescript",
         gaps=re.compile(
             rb"(?:^|[<,])\s*+(?:in|out) \w|\bglobal \{|\bimport\(|\}\s*+\?\s*+:|\bexport type \*|\bimport defer "
+            rb"|\bdefault abstract\b"
         ),
     ),
     "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),

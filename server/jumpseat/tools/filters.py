@@ -135,6 +135,12 @@ def with_sets(available: Iterable[str]) -> list[str] | None:
     return [name for name in names if name != MINIMAL] + [*_KEPT] if MINIMAL in names else names
 
 
+def named_beside_sets(settings: SessionSettings) -> Collection[str]:
+    """Return the available tools and patterns that a client names beside a set."""
+    available = settings.options.available_tools
+    return () if available is None or MINIMAL not in available else available
+
+
 def is_minimal(name: str) -> bool:
     """Return whether a built-in tool is in the minimal set."""
     return name in _KEPT

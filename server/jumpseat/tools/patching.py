@@ -56,10 +56,14 @@ class _Change(Struct):
         return f"{verb} {self.name}."
 
 
-async def run_patch(ctx: ToolContext, text: str) -> ToolOutcome:
+async def run_patch(ctx: ToolContext, text: str, shown: Sequence[_Change] = ()) -> ToolOutcome:
     plan = await _make_plan(ctx, text)
     if isinstance(plan, ToolOutcome):
         return plan
+    contents = {change.path: change.old for change in shown}
+    for change in plan:
+        if change.new is None and contents.get(change.path, change.old) != change.old:
+            return failure(_without_change(f"{change.name} has changed since permission was asked.", plan))
     begun: list[_Change] = []
     try:
         for change in plan:
@@ -299,7 +303,7 @@ async def prepare_patch(ctx: ToolContext, text: str) -> Prepared | ToolOutcome:
     diff = await anyio.to_thread.run_sync(_diff, plan)
     size = sum(len(text) for change in plan for text in (change.old, change.new) if text is not None)
     request = _request(text, plan, diff, contents=size <= LARGEST_SHOWN)
-    return Prepared(request, partial(run_patch, ctx, text))
+    return Prepared(request, partial(run_patch, ctx, text, plan))
 
 
 def _request(patch: str, plan: Sequence[_Change], diff: str, *, contents: bool) -> WritePermission:

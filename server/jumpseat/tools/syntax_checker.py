@@ -16,8 +16,18 @@ MOST_SHOWN: Final = 3
 """Limit of the errors of one call: one mistake can confuse a parser in many places."""
 
 
+LONGEST_S: Final = 2.0
+"""How long a call waits for its checks. A parser that takes longer finds nothing."""
+
+MOST_AT_ONCE: Final = 2
+"""Parsers of one session that run at a time, those included that nobody waits for any more."""
+
+
 class SyntaxChecker:
     """Finds the syntax errors that changes have brought."""
+
+    def __init__(self) -> None:
+        self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         if not edits:
@@ -25,7 +35,11 @@ class SyntaxChecker:
         from jumpseat.syntax.languages import language_of
 
         edits = [edit for edit in edits if edit.kept and edit.after and language_of(edit.path.name) is not None]
-        return await anyio.to_thread.run_sync(_check, edits) if edits else []
+        found: list[Finding] = []
+        if edits:
+            with anyio.move_on_after(LONGEST_S):
+                found = await anyio.to_thread.run_sync(_check, edits, abandon_on_cancel=True, limiter=self._limiter)
+        return found
 
 
 def _check(edits: Sequence[FileEdit]) -> list[Finding]:

@@ -304,6 +304,14 @@ async def test_the_minimal_tools_take_at_most_900_tokens(tmp_path: Path, given: 
     assert len([text for text in told if "8,192 tokens" in text]) == (given == "window")
 
 
+async def test_tools_are_named_beside_the_minimal_ones(tmp_path: Path) -> None:
+    async with open_session(tmp_path, "created", availableTools=["@minimal", "glob", "builtin:web_fetch"]) as scene:
+        await scene.system()
+    (request,) = scene.model.requests
+    names = {tool["function"]["name"] for tool in request["tools"]}
+    assert names == {"bash", "create", "edit", "glob", "grep", "view", "web_fetch"}
+
+
 async def test_all_tools_are_offered_in_spite_of_a_small_window(tmp_path: Path) -> None:
     provider = {"maxContextWindowTokens": 8192}
     async with open_session(tmp_path, "created", provider_options=provider, availableTools=["@all"]) as scene:

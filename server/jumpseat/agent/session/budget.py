@@ -33,7 +33,7 @@ WARNED_FROM: Final = 0.8
 _WAYS_ON: Final = {
     "prompt": "send another prompt, or raise budget.prompt.{member}",
     "session": "raise budget.session.{member} to go on, or begin another session",
-    "day": "raise budget.day.{member} to go on before tomorrow",
+    "day": "raise `day` in [budget] of config.toml to go on before tomorrow",
 }
 
 

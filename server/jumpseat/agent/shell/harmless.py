@@ -333,7 +333,7 @@ WORKING: Final[Mapping[str, str]] = {
         " --warning-mode= --exclude-task= --configuration-cache --dry-run --profile --all"
     ),
     "dotnet build": _DOTNET,
-    "dotnet run": f"{_DOTNET} --project= <0",
+    "dotnet run": f"{_DOTNET} <0",
     "dotnet test": f"{_DOTNET} --filter= --list-tests",
     "dotnet restore": "-v: --verbosity= --no-cache",
     "swift build": _SWIFT,

@@ -25,8 +25,10 @@ from jumpseat.tools.filters import (
     SourceName,
     ToolSet,
     is_minimal,
+    is_named,
     left_out,
     may_patch,
+    named_beside_sets,
     set_of,
     shortened,
 )
@@ -227,9 +229,9 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(apart.lower())
 
 
-def _is_small(name: str, tool: Tool) -> bool:
-    """Return whether the minimal set has a tool: those of clients and of servers are chosen by the user."""
-    return tool.source != "builtin" or is_minimal(name)
+def _is_small(name: str, tool: Tool, settings: SessionSettings) -> bool:
+    """Return whether the minimal set has a tool: those of clients and of servers, and named ones, are chosen."""
+    return tool.source != "builtin" or is_minimal(name) or is_named(name, "builtin", named_beside_sets(settings))
 
 
 class OfferedTools:
@@ -334,7 +336,11 @@ class OfferedTools:
         """
         tools = self.offered()
         if self.set_for(small=small) == "minimal":
-            tools = {name: tool for name, tool in tools.items() if name == needed or _is_small(name, tool)}
+            tools = {
+                name: tool
+                for name, tool in tools.items()
+                if name == needed or _is_small(name, tool, self._session.settings)
+            }
             return [shortened(tool.spec) if tool.source == "builtin" else tool.spec for tool in tools.values()]
         hidden = self._hidden(tools, needed)
         if hidden and TOOL_SEARCH not in tools:
@@ -355,7 +361,7 @@ class OfferedTools:
         """Return the tools' part of the system message."""
         tools = self.offered()
         if self.set_for(small=False) == "minimal":
-            tools = {name: tool for name, tool in tools.items() if _is_small(name, tool)}
+            tools = {name: tool for name, tool in tools.items() if _is_small(name, tool, self._session.settings)}
         hidden = self._hidden(tools)
         shown = tools.keys() - hidden.keys()
         texts = [text for source in self._instructing for text in source.instructions(shown)]

@@ -35,9 +35,6 @@ PARTIAL_INTERVAL_S: Final = 0.1
 PARTIAL_LIMIT_BYTES: Final = 64 * 1024
 """Each partial output repeats the whole text: a command that writes much must not flood the connection."""
 
-ATTEMPTS: Final = 4
-"""How often a sandbox is made if files vanish that it should hide or protect."""
-
 TIMED_OUT: Final = 124
 """The exit code of a command that timed out, as in coreutils ``timeout``."""
 
@@ -104,17 +101,13 @@ class Commands:
             ended = await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
             return replace(ended, sandboxed=False)
         reach = Reach(placement.approved, tuple(placement.hosts), shlex.join(argv), call_id)
-        for attempt in range(ATTEMPTS):
-            async with self._sandbox.confined(
-                argv, cwd, environ, reach, temporary, shown, vanishing=attempt > 0
-            ) as confined:
-                words, variables = confined.command, confined.environ
-                ended = await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
-            if ended.stdout or not confined.is_report(ended.stderr) or attempt == ATTEMPTS - 1:
-                output = f"{ended.stdout}\n{ended.stderr}" if ended.exit_code else ""
-                refusals = self._sandbox.refusals(confined, output)
-                return replace(ended, sandboxed=confined.mechanism is not None, refusals=refusals)
-        raise AssertionError("the last attempt returns")
+        # Not tried again if a file vanishes meanwhile: the report of the sandbox could be one of the command.
+        async with self._sandbox.confined(argv, cwd, environ, reach, temporary, shown, vanishing=True) as confined:
+            words, variables = confined.command, confined.environ
+            ended = await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
+        output = f"{ended.stdout}\n{ended.stderr}" if ended.exit_code else ""
+        refusals = self._sandbox.refusals(confined, output)
+        return replace(ended, sandboxed=confined.mechanism is not None, refusals=refusals)
 
     async def _run(
         self,
