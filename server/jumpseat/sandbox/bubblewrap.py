@@ -99,7 +99,7 @@ class Bubblewrap:
                 options += ("--cap-add", "CAP_SETFCAP")
             else:
                 options += ("--remount-ro", "/proc")
-        words = [*_mounts(view, mounted), *(_needed(mounted) if covered else ()), "--", *_launch(covered)]
+        words = [*_mounts(view, mounted), *(_needed(view, mounted) if covered else ()), "--", *_launch(covered)]
         return [*enter, self.program, *options, *words, *command]
 
     def isolated(self, command: Sequence[str]) -> list[str]:
@@ -144,17 +144,22 @@ def _launch(covered: _Accesses) -> list[str]:
     return [sys.executable, "-I", "-S", str(LAUNCHER), str(len(parts)), *parts]
 
 
-def _needed(mounted: _Accesses) -> Iterator[str]:
+def _needed(view: View, mounted: _Accesses) -> Iterator[str]:
     """Yield the options that show the launcher and its interpreter, if they are in a hidden folder."""
-    hidden = tuple(f"{name}/" for name, access in mounted if access == "hide")
+    hidden = tuple(f"{name}/" for name in (*_temporary(view), *(name for name, how in mounted if how == "hide")))
     for folder in dict.fromkeys((sys.base_prefix, sys.prefix, str(LAUNCHER.parent))):
         if os.path.realpath(folder).startswith(hidden):
             yield from ("--ro-bind-try", folder, folder)
 
 
+def _temporary(view: View) -> tuple[str, ...]:
+    """Return the folders that a command has of its own."""
+    return ("/tmp", "/var/tmp") if view.temp is not None else ()  # noqa: S108
+
+
 def _mounts(view: View, accesses: _Accesses) -> list[str]:
     words: list[str] = []
-    for path in ("/tmp", "/var/tmp") if view.temp is not None else ():  # noqa: S108 - of the command
+    for path in _temporary(view):
         words += ["--bind", str(view.temp), path]
     for name, access in accesses:
         if access != "hide":
