@@ -20,7 +20,15 @@ EXAMPLES: Final = {
     },
     "server/jumpseat/agent/model_calls/xml_tools/reader.py": {"top": "Element('a', 'value')"},
     "server/jumpseat/agent/model_calls/xml_tools/scanner.py": {"fence": "'```'"},
-    "server/jumpseat/agent/shell/syntax.py": {"texts": "['ls', 'tail']"},
+    "server/jumpseat/agent/shell/syntax.py": {
+        "texts": "['ls', 'tail']",
+        "first": "type('', (), {'text': 'cd a'})",
+        "second": "type('', (), {'text': 'make'})",
+    },
+    "server/jumpseat/agent/shell/runners.py": {
+        "options": r"rf'-j\d*|-v|--target|\d+|{_TARGET}|{_DEFINITION}|-[RELEVQNj]\w*|\w[\w.|^$*-]*'",
+        "operands": r"r'(?!)'",
+    },
     "server/jumpseat/edits/reading.py": {
         "gap": r"rf'(?:{_BLANK}|{_BREAK}|{_ESCAPED_BREAK}|\\t)+'",
         "encoded": "_ENTITY",

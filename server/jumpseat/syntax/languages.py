@@ -57,7 +57,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
         (".css",),
         "tree_sitter_css",
         also=unclosed_css,
-        gaps=re.compile(rb"! important|url\([^()'\"]++\)|^\s*+[*_]\w|progid:|[^{;]*+--|^\s*+@|;\s*+;|.{2000}"),
+        gaps=re.compile(rb"! important|url\([^()'\"]++\)|^\s*+[*_]\w|progid:|--[\w*]|^\s*+@|;\s*+;|.{2000}"),
         in_templates=True,
     ),
     "go": Syntax((".go",), "tree_sitter_go"),

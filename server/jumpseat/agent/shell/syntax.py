@@ -480,7 +480,7 @@ def _program(command: FoundCommand) -> str:
     return command.words[0].text if command.words and "/" in command.words[0].text else ""
 
 
-_BELOW: Final = re.compile(r"(?:\./)?(?:\w[\w.-]*/?)+\Z")
+_BELOW: Final = re.compile(r"(?:\./)?\w[\w.-]*+(?:/\w[\w.-]*+)*+/?\Z")
 # It begins where no other one is in front, so that the line is read once.
 _JOINED_OUTPUT: Final = re.compile(
     r"(?<![ \t])(?<!2>&1)(?<!/dev/null)(?:[ \t]++(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z"
