@@ -199,7 +199,7 @@ _PYTHON: Final = re.compile(r"python[\d.]*")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*")
 _GOAL: Final = re.compile(r"[a-z][\w-]*")
-_TARGET: Final = r"(?:all|build|check|docs?|format|lint|tests?|unit)(?:[_-]\w+)*"
+_TARGET: Final = r"(?:all|build|check|docs?|format|lint|tests?|unit)(?:[_-][\w-]*+)?"
 _DEFINITION: Final = r"-D(?:CMAKE_BUILD_TYPE|CMAKE_EXPORT_COMPILE_COMMANDS|BUILD_TESTING|BUILD_SHARED_LIBS)=\w+"
 _COMPILER_OPTION: Final = re.compile(
     r"-O[0-3sg]?|-Og|-g|-c|-Wall|-Wextra|-Werror|-pedantic|-std=[\w+]+|-pthread|-lm"
