@@ -12,6 +12,7 @@ The exit code is 1 if a file is damaged, an ambiguous passage is changed, or les
 from __future__ import annotations
 
 import argparse
+import difflib
 import random
 import re
 import statistics
@@ -21,9 +22,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from jumpseat.edits.engine import Edit, Landed, apply_edit
+from jumpseat.edits.engine import Edit, Landed, Refused, apply_edit
 
 LIMIT: Final = 0.97
 SUFFIXES: Final = (".py", ".ts", ".js", ".go", ".rs", ".c", ".h", ".java", ".rb", ".cs")
@@ -37,6 +38,20 @@ class Case(NamedTuple):
     old: str
     new: str
     after: str | None
+
+
+class Judged(Protocol):
+    """A file, and the file after an edit; ``None`` if the edit must be refused."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def after(self) -> str | None: ...
+
+
+AnyCase = TypeVar("AnyCase", bound=Judged)
+AnyKind = TypeVar("AnyKind")
 
 
 class Change(NamedTuple):
@@ -453,7 +468,20 @@ def source_files(folders: list[str], every: int) -> list[Path]:
 
 
 def make_cases(files: list[Path], kind: Kind, count: int, rng: random.Random) -> Iterator[Case]:
-    """Yield cases of one kind, from as many kinds of files as there are."""
+    """Yield cases of one kind."""
+
+    def make(text: str) -> Case | None:
+        change = next(changes(text, rng), None)
+        case = None if change is None else kind(change, rng)
+        return case if case is not None and case.old != case.new else None
+
+    return pick_cases(files, make, count, rng)
+
+
+def pick_cases(
+    files: list[Path], make: Callable[[str], AnyCase | None], count: int, rng: random.Random
+) -> Iterator[AnyCase]:
+    """Yield the cases that can be made of the texts of files, from as many kinds of files as there are."""
     by_suffix: dict[str, list[Path]] = {}
     for path in files:
         by_suffix.setdefault(path.suffix, []).append(path)
@@ -464,18 +492,23 @@ def make_cases(files: list[Path], kind: Kind, count: int, rng: random.Random) ->
             return
         path = rng.choice(by_suffix[suffixes[attempt % len(suffixes)]])
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        if "\r" in text:
-            continue
-        change = next(changes(text, rng), None)
-        case = None if change is None else kind(change, rng)
-        if case is not None and case.old != case.new:
+        case = None if "\r" in text else make(text)
+        if case is not None:
             made += 1
             yield case
 
 
 def judge(case: Case) -> str:
-    """Apply the edit of a case and return the verdict."""
-    result = apply_edit(case.text, Edit(case.old, case.new), "the file")
+    """Make the edit of a case and return the verdict."""
+    return verdict_on(case, apply(case))
+
+
+def apply(case: Case) -> Landed | Refused:
+    return apply_edit(case.text, Edit(case.old, case.new), "the file")
+
+
+def verdict_on(case: Judged, result: Landed | Refused) -> str:
+    """Return whether the result of a case is right, or what is wrong with it."""
     if isinstance(result, Landed):
         if case.after is None:
             return "CHANGED"
@@ -487,8 +520,18 @@ def judge(case: Case) -> str:
     return "right" if case.after is None else "refused"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def measure(
+    description: str | None,
+    kinds: Mapping[str, AnyKind],
+    make: Callable[[list[Path], AnyKind, int, random.Random], Iterator[AnyCase]],
+    apply: Callable[[AnyCase], Landed | Refused],
+    written: Callable[[AnyCase], str],
+) -> int:
+    """Make the cases of all kinds, apply them, and print the verdicts; return the exit code.
+
+    ``written`` returns what a model wrote, for cases that are shown.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", metavar="DIRECTORY")
     parser.add_argument("--cases", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
@@ -499,18 +542,20 @@ def main() -> int:
     totals: Counter[str] = Counter()
     times: list[float] = []
     landing = wanted = 0
-    for name, kind in KINDS.items():
+    for name, kind in kinds.items():
         counts: Counter[str] = Counter()
-        for case in make_cases(files, kind, args.cases, random.Random(f"{args.seed} {name}")):
+        for case in make(files, kind, args.cases, random.Random(f"{args.seed} {name}")):
             start = time.perf_counter()
-            verdict = judge(case)
+            result = apply(case)
             times.append(time.perf_counter() - start)
+            verdict = verdict_on(case, result)
             counts[verdict] += 1
             if case.after is not None:
                 wanted += 1
                 landing += verdict == "right"
             if args.show == name and verdict != "right":
-                show(case, verdict)
+                print(f"=== {verdict}\n{written(case)}")
+                show(case, result)
         totals += counts
         print(f"{name:36} " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
     bad = totals["DAMAGED"] + totals["CHANGED"] + totals["TOO LONG"] + totals["no place"]
@@ -521,18 +566,18 @@ def main() -> int:
     return 1 if bad or landing < LIMIT * wanted else 0
 
 
-def show(case: Case, verdict: str) -> None:
-    print(f"=== {verdict}\n--- old\n{case.old!r}\n--- new\n{case.new!r}")
-    result = apply_edit(case.text, Edit(case.old, case.new), "the file")
-    if not isinstance(result, Landed):
+def show(case: Judged, result: Landed | Refused) -> None:
+    """Print the reason of a refusal, or the difference to the right text."""
+    if isinstance(result, Refused):
         print(f"--- reason\n{result.reason}")
-    elif case.after is not None:
-        import difflib
+        return
+    wanted = case.text if case.after is None else case.after
+    diff = difflib.unified_diff(wanted.split("\n"), result.text.split("\n"), "right", "made", n=1, lineterm="")
+    print(*result.notes, *map(repr, diff), sep="\n")
 
-        diff = difflib.unified_diff(
-            case.after.split("\n"), result.text.split("\n"), "right", "made", n=1, lineterm=""
-        )
-        print(*result.notes, *map(repr, diff), sep="\n")
+
+def main() -> int:
+    return measure(__doc__, KINDS, make_cases, apply, lambda case: f"--- old\n{case.old!r}\n--- new\n{case.new!r}")
 
 
 if __name__ == "__main__":

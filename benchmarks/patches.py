@@ -10,15 +10,11 @@ The exit code is 1 if a file is damaged, an ambiguous passage is changed, or les
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 import random
 import re
-import statistics
 import sys
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -309,24 +305,14 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 def make_cases(files: list[Path], kind: Kind, count: int, rng: random.Random) -> Iterator[Case]:
-    """Yield cases of one kind, from as many kinds of files as there are."""
-    by_suffix: dict[str, list[Path]] = {}
-    for path in files:
-        by_suffix.setdefault(path.suffix, []).append(path)
-    suffixes = sorted(by_suffix)
-    made = 0
-    for attempt in range(count * 60):
-        if made == count:
-            return
-        path = rng.choice(by_suffix[suffixes[attempt % len(suffixes)]])
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        if "\r" in text or not text.endswith("\n"):
-            continue
-        change = next(changes(text, rng), None)
+    """Yield cases of one kind."""
+
+    def make(text: str) -> Case | None:
+        change = next(changes(text, rng), None) if text.endswith("\n") else None
         case = None if change is None else kind(change, rng)
-        if case is not None and case.after != case.text:
-            made += 1
-            yield case
+        return case if case is not None and case.after != case.text else None
+
+    return edits.pick_cases(files, make, count, rng)
 
 
 def apply(case: Case) -> Landed | Refused:
@@ -337,63 +323,8 @@ def apply(case: Case) -> Landed | Refused:
     return apply_hunks(case.text, patch.hunks, patch.path)
 
 
-def judge(case: Case) -> str:
-    """Apply the patch of a case and return the verdict."""
-    result = apply(case)
-    if isinstance(result, Landed):
-        if case.after is None:
-            return "CHANGED"
-        return "right" if result.text == case.after else "DAMAGED"
-    if len(result.reason.split("\n")) > 30:
-        return "TOO LONG"
-    if not re.search(r"\d+\.|line", result.reason):
-        return "no place" if case.after is None else "refused without place"
-    return "right" if case.after is None else "refused"
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", metavar="DIRECTORY")
-    parser.add_argument("--cases", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--show", metavar="KIND", help="print the cases of a kind that are not right")
-    args = parser.parse_args()
-    files = edits.source_files(args.folders, args.every)
-    totals: Counter[str] = Counter()
-    times: list[float] = []
-    landing = wanted = 0
-    for name, kind in KINDS.items():
-        counts: Counter[str] = Counter()
-        for case in make_cases(files, kind, args.cases, random.Random(f"{args.seed} {name}")):
-            start = time.perf_counter()
-            verdict = judge(case)
-            times.append(time.perf_counter() - start)
-            counts[verdict] += 1
-            if case.after is not None:
-                wanted += 1
-                landing += verdict == "right"
-            if args.show == name and verdict != "right":
-                show(case, verdict)
-        totals += counts
-        print(f"{name:36} " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
-    bad = totals["DAMAGED"] + totals["CHANGED"] + totals["TOO LONG"] + totals["no place"]
-    print(f"\n{landing} of {wanted} that should land are right ({landing / wanted:.1%})")
-    print(f"{totals['DAMAGED']} damaged, {totals['CHANGED']} changed that should be refused")
-    print(f"{totals['no place']} refusals without the place, {totals['TOO LONG']} too long")
-    print(f"median {statistics.median(times) * 1000:.1f} ms, longest {max(times) * 1000:.0f} ms")
-    return 1 if bad or landing < edits.LIMIT * wanted else 0
-
-
-def show(case: Case, verdict: str) -> None:
-    print(f"=== {verdict}\n{case.patch}")
-    result = apply(case)
-    if isinstance(result, Refused):
-        print(f"--- reason\n{result.reason}")
-        return
-    wanted = case.text if case.after is None else case.after
-    diff = difflib.unified_diff(wanted.split("\n"), result.text.split("\n"), "right", "made", n=1, lineterm="")
-    print(*result.notes, *map(repr, diff), sep="\n")
+    return edits.measure(__doc__, KINDS, make_cases, apply, lambda case: case.patch)
 
 
 if __name__ == "__main__":
