@@ -43,10 +43,11 @@ async def test_the_result_of_an_edit_has_the_errors_that_it_brought_in_all_files
     assert third == "File a.words updated with changes."
 
 
-async def test_an_idle_server_ends_and_starts_again_with_the_next_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_end", [[], ["stay"]], ids=["ends", "is ended"])
+async def test_an_idle_server_ends_and_starts_again_with_the_next_change(at_end: list[str], tmp_path: Path) -> None:
     project = project_with(tmp_path, {"a.words": "use one\n"})
     turns = [edit("a.words", "use one", "use two"), DONE, edit("a.words", "use two", "use three"), DONE]
-    async with running_server(tmp_path, config=word_config(project, idle_s=0.25)) as server:
+    async with running_server(tmp_path, config=word_config(project, *at_end, idle_s=0.25)) as server:
         session = await server.wire.create(scripted(*turns), workingDirectory=str(project))
         assert "unknown name two" in results_of(await server.wire.prompt(session))[0]
         await until(lambda: not language_servers(server), WAIT_S)

@@ -127,7 +127,7 @@ def changed(params: types.DidChangeTextDocumentParams) -> None:
 
 @server.feature(types.INITIALIZED)
 def begin(_params: Any) -> None:
-    if FAULT:
+    if FAULT and FAULT != "stay":
         fail(FAULT)
 
 
@@ -169,3 +169,6 @@ if __name__ == "__main__":
     if FAULT == "refuse":
         sys.exit(3)
     server.start_io()
+    if FAULT == "stay":
+        # Under another name, so that a test sees the end of its input.
+        os.execvp("sleep", ["sleep", "60"])

@@ -174,12 +174,12 @@ class Server:
             RefusedError, ServerFailedError: the server cannot answer.
             OSError, ValueError: the file cannot be read.
         """
-        self.start()
         self._used += 1
         limit_s = self.server.config.timeout_s
         try:
             with anyio.fail_after(limit_s):
                 while self._client is None:
+                    self.start()
                     if self._scope is None:
                         raise ServerFailedError("it does not run")
                     await self._news.wait()
@@ -226,9 +226,12 @@ class Server:
             log.exception("language server %s failed", self.server.name)
             self._fail("an unexpected error")
         finally:
-            self._scope, self._client = None, None
+            self._scope = None
             self._ended.set()
             self._wake()
+        if self._queue:
+            # They came while an idle server ended.
+            self.start()
 
     def _fail(self, reason: str) -> None:
         """Give up the changes in the queue, since one of them may be the reason; the server rests for a while."""
@@ -262,7 +265,10 @@ class Server:
                 anyio.create_task_group() as tasks,
             ):
                 tasks.start_soon(read)
-                await self._serve(client, initialize)
+                try:
+                    await self._serve(client, initialize)
+                finally:
+                    self._client = None
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
             failed, others = group.split(ServerFailedError)
