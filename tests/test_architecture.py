@@ -33,6 +33,8 @@ ROOMS: dict[str, set[str]] = {
     "edits": set(),
     "agent.shell": set(),
     "store": set(),
+    "shown": set(),
+    "ahp.states": set(),
     "agent": {"errors"},
     "system": {"errors"},
     "agent.conversation": {"agent", "system"},
@@ -147,6 +149,7 @@ ROOMS: dict[str, set[str]] = {
         *("store.project", "store.session", "system"),
     },
     "acp.translation": {"agent", "errors", "store.session"},
+    "ahp.translation": {"ahp.states", "errors", "shown"},
     "cluster.relay": {
         *("agent", "agent.session", "cluster.nats", "cluster.replicas", "cluster.sessions", "errors", "rpc"),
         *("sessions",),

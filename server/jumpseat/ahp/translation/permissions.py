@@ -1,0 +1,45 @@
+"""Convert permission questions and their answers between sessions and AHP. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from jumpseat.ahp.states.values import Action, JsonObject
+from jumpseat.shown.questions import can_remember, describe
+from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
+
+_ONCE: Final = {"id": "once", "label": "Allow", "kind": "approve"}
+_SESSION: Final = {"id": "session", "label": "Allow for this session", "kind": "approve"}
+_REJECT: Final = {"id": "reject", "label": "Reject", "kind": "deny"}
+
+OPTION_OF: Final[Mapping[str, str]] = {
+    "approved": "once",
+    "approved-for-session": "session",
+    "denied-interactively-by-user": "reject",
+}
+"""The options that lead to the results of questions."""
+
+
+def options_for(request: PermissionRequest) -> list[JsonObject]:
+    """Return the options for the user. Approval for the session is offered only where it is safe."""
+    return [_ONCE, _SESSION, _REJECT] if can_remember(request) else [_ONCE, _REJECT]
+
+
+def question_text(request: PermissionRequest, title: str | None) -> tuple[str, str]:
+    """Return the title of a question on one line, and its text in Markdown: literal, and in full."""
+    described = describe(request, title)
+    return described.title, "\n\n".join(described.fenced())
+
+
+def decision_of(action: Action, request: PermissionRequest) -> PermissionDecision:
+    """Return the decision of a ``chat/toolCallConfirmed``."""
+    if not action["approved"]:
+        feedback = action.get("reasonMessage")
+        # Clients have another way to stop a turn.
+        return PermissionDecision(
+            kind="reject", interrupt=False, feedback=feedback if isinstance(feedback, str) and feedback else None
+        )
+    if action.get("selectedOptionId") == "session" and can_remember(request):
+        return PermissionDecision(kind="approve-for-session")
+    return PermissionDecision(kind="approve-once")
