@@ -143,6 +143,7 @@ ROOMS: dict[str, set[str]] = {
         *("store.session", "store.user", "system", "tools.builtin", "tools.declared"),
     },
     "rpc": {"errors", "parsing", "sessions", "system"},
+    "ahp.hub": {"ahp.states", "errors", "sessions"},
     "handlers.session": {
         *("agent", "agent.compaction", "agent.model_calls", "agent.permissions", "agent.session"),
         *("agent.subagents", "commands", "completion", "errors", "handlers", "mcp", "sessions"),

@@ -6,7 +6,7 @@ import json
 from copy import deepcopy
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -49,9 +49,10 @@ def plain(value: Any) -> Any:
     """Return a value in which absent members stand for ``null``, which is the same in the protocol."""
     match value:
         case dict():
-            return {name: plain(member) for name, member in value.items() if member is not None}
+            members = cast("JsonObject", value).items()
+            return {name: plain(member) for name, member in members if member is not None}
         case list():
-            return [plain(item) for item in value]
+            return [plain(item) for item in cast("list[Any]", value)]
         case _:
             return value
 
@@ -93,7 +94,7 @@ def test_every_action_of_the_three_channels_is_generated() -> None:
 
 def test_queued_messages_that_an_order_leaves_out_stay_in_their_order() -> None:
     # Beside the official Rust reducer, which sorts them by their ids.
-    waiting = [{"id": name, "message": {}} for name in ("c", "b", "a")]
+    waiting: list[JsonObject] = [{"id": name, "message": {}} for name in ("c", "b", "a")]
     state = {**INITIAL["chat"], "queuedMessages": waiting}
     after = reduce_chat(state, {"type": "chat/queuedMessagesReordered", "order": ["a", "unknown", "a"]})
     assert [message["id"] for message in after["queuedMessages"]] == ["a", "c", "b"]
