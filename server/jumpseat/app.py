@@ -106,6 +106,8 @@ if TYPE_CHECKING:
     from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
+    from jumpseat.ahp.connection import AhpConnection
+    from jumpseat.ahp.live.door import Door
     from jumpseat.cluster.cluster import Cluster
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -130,8 +132,8 @@ WRITTEN: Final = ("session-state", "memories", "quarantine")
 _ENDING: Final = {signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if sys.platform != "win32" else ())}
 
 
-class ClientConnection(Client, Protocol):
-    """A connection of either protocol."""
+class AnyConnection(Protocol):
+    """A connection of any protocol."""
 
     access: Access | None
 
@@ -149,6 +151,10 @@ class ClientConnection(Client, Protocol):
     def close(self) -> None:
         """Close the connection."""
         ...
+
+
+class ClientConnection(AnyConnection, Client, Protocol):
+    """A connection that is itself the client of sessions."""
 
 
 class App:
@@ -203,9 +209,10 @@ class App:
         children.withhold(config.store.login_variables)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
-        self.connections: set[ClientConnection] = set()
+        self.connections: set[AnyConnection] = set()
         self._ignored_members = IgnoredMembers()
         self._acp = options.acp
+        self._ahp: Door | None = None
         self._on_stdio = options.tcp is None
         self.gate, self.made_token = _gate(options.tcp, home)
         self.ending = False
@@ -411,6 +418,31 @@ class App:
         )
         self.connections.add(connection)
         return connection
+
+    def admit_ahp(
+        self, peer: str, token: str | None, *, has_origin: bool
+    ) -> Callable[[Framing], AhpConnection] | None:
+        """See :class:`jumpseat.network.serving.TcpServer`. In a cluster, nobody is admitted so far.
+
+        Windows of VS Code and pages send origins: they need a token, even if programs of the same user do not.
+        """
+        access = self.gate.access_of(token)
+        if access is None or self._cluster is not None or (has_origin and not self.gate.knows(token)):
+            return None
+
+        def connect(framing: Framing) -> AhpConnection:
+            # Imported here, because most servers have no such clients.
+            from jumpseat.ahp.connection import AhpConnection
+            from jumpseat.ahp.live.door import Door
+
+            if self._ahp is None:
+                self._ahp = Door(Server(self.registry, self.models, self, self.mcp), self._tasks)
+            forget = self.connections.discard
+            connection = AhpConnection(self._ahp, access, self._tasks, self.secrets, forget, framing, peer)
+            self.connections.add(connection)
+            return connection
+
+        return connect
 
     def new_connection(
         self, on_close: Callable[[Connection], None], peer: str | None, framing: Framing = HEADERS

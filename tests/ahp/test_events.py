@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -33,7 +33,7 @@ def transcript(path: Path) -> Iterator[Event]:
     number = 0
     for line in path.read_text(encoding="utf-8").splitlines():
         message = json.loads(line).get("<-")
-        if not isinstance(message, dict) or message.get("method") != "session.event":
+        if not isinstance(message, dict) or cast("JsonObject", message).get("method") != "session.event":
             continue
         number += 1
         event = json.loads(json.dumps(message["params"]["event"]).replace('"<n>"', "1"))

@@ -27,10 +27,8 @@ class Origin(NamedTuple):
 class Subscriber(Protocol):
     """A connection that subscribes to channels."""
 
-    @property
-    def client_id(self) -> str:
-        """The name that the client has chosen for itself."""
-        ...
+    client_id: str
+    """The name that the client has chosen for itself."""
 
     def deliver(self, envelope: bytes) -> None:
         """Send an action in its envelope, as JSON."""
@@ -56,7 +54,13 @@ class Channel:
     """
 
     def __init__(
-        self, uri: str, state: State, reducer: Reducer, began_at: int, created_by: str | None = None
+        self,
+        uri: str,
+        state: State,
+        reducer: Reducer,
+        began_at: int,
+        created_by: str | None = None,
+        ring_actions: int = RING_ACTIONS,
     ) -> None:
         self.uri = uri
         self.state = state
@@ -66,6 +70,7 @@ class Channel:
         self._began_at = began_at
         self._ring: deque[tuple[int, bytes]] = deque()
         self._ring_bytes = 0
+        self._ring_actions = ring_actions
 
     def reduced(self, action: Action) -> State:
         """Return the state that an action leads to; the present one if it changes nothing."""
@@ -76,7 +81,7 @@ class Channel:
         self.state = state
         self._ring.append((number, envelope))
         self._ring_bytes += len(envelope)
-        while len(self._ring) > RING_ACTIONS or self._ring_bytes > RING_BYTES:
+        while len(self._ring) > self._ring_actions or self._ring_bytes > RING_BYTES:
             self._began_at, dropped = self._ring.popleft()
             self._ring_bytes -= len(dropped)
         for subscriber in list(self.subscribers):

@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 from msgspec import Struct, field
 
-from jumpseat.ahp.hub.channels import PUBLIC, Channel, Origin, Subscriber, envelope_of
+from jumpseat.ahp.hub.channels import PUBLIC, RING_ACTIONS, Channel, Origin, Subscriber, envelope_of
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
 from jumpseat.errors import InvalidRequestError, UnknownItemError
@@ -38,17 +38,25 @@ class Known(Struct):
 class Hub:
     """The channels and clients of one server. ``clock`` returns seconds that only grow."""
 
-    def __init__(self, numbers: Numbers | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        numbers: Numbers | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        ring_actions: int = RING_ACTIONS,
+    ) -> None:
         self.numbers = numbers or Numbers()
         self._clock = clock
+        self._ring_actions = ring_actions
         self._channels: dict[str, Channel] = {}
         self._clients: dict[str, Known] = {}
 
     # --- channels -----------------------------------------------------------------------------------------------
 
     def open(self, uri: str, state: State, reducer: Reducer, created_by: str | None = None) -> Channel:
-        """Open a channel."""
-        channel = self._channels[uri] = Channel(uri, state, reducer, self.numbers.last, created_by)
+        """Open a channel. Clients that have seen an earlier one at the same address get a snapshot of this one."""
+        channel = self._channels[uri] = Channel(
+            uri, state, reducer, self.numbers.next(), created_by, self._ring_actions
+        )
         return channel
 
     def close(self, uri: str) -> None:
@@ -76,10 +84,11 @@ class Hub:
         channel.publish(state, number, envelope_of(uri, action, number, origin))
         return True
 
-    def refuse(self, subscriber: Subscriber, uri: str, action: Action, client_seq: int, reason: str) -> None:
+    def refuse(self, origin: Origin, uri: str, action: Action, reason: str) -> None:
         """Refuse a dispatched action. Only its sender is told: others would apply the action nevertheless."""
-        origin = Origin(subscriber.client_id, client_seq)
-        subscriber.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
+        known = self._clients.get(origin.client_id)
+        if known is not None and known.connection is not None:
+            known.connection.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
 
     def is_wanted(self, uris: Iterable[str]) -> bool:
         """Return whether a client subscribes to one of the channels, or may come back to it."""
@@ -142,12 +151,15 @@ class Hub:
     def reconnect(self, connection: Subscriber, access: Access, last_seen: int, uris: Iterable[str]) -> JsonObject:
         """Give a client its place again, and return what it has missed: actions, or else snapshots.
 
+        A client that is unknown, as all are after a restart, gets a place.
+
         Raises:
-            UnknownItemError: the client is unknown, or of another token.
+            UnknownItemError: the client is that of another token.
         """
-        known = self._clients.get(connection.client_id)
-        if known is None or known.access != access:
+        known = self._clients.setdefault(connection.client_id, Known(access, None))
+        if known.access != access:
             raise UnknownItemError("client", connection.client_id)
+        self._forget_some()
         came_from_ahead = last_seen > self.numbers.last
         self.numbers.raise_to(last_seen)
         self._drop(known)

@@ -40,11 +40,14 @@ class Translator(Struct):
     _notification: str = ""
     # The calls that ask for permission, by the ids of the questions.
     _asking: dict[str, Call] = field(default_factory=dict[str, Call])
+    _skips_deltas: bool = False
 
     def actions(self, event: events.Event) -> Iterator[Action]:
         """Return the actions for an event. Of sub-agents, only questions are shown, which lack the agent's id."""
-        if event.agent_id is not None:
+        if event.agent_id is not None or (self._skips_deltas and isinstance(event.payload, _DELTAS)):
             return
+        if isinstance(event.payload, events.AssistantMessage | events.TurnStart | events.TurnEnd):
+            self._skips_deltas = False
         turn = self.turn
         yield from self._session(event.payload)
         match event.payload:
@@ -71,6 +74,17 @@ class Translator(Struct):
                 yield from self._in_turn(turn, payload)
             case _:
                 pass
+
+    def join(self, *, is_working: bool) -> None:
+        """End the replay of the log: other events follow, from the middle of an answer if the session works.
+
+        The beginning of that answer is unknown, so that it is shown when it is complete.
+        """
+        self._skips_deltas = is_working and self.turn is not None and self.turn.works
+
+    def question_of(self, call_id: str) -> str | None:
+        """Return the id of the open question about a call, by the call's id for clients."""
+        return next((request_id for request_id, call in self._asking.items() if call.id == call_id), None)
 
     def end_turn(self) -> Iterator[Action]:
         """Return the action that ends the open turn, if any."""
@@ -231,7 +245,6 @@ class Translator(Struct):
             confirmationTitle=title,
             invocationMessage={"markdown": text} if text else title,
             options=options_for(request),
-            _meta={"jumpseat.request": asked.request_id},
         )
 
     def _answer(self, turn: Turn, answered: events.PermissionCompleted) -> Iterator[Action]:
@@ -266,6 +279,9 @@ _OF_TURNS: Final = (
     events.SessionError,
 )
 """The stored events within a turn, of which the last one gives the time of its end."""
+
+
+_DELTAS: Final = (events.MessageDelta, events.ReasoningDelta, events.ToolCallDelta)
 
 
 def _part(turn: Turn, part: JsonObject) -> Action:

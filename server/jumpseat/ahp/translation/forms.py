@@ -81,14 +81,14 @@ def completion_of(done: Completed) -> JsonObject:
     return present({"requestId": done.request_id, "response": response, "answers": answers})
 
 
-def user_input_of(asked: events.UserInputRequested, action: Action) -> UserInputResponse | None:
-    """Return the answer to a question of the model, ``None`` without one."""
+def user_input_of(asked: events.UserInputRequested, action: Action) -> UserInputResponse:
+    """Return the answer to a question of the model, which is told if there is none."""
     value, freeform = _value(action, ANSWER)
-    if freeform:
+    if freeform and action["response"] == "accept":
         return UserInputResponse(answer=freeform, was_freeform=True)
     text = _choices(asked).get(str(value), value)
-    if not isinstance(text, str) or not text:
-        return None
+    if action["response"] != "accept" or not isinstance(text, str) or not text:
+        return UserInputResponse(answer="The user did not answer.", was_freeform=True)
     return UserInputResponse(answer=text, was_freeform=text not in (asked.choices or ()))
 
 
