@@ -9,6 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.ahp.client import ROOT, Client, check_equal, connected, door_server, raw
 from tests.support.server import calls
 
@@ -154,6 +155,64 @@ async def test_a_question_of_the_model_is_answered_by_an_action(tmp_path: Path) 
         call = next(part["toolCall"] for part in parts(client) if part["kind"] == "toolCall")
         assert call["content"] == [{"type": "text", "text": "User selected: Blue"}]
         await check_equal(port, client)
+
+
+async def test_turns_are_taken_back(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (server, port), connected(port, "a") as client:
+        await client.create()
+        for name in ("t1", "t2", "t3"):
+            await client.prompt(name, "hello")
+            await client.action("chat/turnComplete")
+        assert "rejectionReason" in await client.echo(await client.dispatch("chat/truncated", turnId="none"))
+        await client.echo(await client.dispatch("chat/truncated", turnId="t1"))
+        await client.action("chat/turnsLoaded")
+        assert [turn["id"] for turn in client.states[client.chat]["turns"]] == ["t1"]
+        await check_equal(port, client)
+        await client.prompt("t2", "hello")
+        await client.action("chat/turnComplete")
+        async with server.connect() as sdk:
+            session = client.session.removeprefix("ahp-session:/")
+            await sdk.call("session.resume", {"sessionId": session})
+            found = await sdk.call("session.getMessages", {"sessionId": session})
+            first = next(event for event in found["events"] if event["type"] == "user.message")
+            await sdk.call("session.history.truncate", {"sessionId": session, "eventId": first["id"]})
+        await client.action("chat/truncated")
+        assert client.states[client.chat]["turns"] == []
+        await check_equal(port, client)
+
+
+async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
+    tokens = ConnectionTokenFile(tmp_path / "home")
+    queries = {name: f"?tkn={tokens.add(name, all_sessions=name == 'admin')}" for name in ("ada", "bob", "admin")}
+    async with (
+        door_server(tmp_path, SCRIPT, without_token=()) as (_, port),
+        connected(port, "a", queries["ada"]) as ada,
+        connected(port, "b", queries["bob"]) as bob,
+        connected(port, "c", queries["admin"]) as admin,
+    ):
+        uri = await ada.create()
+        await ada.prompt("t1", "make a file")
+        await ada.action("session/inputNeededSet")
+        assert (await bob.request("subscribe", uri))["error"]["code"] == -32001
+        assert (await bob.request("subscribe", ada.chat))["error"]["code"] == -32001
+        assert (await bob.request("disposeSession", uri))["error"]["code"] == -32001
+        assert (await bob.call("listSessions"))["items"] == []
+        call = ada.states[uri]["inputNeeded"][0]["toolCall"]["toolCallId"]
+        await bob.dispatch("chat/toolCallConfirmed", ada.chat, turnId="t1", toolCallId=call, approved=True)
+        await bob.settle()
+        assert not any(message.get("method") for message in bob.received)
+        await ada.settle()
+        assert ada.states[uri]["inputNeeded"]
+        async with raw(port, "a", queries["bob"]) as thief:
+            stolen = await thief.request("reconnect", clientId="a", lastSeenServerSeq=0, subscriptions=[uri])
+            assert stolen["error"]["code"] == -32008
+        assert [item["resource"] for item in (await admin.call("listSessions"))["items"]] == [uri]
+        await admin.join(uri)
+        await admin.echo(
+            await admin.dispatch("chat/toolCallConfirmed", turnId="t1", toolCallId=call, approved=True)
+        )
+        await ada.action("chat/turnComplete")
+        await check_equal(port, ada, queries["ada"])
 
 
 async def test_title_mode_and_the_end_of_a_session(tmp_path: Path) -> None:

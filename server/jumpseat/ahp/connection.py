@@ -118,7 +118,8 @@ class AhpConnection:
     def _carry_out_now(self) -> bool:
         """Carry out the first dispatch, unless its session has to be opened before."""
         channel, client_seq, action = self._dispatches[0]
-        if channel != ROOT and self.door.mirror(channel, self.rights) is None:
+        mirror = self.door.mirror(channel, self.rights)
+        if channel != ROOT and (mirror is None or not self.door.is_live(mirror)):
             return False
         self._dispatches.popleft()
         self._carry_out(channel, client_seq, action)

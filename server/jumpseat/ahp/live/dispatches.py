@@ -111,6 +111,18 @@ def _cancel_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
             mirror.publish(end, origin)
 
 
+def _truncate(mirror: Mirror, action: Action, origin: Origin) -> None:
+    turns: list[JsonObject] = mirror.chat["turns"]
+    last = action.get("turnId")
+    place = next((place for place, turn in enumerate(turns) if turn["id"] == last), -1)
+    if (place < 0 and last is not None) or mirror.session.working:
+        raise InvalidRequestError("there is no such turn, or the session works")
+    if place + 1 == len(turns):
+        return
+    mirror.expect(Cause("chat/truncated"), origin)
+    mirror.context.registry.truncate(mirror.session, mirror.translator.first_events[turns[place + 1]["id"]])
+
+
 # --- questions --------------------------------------------------------------------------------------------------
 
 
@@ -122,9 +134,7 @@ def _confirm(mirror: Mirror, action: Action, origin: Origin) -> None:
     if request_id is None or question is None or active is None or active["id"] != action["turnId"]:
         raise InvalidRequestError(NOT_ASKED)
     mirror.expect(Cause("chat/toolCallConfirmed", action["toolCallId"]), origin)
-    access = mirror.access
-    by = DecidedBy(client=origin.client_id, token=access.name if access is not None else None)
-    if not pending.answer(request_id, decision_of(action, question), by):
+    if not pending.answer(request_id, decision_of(action, question), DecidedBy(client=origin.client_id)):
         raise InvalidRequestError(NOT_ASKED)
 
 
@@ -260,6 +270,7 @@ _DIRECT: Final = frozenset(
 _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/turnStarted": _start_turn,
     "chat/turnCancelled": _cancel_turn,
+    "chat/truncated": _truncate,
     "chat/toolCallConfirmed": _confirm,
     "chat/inputAnswerChanged": _change_answer,
     "chat/inputCompleted": _complete_input,

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
+from pydantic import ValidationError
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.ahp.hub.channels import PUBLIC
@@ -20,6 +21,7 @@ from jumpseat.ahp.states.values import IDLE, JsonObject, present
 from jumpseat.ahp.translation.attachments import path_of, uri_of
 from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
+from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.opening import create_session, resume_session
@@ -105,6 +107,10 @@ class Door:
         mirror = self._mirrors.get(session_of(uri) or "")
         return mirror if mirror is not None and self.hub.get(mirror.session_uri, access) is not None else None
 
+    def is_live(self, mirror: Mirror) -> bool:
+        """Return whether the session of a mirror is live: idle ones may have been closed."""
+        return self._server.registry.get_live(mirror.session_id) is not None
+
     async def open(self, uri: str, access: Access) -> Mirror | None:
         """Return the mirror of a session, after opening it if it is stored or live without one.
 
@@ -116,18 +122,20 @@ class Door:
             return None
         while (opening := self._opening.get(session_id)) is not None:
             await opening.wait()
-        if (mirror := self.mirror(uri, access)) is not None:
-            return mirror
-        if session_id in self._mirrors:
+        known = self.mirror(uri, access)
+        if known is not None and self.is_live(known):
+            return known
+        if known is None and session_id in self._mirrors:
             return None
-        mirror = self._make(session_id, access)
+        mirror = known or self._make(session_id, access)
         ended = self._opening[session_id] = anyio.Event()
         try:
-            params = SessionResumeParams.model_validate(
-                {**_ASKS, "sessionId": session_id, "continuePendingWork": True}
-            )
-            await resume_session(mirror.context, params)
-            await self._add(mirror, "ready")
+            # Watching a session must not end what it waits for; what another process has left is ended.
+            is_live = self._server.registry.get_live(session_id) is not None
+            options = {**_ASKS, "sessionId": session_id, "continuePendingWork": is_live}
+            await resume_session(mirror.context, SessionResumeParams.model_validate(options))
+            if known is None:
+                await self._add(mirror, "ready")
         except SessionNotFoundError:
             return None
         finally:
@@ -164,7 +172,7 @@ class Door:
         mirror = self._make(session_id, access)
         ended = self._opening[session_id] = anyio.Event()
         try:
-            session = await create_session(mirror.context, SessionCreateParams.model_validate(given))
+            session = await create_session(mirror.context, _checked(given))
             await self._add(mirror, "creating")
             if config.get("autoApprove") is True:
                 session.permissions.set_mode("allow-all")
@@ -280,3 +288,10 @@ class Door:
         changes = {name: value for name, value in summary.items() if name not in fixed}
         params = {"channel": ROOT, "session": mirror.session_uri, "changes": changes}
         self.tell(self._created_by(mirror), "root/sessionSummaryChanged", params)
+
+
+def _checked(options: JsonObject) -> SessionCreateParams:
+    try:
+        return SessionCreateParams.model_validate(options)
+    except ValidationError as error:
+        raise invalid_params("createSession", error, SessionCreateParams) from None

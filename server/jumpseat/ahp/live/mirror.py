@@ -21,7 +21,7 @@ from jumpseat.ahp.hub.channels import Origin, Subscriber
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
-from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, reduced_all
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, reduced_all
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
@@ -32,7 +32,12 @@ from jumpseat.rpc.client import ConnectedClient
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import ExitPlanModeParams, ExitPlanModeResponse, UserInputResponse
+from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
+    UserInputResponse,
+)
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
@@ -92,6 +97,7 @@ class Mirror(ConnectedClient):
         self._causes: dict[Cause, Origin] = {}
         # The events that arrive before the channels are open.
         self._early: list[Event] | None = []
+        self._stored: set[str] = set()
         self.gone = False
 
     @property
@@ -130,11 +136,29 @@ class Mirror(ConnectedClient):
             "modifiedAt": session.started_at,
             "turns": [],
         }
-        records = self.context.process.secrets.mask_records(storage.log.read().records)
+        chat = await self._fold(chat)
+        access = storage.created_by
+        self._hub.open(self.chat_uri, chat, reduce_chat, access)
+        self._hub.open(
+            self.session_uri, self._session_state(session, chat, title, lifecycle), reduce_session, access
+        )
+        self._release()
+        for question in session.clients.open_questions():
+            self._handle(Event.of("", "", None, question))
+        self.sync_queue()
+        self._follow_chat()
 
-        def fold() -> tuple[State, set[str]]:
-            seen: set[str] = set()
-            actions: list[Action] = []
+    async def _fold(self, chat: State) -> State:
+        """Return the state of a chat after the events of the log, and continue with its translator."""
+        session = self.session
+        records = self.context.process.secrets.mask_records(
+            self.context.registry.storage(session).log.read().records
+        )
+        translator = Translator()
+        self._stored = seen = set[str]()
+
+        def fold() -> State:
+            state = chat
             for record in records:
                 payload = events.decode_payload(record["type"], record.get("data"))
                 event_id = str(record.get("id") or "")
@@ -142,27 +166,32 @@ class Mirror(ConnectedClient):
                 if not isinstance(payload, events.UnknownPayload):
                     time = str(record.get("timestamp") or "")
                     event = Event.of(event_id, time, None, payload, record.get("agentId"))
-                    actions += self.translator.actions(event)
-            return reduced_all(reduce_chat, chat, actions), seen
+                    state = reduced_all(reduce_chat, state, translator.actions(event))
+            return state
 
         # A long log takes longer than other connections should wait.
-        chat, seen = await anyio.to_thread.run_sync(fold)
-        self.translator.join(is_working=session.working)
+        chat = await anyio.to_thread.run_sync(fold)
+        self.translator = translator
+        translator.join(is_working=session.working)
         if not session.working and not session.open_questions():
-            chat = reduced_all(reduce_chat, chat, self.translator.end_turn())
-        access = storage.created_by
-        self._hub.open(self.chat_uri, chat, reduce_chat, access)
-        self._hub.open(
-            self.session_uri, self._session_state(session, chat, title, lifecycle), reduce_session, access
-        )
+            chat = reduced_all(reduce_chat, chat, translator.end_turn())
+        return chat
+
+    def _release(self) -> None:
+        """Handle the events that have arrived while the log was read, except those that it contained."""
         early, self._early = self._early or [], None
+        stored, self._stored = self._stored, set()
         for event in early:
-            if event.id not in seen:
-                self._handle(event)
-        for question in session.clients.open_questions():
-            self._handle(Event.of("", "", None, question))
-        self.sync_queue()
-        self._follow_chat(None)
+            if event.id not in stored:
+                self.deliver(self.session_id, event)
+
+    async def _rewind(self) -> None:
+        """Show the turns that are left after the log was cut."""
+        left = await self._fold(changed(self.chat, turns=[], activeTurn=None))
+        self.publish({"type": "chat/truncated"}, self._causes.pop(Cause("chat/truncated"), None))
+        if left["turns"]:
+            self.publish({"type": "chat/turnsLoaded", "turns": left["turns"]})
+        self._release()
 
     def _session_state(self, session: Session, chat: State, title: str, lifecycle: str) -> State:
         return {
@@ -201,6 +230,10 @@ class Mirror(ConnectedClient):
         if isinstance(event.payload, events.PendingMessagesModified):
             self.sync_queue()
             return
+        if isinstance(event.payload, events.SessionSnapshotRewind):
+            self._early = []
+            self.tasks.start_soon(self._rewind)
+            return
         for action in self.translator.actions(event):
             self.publish(action, self._origin_of(action))
         if isinstance(event.payload, events.SessionIdle):
@@ -212,12 +245,12 @@ class Mirror(ConnectedClient):
         if not self._hub.publish(self.chat_uri if is_of_chat else self.session_uri, action, origin):
             return False
         if is_of_chat and action["type"] not in _SILENT:
-            self._follow_chat(action["type"])
+            self._follow_chat()
         elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
             self._on_summary(self, self.summary())
         return True
 
-    def _follow_chat(self, _kind: str | None) -> None:
+    def _follow_chat(self) -> None:
         """Bring the channel of the session in step with that of the chat."""
         session, chat = self._hub.get(self.session_uri), self._hub.get(self.chat_uri)
         if session is None or chat is None:
@@ -335,7 +368,7 @@ class Mirror(ConnectedClient):
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
         return await _answered_by_action()
 
-    async def auto_mode_switch(self, params: events.AutoModeSwitchRequested | Any) -> AutoModeSwitchAnswer:
+    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
         return await _answered_by_action()
 
     async def _ask_json(self, method: str, params: WireModel) -> Any:

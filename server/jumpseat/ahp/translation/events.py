@@ -34,6 +34,8 @@ class Translator(Struct):
     """Translates the events of one session, in their order: those of the log first, then all that follow."""
 
     turn: Turn | None = None
+    first_events: dict[str, str] = field(default_factory=dict[str, str])
+    """The ids of the events that the turns begin with, by the ids of the turns."""
     # The calls of commands that the user has run; they belong to no turn.
     _of_user: set[str] = field(default_factory=set[str])
     # The latest message to the model in the place of a prompt.
@@ -129,21 +131,23 @@ class Translator(Struct):
         elif turn is None or turn.id != turn_id:
             shown = {"text": message.content, "origin": {"kind": "user" if message.source is None else "agent"}}
             shown |= present({"attachments": attachments.of_prompt(message.attachments)})
-            yield from self._begin(turn_id, event.timestamp, shown, message_id=message.message_id)
+            yield from self._begin(turn_id, event, shown, message_id=message.message_id)
 
     def _begin_run(self, event: events.Event, start: events.TurnStart) -> Iterator[Action]:
         turn = self.turn
         if turn is None or start.interaction_id not in (None, turn.id):
             turn_id = start.interaction_id or event.id
             message = {"text": self._notification, "origin": {"kind": "systemNotification"}}
-            yield from self._begin(turn_id, event.timestamp, message)
+            yield from self._begin(turn_id, event, message)
         if self.turn is not None:
             self.turn.works, self.turn.error, self.turn.last_at = True, None, event.timestamp
 
     def _begin(
-        self, turn_id: str, time: str, message: JsonObject, *, message_id: str | None = None
+        self, turn_id: str, event: events.Event, message: JsonObject, *, message_id: str | None = None
     ) -> Iterator[Action]:
         yield from self.end_turn()
+        time = event.timestamp
+        self.first_events[turn_id] = event.id
         self.turn = Turn(turn_id, time, time, set() if message_id is None else {message_id})
         # Of a message that has waited, the id was that of the turn, too.
         queued = {} if message_id is None else {"queuedMessageId": turn_id}
