@@ -149,7 +149,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent.subagents", "commands", "completion", "errors", "handlers", "mcp", "sessions"),
         *("store.project", "store.session", "system"),
     },
-    "acp.translation": {"agent", "errors", "store.session"},
+    "acp.translation": {"agent", "errors", "shown", "store.session"},
     "ahp.translation": {"ahp.states", "errors", "shown"},
     "cluster.relay": {
         *("agent", "agent.session", "cluster.nats", "cluster.replicas", "cluster.sessions", "errors", "rpc"),

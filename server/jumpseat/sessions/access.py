@@ -69,7 +69,7 @@ class Gate:
         return None if named is None else _access(named)
 
     def knows(self, token: str | None) -> bool:
-        """Return whether a token was presented that gives access, where one is needed or where pages have theirs."""
+        """Return whether a token gives access by itself: one that is needed, or the pass of a page."""
         if self.initial_access is None:
             return self.access_of(token) is not None
         return bool(token) and self.pages is not None and self.pages.accepts(token)

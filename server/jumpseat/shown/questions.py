@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
 from msgspec import Struct, field
 
 from jumpseat.shown.calls import TITLE_CHARS, ToolKind, kind_of, title_of
@@ -43,10 +42,6 @@ class Described(Struct, frozen=True):
     arguments: Any = None
     paths: list[str] = field(default_factory=list[str])
 
-    def fenced(self) -> list[str]:
-        """Return the facts as blocks of Markdown, so that they are not read as Markdown themselves."""
-        return [fenced(fact.text, fact.language) for fact in self.facts]
-
 
 def can_remember(request: PermissionRequest) -> bool:
     """Return whether it is safe to approve all calls of the kind for the session."""
@@ -80,20 +75,18 @@ def describe(request: PermissionRequest, title: str | None) -> Described:
             return Described("read", named, facts((f"Read {path}", "")), paths=[path])
         case McpPermission():
             name = f"{request.tool_name} of the MCP server {request.server_name}"
-            return Described("other", on_one_line(name, TITLE_CHARS), _of_arguments(request.args), request.args)
+            return Described("other", on_one_line(name, TITLE_CHARS), arguments=request.args)
         case UrlPermission():
-            shown_url = visible_url(request.url)
-            return Described(
-                "fetch", f"{request.intention}: {shown_url}", facts((shown_url, "")), {"url": request.url}
-            )
+            named = f"{request.intention}: {visible_url(request.url)}"
+            return Described("fetch", named, arguments={"url": request.url})
         case MemoryPermission():
             named = title or f"{request.action or 'store'} a memory"
             return Described("other", named, facts((_memory(request), "")))
         case CustomToolPermission():
-            shown = [*facts((request.tool_description, "")), *_of_arguments(request.args)]
+            shown = facts((request.tool_description, ""))
             return Described("other", title or request.tool_name, shown, request.args)
         case HookPermission():
-            shown = [*facts((request.hook_message, "")), *_of_arguments(request.tool_args)]
+            shown = facts((request.hook_message, ""))
             return Described(kind_of(request.tool_name), title or request.tool_name, shown, request.tool_args)
 
 
@@ -113,10 +106,6 @@ def fenced(text: str, language: str = "") -> str:
 def _with_target(intention: str, resolved: str | None) -> str:
     """Return the title of a call for a file, with the file that its path leads to."""
     return f"{intention} (leads to {exact_line(resolved)})" if resolved else intention
-
-
-def _of_arguments(arguments: Any) -> list[Fact]:
-    return facts((orjson.dumps(arguments, option=orjson.OPT_INDENT_2).decode(), "json")) if arguments else []
 
 
 def _memory(request: MemoryPermission) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jumpseat.acp.translation.params import PermissionOutcome
-from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest, ShellPermission, WritePermission
+from jumpseat.shown.questions import can_remember
+from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 
 ONCE: Final = {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"}
 ALWAYS: Final = {"optionId": "allow_always", "name": "Allow for this session", "kind": "allow_always"}
@@ -14,12 +15,7 @@ NEVER: Final = {"optionId": "reject_once", "name": "Reject", "kind": "reject_onc
 
 def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
     """Return the options for the user. Approval for the session is offered only where it is safe."""
-    match request:
-        case ShellPermission() | WritePermission():
-            remember = request.can_offer_session_approval
-        case _:
-            remember = request.kind != "hook"
-    return [ONCE, ALWAYS, NEVER] if remember else [ONCE, NEVER]
+    return [ONCE, ALWAYS, NEVER] if can_remember(request) else [ONCE, NEVER]
 
 
 def decision_of(outcome: PermissionOutcome) -> PermissionDecision:

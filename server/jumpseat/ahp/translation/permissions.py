@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import orjson
+
 from jumpseat.ahp.states.values import Action, JsonObject
-from jumpseat.shown.questions import can_remember, describe
-from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
+from jumpseat.shown.questions import can_remember, describe, fenced
+from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest, ShellPermission
+from jumpseat_protocol.visible import visible
 
 _ONCE: Final = {"id": "once", "label": "Allow", "kind": "approve"}
 _SESSION: Final = {"id": "session", "label": "Allow for this session", "kind": "approve"}
@@ -29,7 +32,11 @@ def options_for(request: PermissionRequest) -> list[JsonObject]:
 def question_text(request: PermissionRequest, title: str | None) -> tuple[str, str]:
     """Return the title of a question on one line, and its text in Markdown: literal, and in full."""
     described = describe(request, title)
-    return described.title, "\n\n".join(described.fenced())
+    blocks = [fenced(fact.text, fact.language) for fact in described.facts]
+    if described.arguments and not isinstance(request, ShellPermission):
+        text = orjson.dumps(described.arguments, option=orjson.OPT_INDENT_2).decode()
+        blocks.append(fenced(visible(text), "json"))
+    return described.title, "\n\n".join(blocks)
 
 
 def decision_of(action: Action, request: PermissionRequest) -> PermissionDecision:
