@@ -68,8 +68,8 @@
     day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
 
     [project]                           # what the model is told about the project: docs/instructions.md
-    brief = true                        # kind, tests, build, git and layout, also for SDKs; false: to none
-    check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+    brief = true                        # kind, tests, build, git, layout, also in sessions of SDKs; false: in none
+    check_reminder = true               # reminders to check changes, also in sessions of SDKs; false: in none
 
     [edits]
     check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
