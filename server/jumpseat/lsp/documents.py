@@ -6,7 +6,7 @@ is compared with them, so that only new diagnostics are told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,6 +63,8 @@ class Documents:
         self.open: dict[Path, Document] = {}
         self._files: dict[Path, File] = {}
         self._late: list[tuple[Path, Diagnostic]] = []
+        # The new names by the old ones, if the last change is a rename.
+        self.names: Mapping[str, str] = {}
         self.heard = anyio.Event()
         self.heard_at = 0.0
 
@@ -150,7 +152,7 @@ class Documents:
                 continue
             after = "" if document is None else document.text
             lines = Lines(after if file.known_text is None else file.known_text, after)
-            for found in brought(file.known or [], latest, lines):
+            for found in brought(file.known or [], latest, lines, self.names):
                 if found not in file.told:
                     file.told.add(found)
                     yield path, found
