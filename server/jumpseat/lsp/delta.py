@@ -7,6 +7,7 @@ deleted above it have moved.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -81,11 +82,11 @@ def brought(
     After a rename, ``names`` has the new names by the old ones: old diagnostics may mention them.
     """
     kept: set[tuple[int, tuple[str, str, str]]] = set()
-    changed: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    changed: list[Diagnostic] = []
     for old in before:
         line = lines.moved(old.line)
         if line is None:
-            changed.setdefault(old.identity, []).append(old)
+            changed.append(old)
         else:
             kept.add((line, old.identity))
     if names:
@@ -93,19 +94,23 @@ def brought(
         kept.update((old.line, _with_names(old, names).identity) for old in before)
     left = [new for new in after if (new.line, new.identity) not in kept]
     # Those in changed lines: first those whose line was only moved, then the others.
-    for same_text in (True, False):
-        left = [new for new in left if not _take(changed.get(new.identity, []), new, lines, same_text=same_text)]
-    return left
+    moved = Counter((old.identity, lines.old_text(old.line)) for old in changed)
+    others = Counter(old.identity for old in changed)
+    unmoved: list[Diagnostic] = []
+    for new in left:
+        if moved[key := (new.identity, lines.new_text(new.line))] > 0:
+            moved[key] -= 1
+            others[new.identity] -= 1
+        else:
+            unmoved.append(new)
+    found: list[Diagnostic] = []
+    for new in unmoved:
+        if lines.has_changed(new.line) and others[new.identity] > 0:
+            others[new.identity] -= 1
+        else:
+            found.append(new)
+    return found
 
 
 def _with_names(found: Diagnostic, names: Mapping[str, str]) -> Diagnostic:
     return replace(found, message=_WORD.sub(lambda word: names.get(word[0], word[0]), found.message))
-
-
-def _take(candidates: list[Diagnostic], new: Diagnostic, lines: Lines, *, same_text: bool) -> bool:
-    """Remove and recognize an old diagnostic, if there is one that ``new`` may be."""
-    for index, old in enumerate(candidates):
-        if lines.old_text(old.line) == lines.new_text(new.line) if same_text else lines.has_changed(new.line):
-            del candidates[index]
-            return True
-    return False

@@ -83,7 +83,7 @@ class Reports:
         left_s = 0.0 if limit.cancelled_caught else self._wait_s - (anyio.current_time() - began)
         if report is not None and self._last is not None:
             self._last.after = report
-            self._late += self._new(self._last)
+            self._late += await self._new(self._last)
             self._last = None
         begun = _Begun(reporter, report, left_s)
         self._begun |= dict.fromkeys(paths, begun)
@@ -107,7 +107,7 @@ class Reports:
         )
         with anyio.move_on_after(begun.left_s):
             await self._follow(change)
-        return [*late, *self._new(change)]
+        return [*late, *await self._new(change)]
 
     async def _later(self) -> list[tuple[Path, Diagnostic]]:
         """Return the diagnostics that the client had not found in time for the last change; asks once."""
@@ -117,7 +117,7 @@ class Reports:
         change.is_settled = True
         with anyio.move_on_after(self._wait_s):
             change.after = await self._ask(change.reporter, [*change.lines]) or change.after
-        return self._new(change)
+        return await self._new(change)
 
     async def _follow(self, change: _Change) -> None:
         """Ask the client until it has looked at the changed files."""
@@ -130,18 +130,9 @@ class Reports:
             last = report
             await anyio.sleep(POLL_S)
 
-    def _new(self, change: _Change) -> list[tuple[Path, Diagnostic]]:
-        """Return what a change has brought and was not told."""
-        found: list[tuple[Path, Diagnostic]] = []
-        unchanged = Lines("", "")
-        for path, after in change.after.items():
-            before = change.before.get(path, ())
-            # An editor that has not looked at the file yet says what it said before, at the old places.
-            if list(after) == list(before) or len(after) > MOST_DIAGNOSTICS:
-                continue
-            found += (
-                (path, one) for one in brought(before, after, change.lines.get(path, unchanged), change.names)
-            )
+    async def _new(self, change: _Change) -> list[tuple[Path, Diagnostic]]:
+        """Return what a change has brought and was not told. Compared in a thread, since it may be much."""
+        found = await anyio.to_thread.run_sync(_compare, change)
         new = [one for one in found if one not in change.told]
         change.told.update(new)
         return new
@@ -172,6 +163,18 @@ class Reports:
             return [arguments]
         is_uri = name.lower() == "uri"
         return [{**arguments, name: path.as_uri() if is_uri else str(path)} for path in paths[:MOST_FILES]]
+
+
+def _compare(change: _Change) -> list[tuple[Path, Diagnostic]]:
+    found: list[tuple[Path, Diagnostic]] = []
+    unchanged = Lines("", "")
+    for path, after in change.after.items():
+        before = change.before.get(path, ())
+        # An editor that has not looked at the file yet says what it said before, at the old places.
+        if list(after) != list(before) and len(after) <= MOST_DIAGNOSTICS:
+            lines = change.lines.get(path, unchanged)
+            found += ((path, one) for one in brought(before, after, lines, change.names))
+    return found
 
 
 def _waits(reporter: Reporter) -> bool:

@@ -36,7 +36,9 @@ class ThinkTagDecoder:
     def __init__(self, inner: Decoder, provider: str) -> None:
         self._inner = inner
         self._provider = provider
-        # The text that may be a part of a tag, and the end tag that is looked for; empty after the reasoning.
+        # White space before a possible tag, the text that may be a part of a tag, and the end tag that is looked
+        # for; empty after the reasoning.
+        self._space: list[str] = []
         self._held = ""
         self._end: str | None = None
         self._has_thought = False
@@ -60,9 +62,8 @@ class ThinkTagDecoder:
                 case TextDelta() if self._end != "":
                     rewritten += self._split(event.text)
                 case Completed():
-                    if self._held:
-                        rewritten.append(ReasoningDelta(self._held) if self._end else TextDelta(self._held))
-                        self._held = ""
+                    if held := self._take_held():
+                        rewritten.append(ReasoningDelta(held) if self._end else TextDelta(held))
                     rewritten.append(replace(event, message=self._separate(event.message)))
                 case _:
                     rewritten.append(event)
@@ -70,11 +71,16 @@ class ThinkTagDecoder:
 
     def _split(self, text: str) -> list[ModelEvent]:
         """Return the deltas for a piece of text at the beginning of the answer."""
+        if self._end is None and not self._held:
+            # Apart from the rest: a look at all of it with each piece would take quadratic time.
+            begun = text.lstrip()
+            if not self._has_thought:
+                self._space.append(text[: len(text) - len(begun)])
+            text = begun
         self._held += text
         if self._end is None:
-            begun = self._held.lstrip()
+            begun = self._held
             if self._has_thought:
-                self._held = begun
                 if not begun or any(head.startswith(begun) and head != begun for head in _HEADS):
                     return []
                 self._held = _without_head(begun)
@@ -84,19 +90,24 @@ class ThinkTagDecoder:
                 if any(start.startswith(begun) for start in _ENDS):
                     return []
                 return self._leave()
-            self._held, self._end = begun.removeprefix(start), _ENDS[start]
+            self._space, self._held, self._end = [], begun.removeprefix(start), _ENDS[start]
         thought, closed, rest = self._held.partition(self._end)
         if closed:
-            self._held, self._end, self._has_thought = rest, None, True
-            return [*([ReasoningDelta(thought)] if thought else []), *self._split("")]
+            self._held, self._end, self._has_thought = "", None, True
+            return [*([ReasoningDelta(thought)] if thought else []), *self._split(rest)]
         kept = _partial(self._held, self._end)
         thought, self._held = self._held[: len(self._held) - kept], self._held[len(self._held) - kept :]
         return [ReasoningDelta(thought)] if thought else []
 
     def _leave(self) -> list[ModelEvent]:
         """Pass on what is held; everything from here on is text."""
-        text, self._held, self._end = self._held, "", ""
-        return [TextDelta(text)]
+        self._end = ""
+        return [TextDelta(self._take_held())]
+
+    def _take_held(self) -> str:
+        held = "".join([*self._space, self._held])
+        self._space, self._held = [], ""
+        return held
 
     def _separate(self, message: AssistantMessage) -> AssistantMessage:
         """Return the whole answer with its first text divided into reasoning and text."""

@@ -154,7 +154,7 @@ class _Text:
         self._added: list[str] = []
         self.pieces: list[str | ToolUseBlock] = []
         # The layout at the beginning; ``None`` after it.
-        self._layout: str | None = ""
+        self._layout: list[str] | None = []
         self._whole: WholeAnswer | None = None
         self._embedded: EmbeddedCalls | None = None
         choice = request.tool_choice
@@ -175,11 +175,12 @@ class _Text:
         """Add text and return the parts known so far, in order."""
         self._added.append(text)
         if self._layout is not None:
-            text = self._layout + text
             first = text.lstrip()[:1]
-            self._layout = None if first else text
             if not first:
+                self._layout.append(text)
                 return ()
+            text = "".join([*self._layout, text])
+            self._layout = None
             if self._anywhere or first in _FIRST:
                 self._prepare()
         if self._whole is None:
@@ -188,8 +189,8 @@ class _Text:
 
     def finish(self, *, cut_off: bool = False) -> Sequence[str | ToolUseBlock]:
         """Return the rest at the end of the answer, which may be ``cut_off`` at its limit."""
-        pieces: list[str | WrittenCall] = [self._layout] if self._layout else []
-        self._layout = ""
+        pieces: list[str | WrittenCall] = ["".join(self._layout)] if self._layout else []
+        self._layout = []
         if self._whole is not None:
             pieces += self._through_embedded(self._whole.finish())
         if self._embedded is not None:
