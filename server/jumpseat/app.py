@@ -93,7 +93,7 @@ from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
-from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits
+from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits, ScriptSettings
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import SourceMaker
@@ -284,6 +284,7 @@ class App:
             ),
             reserved=BUILTIN_NAMES,
             tool_set=config.tools.offered,
+            scripts=ScriptSettings(config.tools.call_tools.by_default, config.tools.call_tools.unconfined),
         )
         outside = self._budget_of_completions()
         budgets = BudgetKeeper(self._make_budget, outside)

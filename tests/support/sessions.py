@@ -37,9 +37,10 @@ from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
+from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.findings import Checker
-from jumpseat.tools.orchestrator.environment import Environment, RepeatLimits
+from jumpseat.tools.orchestrator.environment import Environment, RepeatLimits, ScriptSettings
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat_protocol import events
@@ -306,13 +307,16 @@ def make_session(
     declared: Mapping[str, Mapping[str, Any]] | None = None,
     repeats: RepeatLimits | None = None,
     checkers: Sequence[Checker] = (),
+    sandboxes: Sandboxes | None = None,
+    scripts: ScriptSettings | None = None,
 ) -> MadeSession:
     """Make a live session with one attached client; its tasks run in ``tasks``.
 
     ``script`` is a list of scripted turns, a whole script, or a model. ``tools`` are the client's tools,
     ``builtin`` the server's, ``declared`` those of its configuration. With ``approve_all`` no permission is
-    requested. ``checkers`` look at changes of files. Without ``retry``, failed model calls are retried without a
-    delay. Large outputs go to ``temp`` in the working directory of ``settings``.
+    requested. ``checkers`` look at changes of files. ``sandboxes`` and ``scripts`` are those of the server. Without
+    ``retry``, failed model calls are retried without a delay. Large outputs go to ``temp`` in the working directory
+    of ``settings``.
     """
     settings = settings or SessionSettings(cwd=Path("/project"))
     log = MemoryLog()
@@ -333,6 +337,8 @@ def make_session(
                 sources,
                 repeats=repeats or RepeatLimits(),
                 checkers=tuple(lambda _session, checker=checker: checker for checker in checkers),
+                sandboxes=sandboxes,
+                scripts=scripts or ScriptSettings(),
             ),
         ),
         read_instructions=lambda _settings: instructions,

@@ -24,6 +24,9 @@ EDITS: Final = frozenset({"create", "edit"})
 PATCH: Final = "apply_patch"
 """The built-in tools that change files: a model is offered those that it was trained on."""
 
+SCRIPTS: Final = "call_tools"
+"""The built-in tool for scripts that call other tools."""
+
 
 def is_offered(name: str, source: SourceName, available: Collection[str] | None, excluded: Collection[str]) -> bool:
     """Return whether a tool is offered; if ``available`` is ``None``, all tools that are not excluded are."""
