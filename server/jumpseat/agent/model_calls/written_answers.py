@@ -77,6 +77,10 @@ class _WithWrittenCalls(Rewriter):
         self._ids = _Ids()
         self._streamed = _Text(request, self._ids, anywhere=anywhere)
 
+    @property
+    def passes(self) -> bool:
+        return self._streamed.is_plain
+
     def events_for(self, event: ModelEvent) -> Iterable[ModelEvent]:
         match event:
             case TextDelta():
@@ -105,10 +109,12 @@ class _WithWrittenCalls(Rewriter):
         Citations are dropped if there are any, since their texts change.
         """
         message = completed.message
-        if message.tool_uses():
+        whole, text = message.text(), self._streamed
+        if message.tool_uses() or not (self._anywhere or whole.lstrip()[:1] in _FIRST):
             return completed
-        text = self._streamed
-        if text.source != (whole := message.text()):
+        if text.is_plain and whole.startswith(text.source):
+            return completed
+        if text.source != whole:
             # It was not streamed, or not exactly: reasoning may have been separated from it.
             if len(whole) > _MAX_SEARCHED:
                 return completed
@@ -159,6 +165,8 @@ class _Text:
         self._embedded: EmbeddedCalls | None = None
         choice = request.tool_choice
         self._alone = choice is not None and choice.parallel is False
+        # Nothing that follows can be a call.
+        self.is_plain = False
 
     @property
     def parser(self) -> str | None:
@@ -168,7 +176,7 @@ class _Text:
 
     @property
     def source(self) -> str:
-        """The text that was added."""
+        """The text that was added, until it was known to be plain."""
         return "".join(self._added)
 
     def feed(self, text: str) -> Sequence[str | ToolUseBlock]:
@@ -182,9 +190,13 @@ class _Text:
                 return ()
             if self._anywhere or first in _FIRST:
                 self._prepare()
+            else:
+                self.is_plain = True
         if self._whole is None:
             return self._kept([text])
-        return self._kept(self._through_embedded(self._whole.feed(text)))
+        pieces = self._kept(self._through_embedded(self._whole.feed(text)))
+        self.is_plain = self._embedded is None and self._whole.is_text
+        return pieces
 
     def finish(self, *, cut_off: bool = False) -> Sequence[str | ToolUseBlock]:
         """Return the rest at the end of the answer, which may be ``cut_off`` at its limit."""
@@ -200,6 +212,7 @@ class _Text:
         """Return held text; everything from here on is text."""
         held = self.finish()
         self._layout = self._whole = self._embedded = None
+        self.is_plain = True
         return held
 
     def _through_embedded(self, pieces: list[str | WrittenCall]) -> Iterator[str | WrittenCall]:
