@@ -29,7 +29,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.interfaces import AskToken, ResolvedModel
+from jumpseat.agent.interfaces import AskToken, Brief, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
@@ -193,12 +193,19 @@ class FolderStorage:
     log: MemoryLog
     folder: Path
     objective: str | None = None
+    briefs: dict[str, Brief] = field(default_factory=dict[str, Brief])
 
     def read_objective(self) -> str | None:
         return self.objective
 
     def write_objective(self, content: str | None) -> None:
         self.objective = content
+
+    def read_brief(self, cwd: str) -> Brief | None:
+        return self.briefs.get(cwd)
+
+    def write_brief(self, cwd: str, brief: Brief) -> None:
+        self.briefs[cwd] = brief
 
     @property
     def shown_path(self) -> str:

@@ -123,6 +123,18 @@ class Storage(Protocol):
         """
         ...
 
+    def read_brief(self, cwd: str) -> Brief | None:
+        """Return the description of the project in a working directory, if it is stored with the session."""
+        ...
+
+    def write_brief(self, cwd: str, brief: Brief) -> None:
+        """Store the description of the project in a working directory, in place of another one.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        ...
+
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
         """Store a tool output that is too large for the model, in ``folder`` if given; returns its path.
 

@@ -63,10 +63,10 @@ def written(wire: str, pieces: list[str]) -> list[tuple[str | None, JsonObject]]
                 ("response.completed", {"response": {"status": "completed", "output": [item]}}),
             ]
         case "ollama":
-            chunks: list[JsonObject] = [{"message": {"content": piece}, "done": False} for piece in pieces]
-            return [(None, chunk) for chunk in [*chunks, {"message": {"content": ""}, "done": True}]]
+            lines: list[JsonObject] = [{"message": {"content": piece}, "done": False} for piece in pieces]
+            return [(None, line) for line in [*lines, {"message": {"content": ""}, "done": True}]]
         case _:
-            chunks = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
+            chunks: list[JsonObject] = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
             return [(None, chunk) for chunk in [*chunks, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]]
 
 

@@ -631,15 +631,30 @@ class Session:
         return _chosen(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
 
     async def describe_project(self) -> str:
-        """Return the description of the project for the model, which is made once for each working directory."""
+        """Return the description of the project for the model.
+
+        It is made once for each working directory, and kept with the session: requests of a resumed session begin
+        as before, so that providers find them in their caches.
+        """
         options, root, cwd = self.settings.options, self.root, self.settings.cwd
         if not _chosen(self.services.describes_projects, options.project_brief):
             return ""
         if LOOKING.isdisjoint(self.tools.names()):
             return ""
         if root.brief is None or root.brief[0] != cwd:
-            root.brief = cwd, await self.read_brief()
+            root.brief = cwd, await self._kept_brief(root.storage, str(cwd))
         return root.brief[1].text
+
+    async def _kept_brief(self, storage: Storage, cwd: str) -> Brief:
+        if (kept := await anyio.to_thread.run_sync(storage.read_brief, cwd)) is not None:
+            return kept
+        brief = await self.read_brief()
+        if brief.text:
+            try:
+                await anyio.to_thread.run_sync(storage.write_brief, cwd, brief)
+            except StoreError as error:
+                log.warning("session %s: %s", self.id, error)
+        return brief
 
     async def read_brief(self) -> Brief:
         """Read the description of the project; an empty one if the disk is slow."""
