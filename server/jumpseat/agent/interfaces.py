@@ -416,6 +416,10 @@ class ToolRunner(Protocol):
         """Return whether a model with a small window gets fewer tools than others."""
         ...
 
+    async def unknown_names(self) -> dict[str, str | None]:
+        """Return the chosen and the excluded names that no tool has, each with the one that may be meant."""
+        ...
+
     def deferred_specs(self) -> list[ToolSpec]:
         """Return the tools that the model may call but has to search for first."""
         ...

@@ -255,7 +255,7 @@ def describe_written_calls(model: str, parser: str | None, text: str, tools: Seq
     ``parser`` is that of the calls that were taken from the answer; ``None`` if there are none, but maybe in
     ``text``.
     """
-    done = "which was run: it was the whole answer"
+    done = "It was run, because it was the whole answer"
     if parser is None:
         if len(text) > _MAX_SEARCHED or not any(mark in text for mark in _MARKS):
             return None
@@ -264,10 +264,10 @@ def describe_written_calls(model: str, parser: str | None, text: str, tools: Seq
         calls, _, form = find_calls(text, tools)
         if not calls or form is None:
             return None
-        done, parser = "which was not run, as there is other text", form.parser
+        done, parser = "It was not run, because the answer has other text, too", form.parser
     vllm = parser or "vLLM: --tool-call-parser NAME; SGLang: --tool-call-parser NAME"
     return (
-        f"{model} wrote a tool call as text, {done}. Its server does not parse the calls: start the server with its"
+        f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start the server with its"
         f" parser ({vllm.replace('--tool', '--enable-auto-tool-choice --tool', 1)}; llama.cpp: --jinja), or set"
-        ' tool_protocol = "xml" for the model.'
+        ' tool_protocol = "xml" for the model in config.toml.'
     )

@@ -13,7 +13,7 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
-from jumpseat.tools.filters import ToolSet, set_of
+from jumpseat.tools.filters import Configured, set_of
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
@@ -80,7 +80,7 @@ class Environment(Struct, frozen=True):
     record_changes: RecordChanges | None = None
     checkers: tuple[CheckerMaker, ...] = ()
     reserved: frozenset[str] = frozenset()
-    tool_set: ToolSet = "default"
+    tool_set: Configured = "default"
     scripts: ScriptSettings = ScriptSettings()
     # The built-in tools by the needs that sessions meet, made at the first use: all sessions share them.
     _available: dict[tuple[bool, bool], Mapping[str, BuiltinTool[Any]]] = field(
