@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,9 +19,16 @@ MOST_FILES: Final = 200
 
 
 async def prepare_rename(
-    ctx: ToolContext, intention: str, edits: Mapping[Path, Sequence[TextEdit]], folders: Sequence[Path]
+    ctx: ToolContext,
+    intention: str,
+    edits: Mapping[Path, Sequence[TextEdit]],
+    folders: Sequence[Path],
+    done: Callable[[], None],
 ) -> Prepared | ToolOutcome:
-    """Return the call that makes the edits, all or none. Files must be in one of ``folders``."""
+    """Return the call that makes the edits, all or none, and then calls ``done``.
+
+    Files must be in one of ``folders``.
+    """
     if not edits:
         return failure("There is nothing to rename.")
     if len(edits) > MOST_FILES:
@@ -40,7 +47,7 @@ async def prepare_rename(
             outcome.text += " Nothing was changed."
             return outcome
     diff = await anyio.to_thread.run_sync(diff_of, plan)
-    return Prepared(question_about(intention, plan, diff), partial(_rename, ctx, plan, diff))
+    return Prepared(question_about(intention, plan, diff), partial(_rename, ctx, plan, diff, done))
 
 
 def _planned(ctx: ToolContext, path: Path, edits: Sequence[TextEdit]) -> PlannedChange:
@@ -59,9 +66,12 @@ def _planned(ctx: ToolContext, path: Path, edits: Sequence[TextEdit]) -> Planned
     return PlannedChange(str(path), path, before, edited(before, edits), mode)
 
 
-async def _rename(ctx: ToolContext, plan: Sequence[PlannedChange], diff: str) -> ToolOutcome:
+async def _rename(
+    ctx: ToolContext, plan: Sequence[PlannedChange], diff: str, done: Callable[[], None]
+) -> ToolOutcome:
     refused = await make_all(ctx, plan)
     if refused is not None:
         return refused
+    done()
     names = "\n".join(change.name for change in plan)
     return ToolOutcome(f"Changed {len(plan)} files:\n{names}", detail=diff)

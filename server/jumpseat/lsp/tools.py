@@ -118,7 +118,10 @@ class LspTool:
             return _problem(args, error)
         folders = self._session.permissions.path_scope.folders()
         real = await anyio.to_thread.run_sync(lambda: [Path(os.path.realpath(folder)) for folder in folders])
-        return await prepare_rename(ctx, _intention(args), edits, real)
+        servers, old = await self._find(), args.symbol.rpartition(".")[2]
+        return await prepare_rename(
+            ctx, _intention(args), edits, real, lambda: servers.note_rename(old, args.new_name)
+        )
 
     async def _server(self, ctx: ToolContext, args: LspArgs) -> tuple[Server, Path]:
         """Return the server of a file and the real path of the file.

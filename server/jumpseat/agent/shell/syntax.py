@@ -22,6 +22,7 @@ from jumpseat.agent.shell.effects import (
     Placement,
     Reach,
     displayed_paths,
+    hides_program,
     is_opaque,
     names_in,
     possible_commands,
@@ -88,7 +89,7 @@ class ShellLine(Struct, frozen=True):
     ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
     else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
     may run commands that are not in ``possible_commands``: the line is in doubt, a name is expanded, or a shell
-    runs.
+    runs. ``unknown_programs`` means that one of its programs is named by an expansion, or by what a shell reads.
     """
 
     segments: tuple[ShellSegment, ...]
@@ -106,6 +107,7 @@ class ShellLine(Struct, frozen=True):
     certain: bool = False
     reach_known: bool = False
     opaque: bool = True
+    unknown_programs: bool = False
 
     @property
     def commands(self) -> tuple[ParsedCommand, ...]:
@@ -156,6 +158,10 @@ def _parse_again(text: str) -> ShellLine:
         or inner.exceeded
         or any(map(is_opaque, found))
         or any((reader.any_order or command.targets) and reads_code(command.texts) for command in found),
+        unknown_programs=not found
+        or inner.exceeded
+        or len(text) > MAX_LINE_CHARS
+        or any(hides_program(command, piped=reader.any_order or not reader.certain) for command in found),
     )
 
 

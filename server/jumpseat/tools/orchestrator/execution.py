@@ -18,7 +18,7 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.permissions.permissions import ApprovalLimits
@@ -50,6 +50,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import (
     HookPermission,
+    McpPermission,
     PermissionDecision,
     PermissionRequest,
     ReadPermission,
@@ -238,6 +239,7 @@ class CallExecution:
             _settle_path(ctx, request)
             if isinstance(request, ReadPermission):
                 self._known.add(ctx.files.place(Path(request.path)))
+            await with_abort(lambda: self._begin_checks(ctx, prepared.permission))
             return await with_abort(partial(self._watched, tool, ctx, prepared.run))
         return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
@@ -404,6 +406,7 @@ class CallExecution:
         elif (refused := await self._refusal(prepared, call, None)) is not None:
             outcome = refused
         else:
+            await with_abort(lambda: self._begin_checks(ctx, prepared.permission))
             outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
         who = "A hook" if verdict.by == "hook" else "The user"
@@ -447,11 +450,42 @@ class CallExecution:
         # Imported with the first change.
         from jumpseat.tools.findings import described, find, net_changes
 
-        if self._checkers is None:
-            self._checkers = [make(self._session) for make in self._environment.checkers]
-        if found := await find(self._checkers, net_changes(ctx.edits)):
+        if found := await find(self._made_checkers(), net_changes(ctx.edits)):
             outcome.text = f"{outcome.text}\n{described(found, ctx.cwd, later=not ctx.edits)}"
         return outcome
+
+    def _made_checkers(self) -> list[Checker]:
+        if self._checkers is None:
+            self._checkers = [make(self._session) for make in self._environment.checkers]
+        return self._checkers
+
+    async def _begin_checks(self, ctx: ToolContext, request: PermissionRequest | None) -> None:
+        """Let checkers ask for the diagnostics before a change, if a tool of a client lists them."""
+        if not isinstance(request, WritePermission) or not self._environment.checkers:
+            return
+        from jumpseat.tools.findings import Reporter, begin, find_reporter
+
+        tool = find_reporter(self._tools.offered())
+        if tool is not None:
+            paths = [ctx.files.place(Path(name)) for name in _files_of(request) if not ctx.is_virtual(name)]
+            reporter = Reporter(tool.spec.parameters, partial(self._ask_tool, ctx, tool), ctx.cwd)
+            await begin(self._made_checkers(), paths, reporter)
+
+    async def _ask_tool(self, ctx: ToolContext, tool: Tool, arguments: JsonObject) -> str | None:
+        """Return the result of a tool that may run unasked, or is of an MCP server that a client has brought."""
+        call = ToolUseBlock(f"{ctx.call_id}-diagnostics", tool.name, canonical_json(arguments), arguments)
+        prepared = await tool.prepare(self._context(call, None, _deny), call)
+        if isinstance(prepared, ToolOutcome):
+            return None
+        permissions, request = self._session.permissions, prepared.permission
+        if permissions.denial_by_rule(await self._facts(request, call)) is not None:
+            return None
+        own = self._session.settings.options.mcp_servers or {}
+        is_brought = isinstance(request, McpPermission) and request.server_name in own
+        if request is not None and not is_brought and not await permissions.allows_unasked(request, tool.name):
+            return None
+        outcome = await prepared.run()
+        return outcome.text if outcome.ok else None
 
     async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         """Run a call that may change files whose buffers an editor lends."""
