@@ -167,7 +167,16 @@ ROOMS: dict[str, set[str]] = {
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
         *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "options"),
-        *("sandbox", "script", "sessions", "store.plugins", "store.project", "store.user", "system", "tools.builtin"),
+        *(
+            "sandbox",
+            "script",
+            "sessions",
+            "store.plugins",
+            "store.project",
+            "store.user",
+            "system",
+            "tools.builtin",
+        ),
         *("tools.declared",),
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},

@@ -82,7 +82,6 @@ def surroundings(home: Path, lab: LabModel) -> dict[str, str]:
         **offline,
         "OPENAI_HOST": url,
         "COPILOT_MODEL": model,
-        "JUMPSEAT_HOME": str(home / ".jumpseat"),
         "GOOSE_DISABLE_KEYRING": "1",
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
     }
