@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 import anyio
 import anyio.lowlevel
 
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import ToolMessage, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.conversation.result_size import largest_result
 from jumpseat.agent.interfaces import ToolsResult
@@ -109,7 +109,7 @@ class ToolCalls:
         self._execution = execution
         execution.inner = self._begin_inner
         self._most = most
-        # The names of other agents' tools about which the model has been told.
+        # The names of other agents' tools about which the model has been told by this process.
         self._told: set[str] = set()
 
     def _begin_inner(self, outer: ToolUseBlock, state: SharedState) -> Inner:
@@ -201,8 +201,18 @@ class ToolCalls:
         outcome.text = self._fit(outcome.text)
         if call.dialect is not None and call.dialect not in self._told:
             self._told.add(call.dialect)
-            outcome.text += self._own_terms(call, call.dialect)
+            terms = self._own_terms(call, call.dialect)
+            outcome.text += "" if self._has_read(terms) else terms
         return outcome
+
+    def _has_read(self, note: str) -> bool:
+        """Return whether a result that the model has got ends with a note: before the session was resumed."""
+        return any(
+            result.text.endswith(note)
+            for message in self._session.conversation.messages()
+            if isinstance(message, ToolMessage)
+            for result in message.results
+        )
 
     async def _unless_repeated(self, call: ToolUseBlock, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         """Run a call, unless it is repeated without end."""
