@@ -53,6 +53,7 @@
 
     [compaction]                        # of long conversations; options of a session take precedence
     enabled = true
+    clear_results = true                # first clear old results of tools: docs/context.md
     background_threshold = 0.8          # share of the context at which a summary is begun
     exhaustion_threshold = 0.95         # share of the context at which turns wait for the summary
 
@@ -354,6 +355,7 @@ class RetryConfig(_Section):
 
 class CompactionConfig(_Section):
     enabled: bool | None = None
+    clear_results: bool | None = None
     background_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 

@@ -138,6 +138,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.todos_changed": [],
     "session.compaction_start": [],
     "session.compaction_complete": ["success", "summaryContent", "preCompactionTokens"],
+    "session.truncation": ["tokenLimit", "tokensRemovedDuringTruncation"],
     "session.tools_updated": ["model"],
     "session.usage_info": ["currentTokens", "messagesLength", "tokenLimit"],
     "session.warning": ["warningType", "message"],

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _PLACES: Final = re.compile(r"(?<=line )\d+|(?<=:)\d+")
 """Line numbers in messages, which change with the lines above."""
+
+_WORD: Final = re.compile(r"\w+")
 
 
 class Diagnostic(Struct, frozen=True):
@@ -68,8 +71,16 @@ def _common(one: Sequence[str], other: Sequence[str], most: int) -> int:
     return next((index for index in range(most) if one[index] != other[index]), most)
 
 
-def brought(before: Iterable[Diagnostic], after: Iterable[Diagnostic], lines: Lines) -> list[Diagnostic]:
-    """Return the diagnostics that were not there before, in their order."""
+def brought(
+    before: Sequence[Diagnostic],
+    after: Iterable[Diagnostic],
+    lines: Lines,
+    names: Mapping[str, str] | None = None,
+) -> list[Diagnostic]:
+    """Return the diagnostics that were not there before, in their order.
+
+    After a rename, ``names`` has the new names by the old ones: old diagnostics may mention them.
+    """
     kept: set[tuple[int, tuple[str, str, str]]] = set()
     changed: list[Diagnostic] = []
     for old in before:
@@ -78,6 +89,9 @@ def brought(before: Iterable[Diagnostic], after: Iterable[Diagnostic], lines: Li
             changed.append(old)
         else:
             kept.add((line, old.identity))
+    if names:
+        # No line has moved.
+        kept.update((old.line, _with_names(old, names).identity) for old in before)
     left = [new for new in after if (new.line, new.identity) not in kept]
     # Those in changed lines: first those whose line was only moved, then the others.
     moved = Counter((old.identity, lines.old_text(old.line)) for old in changed)
@@ -96,3 +110,7 @@ def brought(before: Iterable[Diagnostic], after: Iterable[Diagnostic], lines: Li
         else:
             found.append(new)
     return found
+
+
+def _with_names(found: Diagnostic, names: Mapping[str, str]) -> Diagnostic:
+    return replace(found, message=_WORD.sub(lambda word: names.get(word[0], word[0]), found.message))

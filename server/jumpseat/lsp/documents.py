@@ -7,7 +7,7 @@ is compared with them, so that only new diagnostics are told.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,6 +76,7 @@ class _Compared(Struct, frozen=True):
     latest: list[Diagnostic]
     known_text: str
     text: str
+    names: Mapping[str, str]
 
 
 class Documents:
@@ -87,6 +88,8 @@ class Documents:
         self._files: dict[Path, File] = {}
         self._kept = 0
         self._late: list[tuple[Path, Diagnostic]] = []
+        # The new names by the old ones, if the last change is a rename.
+        self.names: Mapping[str, str] = {}
         self.heard = anyio.Event()
         self.heard_at = 0.0
 
@@ -182,7 +185,8 @@ class Documents:
             if latest := file.latest:
                 text = "" if document is None else document.text
                 known_text = text if file.known_text is None else file.known_text
-                compared.append(_Compared(path, file.told, file.known or [], latest, known_text, text))
+                known = file.known or []
+                compared.append(_Compared(path, file.told, known, latest, known_text, text, self.names))
         return compared
 
     async def _brought(
@@ -210,4 +214,6 @@ def _compare(
 ) -> tuple[list[tuple[Path, Diagnostic]], list[tuple[_Compared, list[Diagnostic]]]]:
     there = {path: {found.identity for found in diagnostics} for path, diagnostics in latest.items()}
     still = [(path, found) for path, found in late if found.identity in there[path]]
-    return still, [(one, brought(one.known, one.latest, Lines(one.known_text, one.text))) for one in compared]
+    return still, [
+        (one, brought(one.known, one.latest, Lines(one.known_text, one.text), one.names)) for one in compared
+    ]

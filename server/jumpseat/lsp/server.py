@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
-from msgspec import Struct
+from msgspec import Struct, field
 
 from jumpseat.lsp.catalogue import LanguageServer
 from jumpseat.lsp.delta import Diagnostic
@@ -63,10 +63,11 @@ RETRY_S: Final = 0.2
 
 
 class Change(Struct, frozen=True):
-    """A file before and after a change; ``None`` where there is no file."""
+    """A file before and after a change; ``None`` where there is no file. A rename has new names by the old ones."""
 
     before: str | None
     after: str | None
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Limits(Struct, frozen=True):
@@ -135,7 +136,7 @@ class Server:
         if self._scope is None:
             return
         earlier = self._queue.pop(path, None)
-        self._queue[path] = change if earlier is None else Change(earlier.before, change.after)
+        self._queue[path] = change if earlier is None else Change(earlier.before, change.after, change.names)
         self._given += 1
         self._wake()
 
@@ -331,6 +332,7 @@ class Server:
         await self._until_loaded()
         await self._collect([*documents.open])
         await documents.begin()
+        documents.names = {old: new for change in changes.values() for old, new in change.names.items()}
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
 
-from jumpseat.tools.findings import Finding
+from jumpseat.tools.findings import Finding, Reporter
 from jumpseat.tools.workspace_files import FileEdit
 
 SOURCE: Final = "syntax"
@@ -28,6 +29,9 @@ class SyntaxChecker:
 
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
+
+    async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
+        """Do nothing: both texts are in the change."""
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         if not edits:
