@@ -53,6 +53,7 @@ ROOMS: dict[str, set[str]] = {
     "adapters.transport": {"adapters", "agent", "declared", "errors", "parsing"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "script": {"adapters", "agent", "errors", "parsing", "system"},
+    "lab": {"adapters"},
     "agent.model_calls": {
         *(
             "agent",
@@ -167,8 +168,17 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
-        *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "mcp", "options", "script"),
-        *("sandbox", "sessions", "store.plugins", "store.project", "store.user", "system", "tools.builtin"),
+        *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "options"),
+        *(
+            "sandbox",
+            "script",
+            "sessions",
+            "store.plugins",
+            "store.project",
+            "store.user",
+            "system",
+            "tools.builtin",
+        ),
         *("tools.declared",),
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},

@@ -131,6 +131,18 @@ class Storage(Protocol):
         """
         ...
 
+    def read_brief(self, cwd: str) -> Brief | None:
+        """Return the description of the project in a working directory, if it is stored with the session."""
+        ...
+
+    def write_brief(self, cwd: str, brief: Brief) -> None:
+        """Store the description of the project in a working directory, in place of another one.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        ...
+
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
         """Store a tool output that is too large for the model, in ``folder`` if given; returns its path.
 
@@ -410,6 +422,10 @@ class ToolRunner(Protocol):
 
     def shortens(self) -> bool:
         """Return whether a model with a small window gets fewer tools than others."""
+        ...
+
+    async def unknown_names(self) -> dict[str, str | None]:
+        """Return the chosen and the excluded names that no tool has, each with the one that may be meant."""
         ...
 
     def deferred_specs(self) -> list[ToolSpec]:

@@ -445,7 +445,12 @@ MAX_AT_ONCE_CHARS: Final = 4 * 1024
 
 
 class Rewriter:
-    """Rewrites the events of one answer."""
+    """Rewrites the events of one answer.
+
+    Once ``passes`` is true, events other than the last one are not given to it any more, and stay as they are.
+    """
+
+    passes = False
 
     def events_for(self, event: ModelEvent) -> Iterable[ModelEvent]:
         """Return the events to yield in place of ``event``, possibly none."""
@@ -464,6 +469,8 @@ class _Rewritten:
     async def __anext__(self) -> ModelEvent:
         while not self._waiting:
             event = await anext(self._events)
+            if self._rewriter.passes and type(event) is not Completed:
+                return event
             if _text_chars(event) < MAX_AT_ONCE_CHARS:
                 self._waiting += self._rewriter.events_for(event)
             else:

@@ -141,6 +141,27 @@ async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict
     return Verdict("denied", "There is nobody to ask.")
 
 
+class Inner(Protocol):
+    """The calls of tools that a running call makes."""
+
+    @property
+    def effects(self) -> ToolOutcome:
+        """An outcome with what the calls had besides texts: messages, a rejection, an end of the turn."""
+        ...
+
+    def specs(self) -> list[ToolSpec]:
+        """Return the specs of the tools that can be called."""
+        ...
+
+    async def close_off(self, command: Sequence[str]) -> list[str] | None:
+        """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
+        ...
+
+    async def run(self, name: str, arguments: JsonObject) -> ToolOutcome:
+        """Run a call between its hooks, with the question for permission and its own events."""
+        ...
+
+
 class ToolContext(Struct):
     """Everything that a running call may use.
 
@@ -154,6 +175,7 @@ class ToolContext(Struct):
     the server, such as git.
     ``virtual_files`` are those of the session that are not on the disk. ``edits`` are the changes of files that the
     call has made, virtual ones included.
+    ``inner`` begins the calls that the call makes; ``None`` where it can make none.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
@@ -175,6 +197,7 @@ class ToolContext(Struct):
     programs: OwnPrograms = field(default_factory=OwnPrograms)
     virtual_files: VirtualFiles | None = None
     edits: Sequence[FileEdit] = ()
+    inner: Callable[[], Inner] | None = None
 
     def is_virtual(self, path: str) -> bool:
         """Return whether an absolute path leads to a file of the session that is not on the disk."""
@@ -402,16 +425,16 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
 
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
-    a client that can ask its user, access to the web, a configured search service. ``ready`` finds out what the
-    permission depends on. ``prepares`` prepares a call in place of ``permission``, where that needs the content of
-    a file. A tool that ``runs_commands`` starts shell commands or lets them continue, so that any file of the
-    workspace may have changed after a call.
+    a client that can ask its user, access to the web, a configured search service, a sandbox for scripts. ``ready``
+    finds out what the permission depends on. ``prepares`` prepares a call in place of ``permission``, where that
+    needs the content of a file. A tool that ``runs_commands`` starts shell commands or lets them continue, so that
+    any file of the workspace may have changed after a call.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
-    needs: Literal["user_input", "web", "web_search"] | None = None
+    needs: Literal["user_input", "web", "web_search", "scripts"] | None = None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
     prepares: Callable[[ToolContext, A], Awaitable[Prepared | ToolOutcome]] | None = None
     runs_commands: bool = False

@@ -68,6 +68,11 @@ class WholeAnswer:
         self._done = False
         self._called = False
 
+    @property
+    def is_text(self) -> bool:
+        """Return whether the answer is no call, whatever follows."""
+        return self._done and not self._called
+
     def feed(self, text: str) -> list[Piece]:
         """Add text and return the pieces known so far, in order."""
         if self._done:

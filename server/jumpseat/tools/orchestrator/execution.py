@@ -37,6 +37,7 @@ from jumpseat.tools.tool import (
     Approve,
     BuiltinTool,
     Cancellable,
+    Inner,
     Prepared,
     SequentialCalls,
     Severity,
@@ -82,11 +83,13 @@ class SharedState(Struct):
     """The state that the calls of one answer share.
 
     ``stopped`` is the outcome of the calls that have not begun, once the user has cancelled all calls, or has
-    rejected one in a way that ends the turn. ``aborted`` are the outcomes of calls that ran when the turn was
-    aborted, ``records`` what is recorded about all calls, both by their positions.
+    rejected one in a way that ends the turn. ``turn_id`` is ``None`` for calls outside of a turn. ``aborted`` are
+    the outcomes of calls that ran when the turn was aborted, ``records`` what is recorded about all calls, both by
+    their positions.
     """
 
     stopped: ToolOutcome | None = None
+    turn_id: str | None = None
     aborted: dict[int, ToolOutcome] = field(default_factory=dict[int, ToolOutcome])
     records: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
     _is_cancelled: bool = False
@@ -149,6 +152,16 @@ class CallExecution:
         # Files whose content the model was allowed to read, or has written as a whole.
         self._known: set[Path] = set()
         self._misses = Counter[str]()
+        self.inner: Callable[[ToolUseBlock, SharedState], Inner] | None = None
+        """Begins the calls that a call makes."""
+
+    async def close_off(self, command: Sequence[str]) -> list[str] | None:
+        """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
+        sandboxes = self._environment.sandboxes
+        if sandboxes is None:
+            return None
+        scope = self._session.permissions.path_scope
+        return await sandboxes.close_off(command, [*scope.folders(), *scope.session_folders])
 
     async def execute(
         self,
@@ -220,6 +233,8 @@ class CallExecution:
             return verdict
 
         ctx = self._context(call, line, approve)
+        if (inner := self.inner) is not None:
+            ctx.inner = lambda: inner(call, state)
         with_abort = partial(_with_abort, state, index, ctx)
         prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
