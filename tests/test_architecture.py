@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
     "agent.permissions": {"agent", "agent.shell", "errors", "sandbox", "system"},
     "cluster.nats": {"config", "errors"},
     "adapters": {"agent", "agent.conversation", "declared", "errors", "parsing"},
-    "agent.session": {"agent", "agent.conversation", "agent.permissions", "errors", "profiles"},
+    "agent.session": {"agent", "agent.conversation", "agent.permissions", "errors", "profiles", "system"},
     "cluster.replicas": {"cluster.nats", "errors"},
     "adapters.transport": {"adapters", "agent", "declared", "errors", "parsing"},
     "adapters.wires": {"adapters", "agent", "errors"},
