@@ -69,8 +69,8 @@
     day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
 
     [project]                           # what the model is told about the project: docs/instructions.md
-    brief = true                        # kind, tests, build, git and layout, also for SDKs; false: to none
-    check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+    brief = true                        # kind, tests, build, git, layout, also in sessions of SDKs; false: in none
+    check_reminder = true               # reminders to check changes, also in sessions of SDKs; false: in none
 
     [edits]
     check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
@@ -102,6 +102,10 @@
     allowed_hosts = ["wiki.example.com", "10.1.0.0/16"]     # private hosts that may be fetched nevertheless
     max_bytes = 5242880
     timeout_s = 30.0
+
+    [tools.call_tools]
+    by_default = false                  # true: the default set of tools also has scripts that call tools
+    unconfined = false                  # true: those run without a sandbox, too; each is asked about
 
     [tools.memory]
     enabled = false                     # true: sessions keep memories unless their options say otherwise
@@ -446,13 +450,25 @@ class MemoryConfig(_Section):
     enabled: bool = False
 
 
+class CallToolsConfig(_Section):
+    """Scripts that call tools.
+
+    With ``by_default``, the tool for them is also in the default set. With ``unconfined``, scripts also run where
+    no sandbox works, and each is asked about.
+    """
+
+    by_default: bool = False
+    unconfined: bool = False
+
+
 class ToolsConfig(_Section):
     """Settings of built-in tools; any other table declares a tool, or a group of tools."""
 
     model_config = ConfigDict(extra="allow")
 
-    offered: Literal["minimal", "default", "all"] = "default"
+    offered: Literal["minimal", "default", "all"] | list[str] = "default"
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
+    call_tools: CallToolsConfig = Field(default_factory=CallToolsConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
 
     @model_validator(mode="after")

@@ -104,15 +104,6 @@ class Confined(Struct):
         """Return whether files are compared by their contents, because they were not all made read-only."""
         return self.steady or self.mechanism is None or not self.mechanism.can_protect
 
-    def is_report(self, output: str) -> bool:
-        """Return whether all output of a command is a report that the sandbox could not mount a path of the view.
-
-        The path is gone, and the command was not started.
-        """
-        text = output.rstrip()
-        reported = text.startswith("bwrap: Can't ") and "\n" not in text
-        return reported and any(path in text for path, _ in self.view.accesses())
-
     def overlaps(self, roots: Sequence[Path]) -> bool:
         """Return whether the command may change something in ``roots``."""
         return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)
@@ -177,6 +168,25 @@ class Sandboxes:
         if mechanism is None or not mechanism.has_processes:
             return list(command)
         return mechanism.command(View(), cwd, command)
+
+    async def close_off(self, command: Sequence[str], folders: Sequence[Path]) -> list[str] | None:
+        """Return the command line that runs ``command``, a Python program, without files, network and processes.
+
+        ``folders`` are hidden in any case. Returns ``None`` without a mechanism, or with one that lacks something.
+        """
+        mechanism = await self.probe()
+        if mechanism is None or mechanism.lacks:
+            return None
+        # Imported with the first such program.
+        from jumpseat.sandbox.closed import closed_view
+
+        view = await anyio.to_thread.run_sync(closed_view, (*folders, self.home, self.user_home))
+        return mechanism.command(view, Path("/"), command)
+
+    @property
+    def can_close_off(self) -> bool:
+        """Return whether :meth:`close_off` works, after :meth:`probe`."""
+        return self.mechanism is not None and not self.mechanism.lacks
 
 
 class SessionSandbox:

@@ -135,7 +135,7 @@ class Warned(Struct):
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
     ``agent_model``: why the model of the custom agent is not available. ``written_calls``: whether its model has
     written a call as text. ``dropped_tools``: whether the server of the model seems to drop the tools.
-    ``small_window``: whether it was said that the model gets fewer tools.
+    ``small_window``: whether it was said that the model gets fewer tools. ``tools``: names that no tool has.
     ``members``: those of requests that have no effect.
     """
 
@@ -146,6 +146,7 @@ class Warned(Struct):
     written_calls: bool = False
     dropped_tools: bool = False
     small_window: bool = False
+    tools: frozenset[str] = frozenset()
     members: set[str] = field(default_factory=set[str])
 
 
@@ -631,18 +632,33 @@ class Session:
     @property
     def reminds_of_checks(self) -> bool:
         """Return whether the model is reminded of the project's check."""
-        return _chosen(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
+        return _is_on(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
 
     async def describe_project(self) -> str:
-        """Return the description of the project for the model, which is made once for each working directory."""
+        """Return the description of the project for the model.
+
+        It is made once for each working directory, and kept with the session: requests of a resumed session begin
+        as before, so that providers find them in their caches.
+        """
         options, root, cwd = self.settings.options, self.root, self.settings.cwd
-        if not _chosen(self.services.describes_projects, options.project_brief):
+        if not _is_on(self.services.describes_projects, options.project_brief):
             return ""
         if LOOKING.isdisjoint(self.tools.names()):
             return ""
         if root.brief is None or root.brief[0] != cwd:
-            root.brief = cwd, await self.read_brief()
+            root.brief = cwd, await self._kept_brief(root.storage, str(cwd))
         return root.brief[1].text
+
+    async def _kept_brief(self, storage: Storage, cwd: str) -> Brief:
+        if (kept := await anyio.to_thread.run_sync(storage.read_brief, cwd)) is not None:
+            return kept
+        brief = await self.read_brief()
+        if brief.text:
+            try:
+                await anyio.to_thread.run_sync(storage.write_brief, cwd, brief)
+            except StoreError as error:
+                log.warning("session %s: %s", self.id, error)
+        return brief
 
     async def read_brief(self) -> Brief:
         """Read the description of the project; an empty one if the disk is slow."""
@@ -875,6 +891,6 @@ class _QueueCallbacks:
         return self._session.end_run(aborted)
 
 
-def _chosen(by_server: bool | None, by_client: bool | None) -> bool:
-    """Return whether something is on that a server switches off for all, or on for those that do not choose."""
+def _is_on(by_server: bool | None, by_client: bool | None) -> bool:
+    """Return whether an option is on: the server can switch it off for all, and decides for clients that do not."""
     return bool(by_server) if by_server is False or by_client is None else by_client

@@ -41,6 +41,7 @@ from jumpseat.agent.model_calls.requests import (
     tell_of_small_window,
     uses_xml,
     warn_of_missing,
+    warn_of_unknown_tools,
     warn_of_written_calls,
 )
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
@@ -445,6 +446,7 @@ async def _call_model(
         _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request)
         tell_of_small_window(session, resolved, request)
+        await warn_of_unknown_tools(session)
         _warn_about_capability(session, resolved, request)
         _note_prefix(session, request)
         try:
