@@ -43,12 +43,13 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
 	@echo "make quick     run the tests of parts, without servers: half a minute on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
+	@echo "make test-models  run sessions with a real model behind llama.cpp's server, for minutes (ARGS='--only chat-')"
 	@echo "make web       build the page for browsers (needs Node.js 20)"
 	@echo "make test-web  test the page in a real Chromium (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
 	@echo "make vsix      build the extension for VS Code as dist/jumpseat-VERSION.vsix (needs Node.js 20)"
@@ -83,6 +84,9 @@ quick: $(VENV)/.installed-test $(VENV)/.compiled
 
 test: $(VENV)/.installed-test $(VENV)/.compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-models: $(VENV)/.installed-test
+	$(BIN)/python -m tests.models $(ARGS)
 
 web: clients/web/node_modules/.installed
 	cd clients/web && npm run --silent check && npm run --silent build

@@ -3,8 +3,8 @@
     context.py [--command COMMAND] [--window TOKENS]... [--sessions N] [--seed N] [--json]
 
 Each session works on a copy of a part of Python's standard library: it lists, searches, reads, changes and tests,
-in 100 to 400 calls of the real tools of ``COMMAND``, a server of the Copilot protocol such as ``jumpseat``. A model on
-loopback makes the calls; it knows nothing of what a server sends, so versions of a server can be compared.
+in 100 to 400 calls of the real tools of ``COMMAND``, a server of the Copilot protocol such as ``jumpseat``. A model
+on loopback makes the calls; it knows nothing of what a server sends, so versions of a server can be compared.
 Summaries that a server asks for keep the facts and paths that their request shows.
 
 Facts are lines that the session meets once, in files and in the output of commands. In the end, each must be in the

@@ -97,7 +97,7 @@ class LspSource:
         """See :class:`jumpseat.tools.findings.Checker`."""
         if not self._shared.config.enabled:
             return []
-        names = self._servers.take_names() if self._servers is not None else {}
+        names: Mapping[str, str] = {} if self._servers is None else self._servers.take_names()
         reported: list[Finding] = []
         if self._reports is not None:
             from jumpseat.lsp.session import findings_of

@@ -26,8 +26,10 @@ from jumpseat.agent.clearing.plan import (
     OLD,
     REPEATED,
     Clearing,
+    changed_files,
     plan_clearing,
 )
+from jumpseat.agent.compaction.compaction import with_changed_files
 from jumpseat.agent.conversation.tokens import of_text
 
 LONG = "a line of a file\n" * 60
@@ -171,6 +173,18 @@ def test_a_result_is_stale_if_a_later_call_shows_the_same_or_its_file_was_change
 def test_a_failed_call_changes_nothing_and_replaces_nothing() -> None:
     assert reasons(view("a.py"), ("edit", {"path": "a.py"}), failed=1) == [None, None]
     assert reasons(view("a.py"), view("a.py"), failed=1) == [None, None]
+
+
+def test_a_summary_gets_the_changed_files_that_it_does_not_name() -> None:
+    patch = ("apply_patch", {"input": "*** Add File: c.py"})
+    calls = [("edit", {"path": "a.py"}), ("create", {"path": "b.py"}), patch, ("edit", {"path": "d.py"})]
+    answers: list[Answer] = [[(call, ("ok", number == 3, False))] for number, call in enumerate(calls)]
+    changed = changed_files(conversation(*answers), "/w")
+    assert changed == ["/w/a.py", "/w/b.py", "/w/c.py"]
+    assert with_changed_files("a.py was changed", changed) == (
+        "a.py was changed\n\n<changed_files>\n/w/b.py\n/w/c.py\n</changed_files>"
+    )
+    assert with_changed_files("a.py, b.py, c.py", changed) == "a.py, b.py, c.py"
 
 
 def test_old_results_follow_from_the_oldest_on_until_enough_is_free() -> None:

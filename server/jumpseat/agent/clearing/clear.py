@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 TARGET_SHARE: Final = 0.25
 """The share of the context down to which old results are cleared, too, if stale ones are not enough."""
 
-MIN_FREED_SHARE: Final = 0.2
+MIN_FREED_SHARE: Final = 0.1
 """The share of the context that has to become free: for less, the provider's cache is worth more."""
 
 

@@ -72,6 +72,12 @@ def plan_clearing(messages: Sequence[Message], needed: int, cwd: str = "/") -> l
     return [chosen[number] for number in sorted(chosen)]
 
 
+def changed_files(messages: Sequence[Message], cwd: str) -> list[str]:
+    """Return the files that successful calls have changed, the latest ones last."""
+    paths = [path for _, call, result in _pairs(messages) if not result.is_error for path in changed_by(call, cwd)]
+    return list(reversed(dict.fromkeys(reversed(paths))))
+
+
 def _pairs(messages: Sequence[Message]) -> list[tuple[int, ToolUseBlock, ToolResultBlock]]:
     """Return each call with its result and the number of the message that has the result."""
     pairs: list[tuple[int, ToolUseBlock, ToolResultBlock]] = []

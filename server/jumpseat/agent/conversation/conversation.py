@@ -128,6 +128,9 @@ class Conversation(Projection):
         # The number of compactions, and the checkpoint that holds the last summary.
         self.compactions = 0
         self.checkpoint = 0
+        # How often messages were replaced that may have been sent, and the last cause.
+        self.rewrites = 0
+        self.rewrite_cause = ""
         # Whether the work on the last prompt was aborted; the next prompt tells the model.
         self.interrupted = False
         # Whether the last prompt has no complete answer yet.
@@ -208,20 +211,20 @@ class Conversation(Projection):
 
     def _end_compaction(self, payload: events.SessionCompactionComplete) -> None:
         if payload.success and payload.summary_content is not None:
-            self._replace_steps(*self._compact(payload.summary_content, payload.token_limit))
+            self._replace_steps(*self._compact(payload.summary_content, payload.token_limit), "compacted")
             self.compactions += 1
             self.checkpoint = payload.checkpoint_number or self.checkpoint
         self._compacting = None
 
     def _clear(self, _: events.SessionContextCleared) -> None:
         # The results of calls that still run find no call any more.
-        self._replace_steps([], [])
+        self._replace_steps([], [], "context cleared")
         self._compacting = None
 
     def _clear_results(self, payload: events.SessionTruncation) -> None:
         for step in self._steps:
             step.clear_results(payload.cleared_results)
-        self._replace_steps(self._steps, self._compacted_prompts)
+        self._replace_steps(self._steps, self._compacted_prompts, "results cleared")
 
     def _leave_out_refused_media(self, payload: events.SessionWarning) -> None:
         if payload.warning_type not in (REFUSED_MEDIA, REFUSED_ALL_MEDIA):
@@ -232,7 +235,7 @@ class Conversation(Projection):
             begin = max(answers, default=0)
         for step in self._steps[begin:]:
             step.leave_out_media()
-        self._replace_steps(self._steps, self._compacted_prompts)
+        self._replace_steps(self._steps, self._compacted_prompts, "media left out")
 
     appliers: ClassVar[Appliers] = {
         events.UserMessage: _add_prompt,
@@ -261,7 +264,9 @@ class Conversation(Projection):
             self._final_steps += 1
         return Messages(self._final_messages, _messages(self._steps[self._final_steps :]), self._settled)
 
-    def _replace_steps(self, steps: list[_Step], compacted_prompts: list[str]) -> None:
+    def _replace_steps(self, steps: list[_Step], compacted_prompts: list[str], cause: str) -> None:
+        self.rewrites += 1
+        self.rewrite_cause = cause
         self._steps, self._compacted_prompts = steps, compacted_prompts
         self._final_steps, self._final_messages, self._settled = 0, [], Settled()
 

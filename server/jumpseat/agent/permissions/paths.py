@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -139,15 +138,15 @@ def linked_protection(path_scope: PathScope) -> list[Path]:
     """Return the targets of links at protected places of the project: the same files under other names."""
     # As strings: this happens with each call that writes.
     folder = f"{path_scope.main_folder}/"
-    found = [folder + name for name in NAMES if os.path.islink(folder + name)]
+    found = [folder + name for name in NAMES if posixpath.islink(folder + name)]
     for names, inner in INSIDE.items():
         place, linked = folder, False
         for name in names:
-            linked = linked or os.path.islink(place + name)
+            linked = linked or posixpath.islink(place + name)
             place = f"{place}{name}/"
         # Without the folder, nothing in it is a link.
-        if linked or os.path.isdir(place):
-            found += [place + name for name in inner if linked or os.path.islink(place + name)]
+        if linked or posixpath.isdir(place):
+            found += [place + name for name in inner if linked or posixpath.islink(place + name)]
     return [target for place in found if (target := _resolve_or_none(Path(place))) is not None]
 
 

@@ -21,7 +21,7 @@ MAX_CORRECTION: Final = 4.0
 FULL_SHARE: Final = 0.75
 """The share of the context at which results of tools are cleared."""
 
-WORKING_WINDOW: Final = 32_000
+WORKING_WINDOW: Final = 28_000
 """The most tokens that this is a share of: a larger window is no reason to send old results with each request.
 
 ``benchmarks/context.py`` compares such values."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     # Most sessions have none.
     from jumpseat.agent.session.budget import SessionBudget
     from jumpseat.agent.session.client_tasks import ClientTasks
+    from jumpseat.agent.session.prefix import SentPrefix
     from jumpseat.profiles import Profile
 
 log = logging.getLogger(__name__)
@@ -206,6 +207,8 @@ class Session:
         )
         self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
         self.warned = Warned()
+        # The last request to the model of the session, once there was one.
+        self.sent_prefix: SentPrefix | None = None
         # The agents that have used the ids of calls: "" is the main agent.
         self.call_owners: dict[str, str] = {}
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.

@@ -130,7 +130,7 @@ _SETTING: Final = re.compile(
 )
 _CHECKING_NAME: Final = re.compile(
     r"(?:lint|linter|check|checker|spec|fmt|cov|coverage|validate|validator|verify|audit|analy[sz]e|analy[sz]er"
-    r"|(?:\A|[-_:]|doc|unit|type)tests?)\Z"
+    r"|(?:\A|[-_:]|doc|unit|type)test)\Z"
 )
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*\Z")
 _CHOICE: Final = re.compile(r"[\w./:@*#%\[\]{}()~^$|&,<>= '\"+?!-]*\Z")
@@ -201,12 +201,13 @@ def _names_script(words: list[str]) -> bool:
 
 
 def _of_checker(prefix: str, words: Sequence[str]) -> str:
-    for count in (3, 2, 1):
-        name = " ".join(words[:count])
-        if len(words) >= count and (name in _CHECKERS or _says_it_checks(words[:count])):
-            kept = _kept(words[count:])
-            return " ".join((prefix, name, "*", *kept)) if not any(map(_REMOVES.search, words)) else ""
-    return ""
+    names = [(count, " ".join(words[:count])) for count in (3, 2, 1) if len(words) >= count]
+    known = [(count, name) for count, name in names if name in _CHECKERS]
+    found = known or [(count, name) for count, name in names if _says_it_checks(words[:count])]
+    if not found or any(map(_REMOVES.search, words)):
+        return ""
+    count, name = found[0]
+    return " ".join((prefix, name, "*", *_kept(words[count:])))
 
 
 def _says_it_checks(words: Sequence[str]) -> bool:

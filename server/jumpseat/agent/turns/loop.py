@@ -49,6 +49,7 @@ from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.autopilot import SOURCE
 from jumpseat.agent.session.hooks import WARNING, stop_of
+from jumpseat.agent.session.prefix import SentPrefix
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
@@ -447,6 +448,7 @@ async def _call_model(
         tell_of_small_window(session, resolved, request)
         await warn_of_unknown_tools(session)
         _warn_about_capability(session, resolved, request)
+        _note_prefix(session, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
@@ -472,6 +474,14 @@ async def _call_model(
             if session.conversation.compactions != compactions:
                 estimate = tokens.of_request(replace(request, messages=session.conversation.messages()))
             return resolved, request, estimate, answer
+
+
+def _note_prefix(session: Session, request: ModelRequest) -> None:
+    """Note a request, and log if it does not begin as the last one."""
+    if session.sent_prefix is None:
+        session.sent_prefix = SentPrefix()
+    if (found := session.sent_prefix.note(request, session.conversation)) is not None:
+        session.sent_prefix.log(session.id, found)
 
 
 async def _clear_results(
