@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 def answers(delta: JsonObject) -> Reply:
     """Return a streamed chat completion of one piece."""
     reason = "tool_calls" if "tool_calls" in delta else "stop"
-    chunks = [
+    chunks: list[JsonObject] = [
         {"choices": [{"index": 0, "delta": delta}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
     ]
