@@ -72,7 +72,7 @@ help:
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
-	@echo "make audit     look for known vulnerabilities in the requirements of installations, containers and tests"
+	@echo "make audit     look for requirements with known vulnerabilities, and for platforms without wheels of them"
 	@echo "make clean     remove everything that make has created in this folder"
 
 demo: $(VENV)/.installed $(VENV)/.compiled
@@ -173,7 +173,15 @@ installs: dist
 sbom: dist $(VENV)/runtime
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.cdx.json $(VENV)/runtime/bin/python
 
+# Installations compile nothing on these platforms: there is a wheel of everything in the locks.
+WHEELS_FOR := x86_64-manylinux_2_28 aarch64-manylinux_2_28 x86_64-unknown-linux-musl aarch64-apple-darwin x86_64-pc-windows-msvc
 audit: $(VENV)/.installed-release
+	@for platform in $(WHEELS_FOR); do for version in 3.11 3.14; do for lock in test container; do \
+	  echo "wheels of $$lock.txt for Python $$version on $$platform"; \
+	  case $$platform in *-musl) $(WITHOUT_BWRAP) ;; *) cat ;; esac < $(LOCKS)/$$lock.txt > $(VENV)/wheels.txt; \
+	  $(BIN)/uv pip install --quiet --dry-run --target $(VENV)/wheels --no-deps --only-binary :all: \
+	    --python-platform $$platform --python-version $$version -r $(VENV)/wheels.txt || exit 1; \
+	done; done; done
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes \
 	  $(foreach lock,$(wildcard $(LOCKS)/*.txt),-r $(lock))
 

@@ -72,6 +72,7 @@ ROOMS: dict[str, set[str]] = {
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
     "testing": {"adapters", "script"},
     "agent.compaction": {"agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "system"},
+    "agent.clearing": {"agent", "agent.conversation", "agent.session", "system"},
     "store.session_fs": {"errors", "store.session"},
     "store.user": {"agent", "agent.permissions", "agent.session", "errors", "parsing", "store.session", "system"},
     "mcp": {
@@ -90,7 +91,8 @@ ROOMS: dict[str, set[str]] = {
         *("errors", "parsing"),
     },
     "agent.turns": {
-        *("agent", "agent.compaction", "agent.conversation", "agent.model_calls", "agent.session", "errors"),
+        *("agent", "agent.clearing", "agent.compaction", "agent.conversation", "agent.model_calls"),
+        *("agent.session", "errors"),
     },
     "observability": {"agent", "errors", "options", "store.session", "store.user", "system"},
     "store.project": {"agent", "agent.permissions", "agent.session", "errors", "parsing", "store.user", "system"},

@@ -692,6 +692,7 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
     """Return the compaction policy of sessions without such options."""
     given: dict[str, Any] = {
         "enabled": config.enabled,
+        "clears_results": config.clear_results,
         "background": config.background_threshold,
         "exhaustion": config.exhaustion_threshold,
     }

@@ -53,6 +53,7 @@
 
     [compaction]                        # of long conversations; options of a session take precedence
     enabled = true
+    clear_results = true                # first clear old results of tools: docs/context.md
     background_threshold = 0.8          # share of the context at which a summary is begun
     exhaustion_threshold = 0.95         # share of the context at which turns wait for the summary
 
@@ -68,8 +69,8 @@
     day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
 
     [project]                           # what the model is told about the project: docs/instructions.md
-    brief = true                        # kind, tests, build, git and layout, also for SDKs; false: to none
-    check_reminder = true               # to check changes, also in sessions of SDKs; false: in none
+    brief = true                        # kind, tests, build, git, layout, also in sessions of SDKs; false: in none
+    check_reminder = true               # reminders to check changes, also in sessions of SDKs; false: in none
 
     [edits]
     check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
@@ -358,6 +359,7 @@ class RetryConfig(_Section):
 
 class CompactionConfig(_Section):
     enabled: bool | None = None
+    clear_results: bool | None = None
     background_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,21 @@ while True:
             open(place, "w").close()
     for place in places:
         os.unlink(place)
+"""
+
+
+FINDS_ONE = """
+import os, subprocess, sys
+from pathlib import Path
+import anyio
+from jumpseat.sandbox.mechanisms import find_mechanism
+from jumpseat.sandbox.view import View
+
+found, cwd = anyio.run(find_mechanism, dict(os.environ), {"bubblewrap"}), Path(sys.argv[1])
+if found is not None:
+    view = View(writable=(cwd,), hidden=(cwd / "hidden",))
+    line = "echo confined; cat hidden/file"
+    subprocess.run(found.command(view, cwd, ["sh", "-c", line], vanishing=True), cwd=cwd, check=False)
 """
 
 
@@ -162,3 +178,20 @@ async def test_hooks_run_beside_a_program_that_makes_and_deletes_protected_files
     ]
     await commands.close(0)
     assert [(result.stdout, result.stderr) for result in results] == [(str(n), "") for n in range(COMMANDS)]
+
+
+def test_commands_of_hooks_run_where_no_namespace_may_be_inside_of_another(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "file").write_text("secret")
+
+    def run(namespaces: int, *command: str) -> subprocess.CompletedProcess[str]:
+        words = [*["unshare", "-Ur"] * namespaces, *command]
+        return subprocess.run(words, capture_output=True, text=True, timeout=WAIT_S, check=False)
+
+    find = sys.executable, "-c", FINDS_ONE, str(tmp_path)
+    if shutil.which("unshare") is None or not run(1, *find).stdout:
+        pytest.skip("needs unshare, user namespaces and bubblewrap")
+    # Linux allows about 32 of them in one another.
+    deepest = next(count for count in range(40, 0, -1) if run(count, "true").returncode == 0)
+    assert run(deepest - 1, *find).stdout == "confined\n"

@@ -87,6 +87,14 @@ class VirtualFiles(Protocol):
         """
         ...
 
+    async def remove(self, path: str) -> None:
+        """Remove a file.
+
+        Raises:
+            StoreError: it cannot be removed, or is a file that only the session itself changes.
+        """
+        ...
+
 
 class Storage(Protocol):
     """The place where a session is stored."""

@@ -440,7 +440,7 @@ class RewritingModel:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 
-MAX_AT_ONCE_CHARS: Final = 16 * 1024
+MAX_AT_ONCE_CHARS: Final = 4 * 1024
 """Limit of the text that is rewritten on the event loop; more takes a thread."""
 
 
@@ -474,8 +474,12 @@ class _Rewritten:
             if _text_chars(event) < MAX_AT_ONCE_CHARS:
                 self._waiting += self._rewriter.events_for(event)
             else:
-                self._waiting += await anyio.to_thread.run_sync(list, self._rewriter.events_for(event))
+                self._waiting += await anyio.to_thread.run_sync(self._events_for, event)
         return self._waiting.popleft()
+
+    def _events_for(self, event: ModelEvent) -> list[ModelEvent]:
+        # Some rewriters work before they return, others with each event that is taken.
+        return list(self._rewriter.events_for(event))
 
 
 def _text_chars(event: ModelEvent) -> int:

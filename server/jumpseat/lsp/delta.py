@@ -7,6 +7,7 @@ deleted above it have moved.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -70,24 +71,28 @@ def _common(one: Sequence[str], other: Sequence[str], most: int) -> int:
 def brought(before: Iterable[Diagnostic], after: Iterable[Diagnostic], lines: Lines) -> list[Diagnostic]:
     """Return the diagnostics that were not there before, in their order."""
     kept: set[tuple[int, tuple[str, str, str]]] = set()
-    changed: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    changed: list[Diagnostic] = []
     for old in before:
         line = lines.moved(old.line)
         if line is None:
-            changed.setdefault(old.identity, []).append(old)
+            changed.append(old)
         else:
             kept.add((line, old.identity))
     left = [new for new in after if (new.line, new.identity) not in kept]
     # Those in changed lines: first those whose line was only moved, then the others.
-    for same_text in (True, False):
-        left = [new for new in left if not _take(changed.get(new.identity, []), new, lines, same_text=same_text)]
-    return left
-
-
-def _take(candidates: list[Diagnostic], new: Diagnostic, lines: Lines, *, same_text: bool) -> bool:
-    """Remove and recognize an old diagnostic, if there is one that ``new`` may be."""
-    for index, old in enumerate(candidates):
-        if lines.old_text(old.line) == lines.new_text(new.line) if same_text else lines.has_changed(new.line):
-            del candidates[index]
-            return True
-    return False
+    moved = Counter((old.identity, lines.old_text(old.line)) for old in changed)
+    others = Counter(old.identity for old in changed)
+    unmoved: list[Diagnostic] = []
+    for new in left:
+        if moved[key := (new.identity, lines.new_text(new.line))] > 0:
+            moved[key] -= 1
+            others[new.identity] -= 1
+        else:
+            unmoved.append(new)
+    found: list[Diagnostic] = []
+    for new in unmoved:
+        if lines.has_changed(new.line) and others[new.identity] > 0:
+            others[new.identity] -= 1
+        else:
+            found.append(new)
+    return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -21,7 +20,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from jumpseat.sandbox.session import Confined, SessionSandbox
-from jumpseat.system.process_groups import kill_group
+from jumpseat.system.process_groups import kill_group, start_group
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +128,10 @@ async def running(
                 confined = await stack.enter_async_context(sandbox.confined(argv, cwd, environ, shown=shown))
             except OSError as error:
                 raise ServerFailedError(str(error)) from None
-        process = await _spawn(confined)
+        try:
+            process = await start_group(confined.command, confined.cwd, confined.environ)
+        except OSError as error:
+            raise ServerFailedError(f"it cannot be run: {error.strerror or error}") from None
         outgoing = Outgoing()
         client.write_to(outgoing)
         try:
@@ -165,28 +167,6 @@ def _limited(command: Sequence[str], memory_bytes: int) -> list[str]:
     if sys.platform != "linux":
         return list(command)
     return ["/bin/sh", "-c", 'ulimit -d "$0" && exec "$@"', str(memory_bytes // 1024), *command]
-
-
-async def _spawn(confined: Confined) -> Process:
-    spawned: list[Process] = []
-    # Cancellation between fork and return would lose the process.
-    with anyio.CancelScope(shield=True):
-        try:
-            spawned.append(
-                await anyio.open_process(
-                    confined.command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    cwd=confined.cwd,
-                    env=confined.environ,
-                    start_new_session=True,
-                )
-            )
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise ServerFailedError(f"it cannot be run: {reason}") from None
-    return spawned[0]
 
 
 async def _drain(process: Process) -> None:

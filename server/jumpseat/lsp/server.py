@@ -151,9 +151,9 @@ class Server:
         while self._done < given and not self.failed:
             await self._news.wait()
 
-    def take(self) -> list[tuple[Path, Diagnostic]]:
+    async def take(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call."""
-        return [] if self.failed else self._documents.take()
+        return [] if self.failed else await self._documents.take()
 
     def text_of(self, path: Path) -> str:
         """Return the text of a file; empty if it is not open."""
@@ -319,7 +319,7 @@ class Server:
     async def _show(self, client: Client, changes: dict[Path, Change]) -> None:
         """Show changes to the server: first the texts before, unless it knows them, then those after."""
         documents = self._documents
-        documents.begin()
+        await documents.begin()
         await self._synchronize(changes)
         for path, change in changes.items():
             if change.before is not None:
@@ -330,7 +330,7 @@ class Server:
         self._close_oldest(changes)
         await self._until_loaded()
         await self._collect([*documents.open])
-        documents.begin()
+        await documents.begin()
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)

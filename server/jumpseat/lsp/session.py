@@ -121,11 +121,14 @@ class SessionServers:
                     for server in waiting:
                         tasks.start_soon(server.wait)
         found = [
-            (diagnostic.severity, _finding(path, diagnostic, server.text_of(path)))
-            for server in self._servers.values()
-            for path, diagnostic in server.take()
+            (server, path, diagnostic)
+            for server in [*self._servers.values()]
+            for path, diagnostic in await server.take()
         ]
-        return [finding for _, finding in sorted(found, key=lambda entry: entry[0])[:MOST_TOLD]]
+        worst = sorted(found, key=lambda entry: entry[2].severity)[:MOST_TOLD]
+        return await anyio.to_thread.run_sync(
+            lambda: [_finding(path, diagnostic, server.text_of(path)) for server, path, diagnostic in worst]
+        )
 
     async def close(self) -> None:
         """End all servers."""

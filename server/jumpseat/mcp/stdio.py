@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import subprocess
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -26,7 +25,7 @@ from jumpseat.parsing.json_text import read_json
 from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.descendants import PREFIX
-from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
+from jumpseat.system.process_groups import kill_group, start_group, terminate_group, terminate_members
 from jumpseat_protocol.mcp_servers import McpServerConfig
 
 log = logging.getLogger(__name__)
@@ -182,7 +181,10 @@ async def stdio_streams(
 async def _running(
     confined: Confined, name: str, mask: Callable[[str], str], close_s: Callable[[], float]
 ) -> AsyncGenerator[tuple[Streams, Child], None]:
-    process = await _spawn(confined)
+    try:
+        process = await start_group(confined.command, confined.cwd, confined.environ)
+    except OSError as error:
+        raise ServerFailedError(f"cannot run {confined.command[0]!r}: {error.strerror or error}") from None
     child = Child(process, mask, name, has_namespace=confined.has_processes)
     send_in, incoming = anyio.create_memory_object_stream[Incoming]()
     outgoing, take_out = anyio.create_memory_object_stream[SessionMessage]()
@@ -218,29 +220,6 @@ async def _confine(
         return await sandbox.confine(command, folder, variables, reach=reach, vanishing=True)
     except OSError as error:
         raise ServerFailedError(str(error)) from None
-
-
-async def _spawn(confined: Confined) -> Process:
-    command = confined.command
-    spawned: list[Process] = []
-    # Cancellation between fork and return would lose the process.
-    with anyio.CancelScope(shield=True):
-        try:
-            spawned.append(
-                await anyio.open_process(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    cwd=confined.cwd,
-                    env=confined.environ,
-                    start_new_session=True,
-                )
-            )
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise ServerFailedError(f"cannot run {command[0]!r}: {reason}") from None
-    return spawned[0]
 
 
 async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], child: Child) -> None:

@@ -95,8 +95,8 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
             if web is not None:
                 # Before its port is printed: whoever reads the port may ask for the servers of the home folder.
                 await web.begin()
-            if web is not None and options.page is None:
-                print(f"jumpseat serves WebSocket clients on port {web_port}", flush=True)  # noqa: T201
+                if options.page is None:
+                    print(f"jumpseat serves WebSocket clients on port {web_port}", flush=True)  # noqa: T201
             if server.made_token is not None and options.page is None:
                 print(f"connection token: {server.made_token}", flush=True)  # noqa: T201
             await server.wait_stopped()

@@ -53,15 +53,24 @@ class TooManyFilesError(OSError):
 
 
 class Bubblewrap:
-    """Runs commands with ``bwrap``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
+    """Runs commands with ``bwrap``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`.
+
+    Without ``launches``, it makes all mounts itself: the launcher does not run on old kernels, and on systems that
+    allow no user namespace inside of another one.
+    """
 
     name = "bubblewrap"
     lacks = ""
     has_processes = True
     can_protect = True
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, *, launches: bool = True) -> None:
         self.program = program
+        self._launches = launches
+
+    def without_launcher(self) -> Bubblewrap:
+        """Return the same mechanism for a system that cannot run the launcher."""
+        return Bubblewrap(self.program, launches=False)
 
     def command(
         self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
@@ -69,7 +78,8 @@ class Bubblewrap:
         """Return the command line that runs ``command``.
 
         With ``outlives``, the first process of the namespace, which is bubblewrap, ends after all others. With
-        ``vanishing``, the start takes longer, and bubblewrap does not fail if hidden and protected files are gone.
+        ``vanishing``, the start takes longer, and bubblewrap does not fail if hidden and protected files are gone,
+        unless there is no launcher.
 
         Raises:
             TooManyFilesError: the files to protect are too many for the system.
@@ -85,15 +95,14 @@ class Bubblewrap:
             options.append("--unshare-net")
         options += _BEFORE
         accesses = view.accesses()
-        mounted, covered = (
-            (accesses, ()) if len(accesses) <= MAX_MOUNTS and not vanishing else _shared_out(accesses)
-        )
+        shares = self._launches and (vanishing or len(accesses) > MAX_MOUNTS)
+        mounted, covered = _shared_out(accesses) if shares else (accesses, ())
         if len(mounted) > MAX_OF_BUBBLEWRAP:
             raise TooManyFilesError(len(accesses))
         if is_root():
             # Settings of the kernel belong to root, and one names a program that the kernel runs outside.
-            # The launcher writes to its files there before that, and needs the right to be root in its namespace.
             if covered:
+                # The launcher makes them read-only, after it has become root of its user namespace.
                 proc: tuple[str, Access] = ("/proc", "read")
                 covered = (*covered, proc)
                 options += ("--cap-add", "CAP_SETFCAP")

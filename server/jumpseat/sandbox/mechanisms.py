@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -83,15 +84,24 @@ async def find_mechanism(environ: Mapping[str, str], names: Container[str] | Non
         if names is not None and mechanism.name not in names:
             continue
         problem = await anyio.to_thread.run_sync(problem_of, mechanism, environ)
-        if problem is None:
-            log.info("commands are confined by %s", mechanism.name)
-            return mechanism
-        log.info("commands cannot be confined by %s: %s", mechanism.name, problem)
+        if problem is not None:
+            log.info("commands cannot be confined by %s: %s", mechanism.name, problem)
+            continue
+        log.info("commands are confined by %s", mechanism.name)
+        if isinstance(mechanism, Bubblewrap):
+            problem = await anyio.to_thread.run_sync(partial(problem_of, mechanism, environ, vanishing=True))
+            if problem is not None:
+                log.info("bubblewrap makes all mounts itself: %s", problem)
+                return mechanism.without_launcher()
+        return mechanism
     return None
 
 
-def problem_of(mechanism: Mechanism, environ: Mapping[str, str]) -> str | None:
-    """Return why a mechanism does not work, by writing a file inside and one outside, and reading a hidden file."""
+def problem_of(mechanism: Mechanism, environ: Mapping[str, str], *, vanishing: bool = False) -> str | None:
+    """Return why a mechanism does not work, by writing a file inside and one outside, and reading a hidden file.
+
+    ``vanishing`` is explained at :meth:`Mechanism.command`.
+    """
     folder = Path(tempfile.mkdtemp(prefix="jumpseat-probe-")).resolve()
     try:
         inside, outside, hidden = folder / "inside", folder / "outside", folder / "hidden"
@@ -101,7 +111,7 @@ def problem_of(mechanism: Mechanism, environ: Mapping[str, str]) -> str | None:
         view = View(writable=(inside,), shown=(outside,), hidden=(hidden,))
         words = ["sh", "-c", _ATTEMPT, "sh", str(inside), str(outside), str(hidden)]
         result = subprocess.run(
-            mechanism.command(view, inside, words),
+            mechanism.command(view, inside, words, vanishing=vanishing),
             cwd=inside,
             env=dict(environ),
             stdin=subprocess.DEVNULL,

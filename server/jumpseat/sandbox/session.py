@@ -104,15 +104,6 @@ class Confined(Struct):
         """Return whether files are compared by their contents, because they were not all made read-only."""
         return self.steady or self.mechanism is None or not self.mechanism.can_protect
 
-    def is_report(self, output: str) -> bool:
-        """Return whether all output of a command is a report that the sandbox could not mount a path of the view.
-
-        The path is gone, and the command was not started.
-        """
-        text = output.rstrip()
-        reported = text.startswith("bwrap: Can't ") and "\n" not in text
-        return reported and any(path in text for path, _ in self.view.accesses())
-
     def overlaps(self, roots: Sequence[Path]) -> bool:
         """Return whether the command may change something in ``roots``."""
         return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)

@@ -1,4 +1,4 @@
-"""Signals for the process groups of child processes, on every platform.
+"""Process groups of child processes and signals for them, on every platform.
 
 A child that was started with ``start_new_session=True`` leads its own process group. Windows has no process
 groups: there, only the child itself is ended (see docs/platforms.md).
@@ -6,11 +6,44 @@ groups: there, only the child itself is ended (see docs/platforms.md).
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import anyio
+from anyio.abc import Process
+
+
+async def start_group(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Process:
+    """Start a program that talks over three pipes and leads its own process group.
+
+    Raises:
+        OSError: the program cannot be started; ``strerror`` is the reason.
+    """
+    started: list[Process] = []
+    # Cancellation between fork and return would lose the process.
+    with anyio.CancelScope(shield=True):
+        try:
+            started.append(
+                await anyio.open_process(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=cwd,
+                    env=environ,
+                    start_new_session=True,
+                )
+            )
+        except ValueError as error:
+            # A NUL character in a word.
+            raise OSError(errno.EINVAL, str(error)) from None
+    return started[0]
 
 
 def terminate_group(leader: int) -> None:

@@ -67,6 +67,7 @@ class ToolOutcome(Struct):
     after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
     ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
+    ``withheld`` takes the place of a text that shows the content of files, if the model may not read these files.
     """
 
     text: str
@@ -85,15 +86,16 @@ class ToolOutcome(Struct):
     sandboxed: bool | None = None
     exit_code: int | None = None
     stopped: HookStopError | None = None
+    withheld: str | None = None
 
     @property
     def ok(self) -> bool:
         return self.status == "success"
 
 
-def failure(text: str, *, error: str | None = None) -> ToolOutcome:
+def failure(text: str, *, error: str | None = None, withheld: str | None = None) -> ToolOutcome:
     """Return a failed outcome whose text lets the model correct the call."""
-    return ToolOutcome(text=text, status="failure", error=error)
+    return ToolOutcome(text=text, status="failure", error=error, withheld=withheld)
 
 
 Ordering: TypeAlias = Literal["queued", "reading", "independent"]
@@ -218,9 +220,8 @@ class Prepared(Struct, frozen=True):
 
     ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person has
     cancelled the calls of the answer, or the turn was aborted, also while the call ran. ``guard`` limits how the
-    permission may be given. ``refusal`` is the outcome of a call that cannot succeed as things are. It depends on
-    the content of the file in ``permission``, so the model gets it only if the session may read that file unasked;
-    otherwise, permission is asked for first.
+    permission may be given. ``refusal`` is the outcome of a call that cannot succeed as things are, so that nobody
+    is asked about it.
     """
 
     permission: PermissionRequest | None
@@ -228,6 +229,15 @@ class Prepared(Struct, frozen=True):
     refused: Refused | None = None
     guard: ApprovalLimits = UNGUARDED
     refusal: ToolOutcome | None = None
+
+
+def impossible(permission: PermissionRequest, outcome: ToolOutcome) -> Prepared:
+    """Return a call that cannot succeed as things are; ``permission`` is what it would need."""
+
+    async def run() -> ToolOutcome:
+        return outcome
+
+    return Prepared(permission, run, refusal=outcome)
 
 
 class Tool(Protocol):

@@ -19,7 +19,9 @@ def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
             remember = request.can_offer_session_approval
         case _:
             remember = request.kind != "hook"
-    return [ONCE, ALWAYS, NEVER] if remember else [ONCE, NEVER]
+    also = request.also_covered if isinstance(request, ShellPermission) else None
+    always = {**ALWAYS, "name": f"{ALWAYS['name']}, also {also}"} if also else ALWAYS
+    return [ONCE, always, NEVER] if remember else [ONCE, NEVER]
 
 
 def decision_of(outcome: PermissionOutcome) -> PermissionDecision:

@@ -7,7 +7,7 @@ providers always receive a valid sequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import orjson
@@ -96,6 +96,17 @@ class _Step(Struct):
             self.message = user_without_media(self.message)
         self.results = [result and result_without_images(result) for result in self.results]
         self.answer = None
+
+    def clear_results(self, notes: Mapping[str, str]) -> None:
+        """Replace the results of calls by the notes for their ids."""
+        if any(call.id in notes for call in self.calls):
+            self.results = [
+                replace(result, text=notes[result.tool_use_id], images=[])
+                if result and result.tool_use_id in notes
+                else result
+                for result in self.results
+            ]
+            self.answer = None
 
     def tool_message(self) -> ToolMessage:
         """Return the results of the calls, with the text for interrupted ones where there is none."""
@@ -207,6 +218,11 @@ class Conversation(Projection):
         self._replace_steps([], [])
         self._compacting = None
 
+    def _clear_results(self, payload: events.SessionTruncation) -> None:
+        for step in self._steps:
+            step.clear_results(payload.cleared_results)
+        self._replace_steps(self._steps, self._compacted_prompts)
+
     def _leave_out_refused_media(self, payload: events.SessionWarning) -> None:
         if payload.warning_type not in (REFUSED_MEDIA, REFUSED_ALL_MEDIA):
             return
@@ -228,6 +244,7 @@ class Conversation(Projection):
         events.SessionCompactionStart: _begin_compaction,
         events.SessionCompactionComplete: _end_compaction,
         events.SessionContextCleared: _clear,
+        events.SessionTruncation: _clear_results,
         events.SessionWarning: _leave_out_refused_media,
     }
 

@@ -65,10 +65,9 @@ def _is_complete(arguments: JsonObject, tool: ToolSpec | None) -> bool:
     """Return whether arguments have all names that a tool requires, and no name that it does not know."""
     if tool is None:
         return False
-    required: Any = tool.parameters.get("required") or ()
-    return (
-        arguments.keys() >= {*required} and arguments.keys() <= as_schema(tool.parameters.get("properties")).keys()
-    )
+    schema = tool.parameters
+    required: Any = schema.get("required") or ()
+    return arguments.keys() >= {*required} and arguments.keys() <= as_schema(schema.get("properties")).keys()
 
 
 def _without_nulls(call: ToolUseBlock, schema: JsonObject) -> ToolUseBlock:

@@ -160,7 +160,7 @@ class _Text:
         self._added: list[str] = []
         self.pieces: list[str | ToolUseBlock] = []
         # The layout at the beginning; ``None`` after it.
-        self._layout: str | None = ""
+        self._layout: list[str] | None = []
         self._whole: WholeAnswer | None = None
         self._embedded: EmbeddedCalls | None = None
         choice = request.tool_choice
@@ -183,11 +183,12 @@ class _Text:
         """Add text and return the parts known so far, in order."""
         self._added.append(text)
         if self._layout is not None:
-            text = self._layout + text
             first = text.lstrip()[:1]
-            self._layout = None if first else text
             if not first:
+                self._layout.append(text)
                 return ()
+            text = "".join([*self._layout, text])
+            self._layout = None
             if self._anywhere or first in _FIRST:
                 self._prepare()
             else:
@@ -200,8 +201,8 @@ class _Text:
 
     def finish(self, *, cut_off: bool = False) -> Sequence[str | ToolUseBlock]:
         """Return the rest at the end of the answer, which may be ``cut_off`` at its limit."""
-        pieces: list[str | WrittenCall] = [self._layout] if self._layout else []
-        self._layout = ""
+        pieces: list[str | WrittenCall] = ["".join(self._layout)] if self._layout else []
+        self._layout = []
         if self._whole is not None:
             pieces += self._through_embedded(self._whole.finish())
         if self._embedded is not None:
@@ -267,7 +268,7 @@ def describe_written_calls(model: str, parser: str | None, text: str, tools: Seq
         done, parser = "It was not run, because the answer has other text, too", form.parser
     vllm = parser or "vLLM: --tool-call-parser NAME; SGLang: --tool-call-parser NAME"
     return (
-        f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start the server with its"
+        f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start it with its"
         f" parser ({vllm.replace('--tool', '--enable-auto-tool-choice --tool', 1)}; llama.cpp: --jinja), or set"
         ' tool_protocol = "xml" for the model in config.toml.'
     )

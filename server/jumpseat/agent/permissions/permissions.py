@@ -238,14 +238,16 @@ class Permissions:
         return policy.wants_person(request, facts, self._patterns(facts)) if policy is not None else None
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
-        """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
+        """Return whether rules, approvals or the operator allow a call of ``tool``, so that nobody is asked."""
         facts = await self.facts_of(request, tool)
         rules = self._rules()
         if self.denial_by_rule(facts) is not None or self.wants_person(request, facts) is not None:
             return False
         if _asking_rule(rules, facts, self._patterns(facts)) is not None:
             return False
-        return self._allowed_by(request, facts, rules, UNGUARDED) is not None
+        if self._allowed_by(request, facts, rules, UNGUARDED) is not None:
+            return True
+        return not self._can_ask() and not self._bypass_disabled and self._may_run_unasked(request)
 
     def _allowed_by(
         self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits, *, inside: bool = False

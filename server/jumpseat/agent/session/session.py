@@ -629,7 +629,7 @@ class Session:
     @property
     def reminds_of_checks(self) -> bool:
         """Return whether the model is reminded of the project's check."""
-        return _chosen(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
+        return _is_on(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
 
     async def describe_project(self) -> str:
         """Return the description of the project for the model.
@@ -638,7 +638,7 @@ class Session:
         as before, so that providers find them in their caches.
         """
         options, root, cwd = self.settings.options, self.root, self.settings.cwd
-        if not _chosen(self.services.describes_projects, options.project_brief):
+        if not _is_on(self.services.describes_projects, options.project_brief):
             return ""
         if LOOKING.isdisjoint(self.tools.names()):
             return ""
@@ -888,6 +888,6 @@ class _QueueCallbacks:
         return self._session.end_run(aborted)
 
 
-def _chosen(by_server: bool | None, by_client: bool | None) -> bool:
-    """Return whether something is on that a server switches off for all, or on for those that do not choose."""
+def _is_on(by_server: bool | None, by_client: bool | None) -> bool:
+    """Return whether an option is on: the server can switch it off for all, and decides for clients that do not."""
     return bool(by_server) if by_server is False or by_client is None else by_client

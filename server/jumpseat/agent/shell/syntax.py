@@ -461,7 +461,7 @@ def _filtering(found: Sequence[FoundCommand], line: str) -> Iterator[bool]:
     for command in found:
         start = line.find(command.text, end)
         glue = line[end:start].strip(_SPACES)
-        yield glue in ("|", "|&") and _filters(command)
+        yield _PIPED.fullmatch(glue) is not None and _filters(command)
         end = max(end, start + len(command.text))
 
 
@@ -486,6 +486,7 @@ _JOINED_OUTPUT: Final = re.compile(
     r"(?<![ \t])(?<!2>&1)(?<!/dev/null)(?:[ \t]++(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z"
 )
 """Redirections that change where the output of a command is seen, and nothing else."""
+_PIPED: Final = re.compile(r"(?:2>&1[ \t]*)?\|&?")
 
 # Nodes that only contain commands, and the tokens between these.
 _STRUCTURES: Final = frozenset({

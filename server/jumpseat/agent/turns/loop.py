@@ -437,6 +437,8 @@ async def _call_model(
             continue
         check_progress(prompt.progress, session.conversation.compactions, request.messages, resolved)
         session.prompt_limit = resolved.known.prompt_limit
+        if await _clear_results(session, resolved, request, estimate):
+            continue
         if await compact_if_needed(session, resolved, request, estimate):
             continue
         compactions = session.conversation.compactions
@@ -470,6 +472,23 @@ async def _call_model(
             if session.conversation.compactions != compactions:
                 estimate = tokens.of_request(replace(request, messages=session.conversation.messages()))
             return resolved, request, estimate, answer
+
+
+async def _clear_results(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
+) -> bool:
+    """Clear results of tools if the request nearly fills the context; return whether the conversation changed.
+
+    A summary that is being made will replace them.
+    """
+    compactor = session.compactor
+    used = compactor.apply_calibration(estimate.total)
+    if compactor.trigger is not None or not session.compaction_policy.clears(used, resolved.known.prompt_limit):
+        return False
+    # Most sessions end before.
+    from jumpseat.agent.clearing.clear import clear_results
+
+    return await clear_results(session, resolved, request, estimate)
 
 
 def _check_response_format(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:

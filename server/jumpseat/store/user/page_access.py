@@ -32,6 +32,7 @@ from msgspec import Struct
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import StoreError
+from jumpseat.store.session.files import write_text
 from jumpseat.system.private_files import create_private_folder, owner_only
 
 PASS_S: Final = 60.0
@@ -177,14 +178,8 @@ class PageAccess:
         Raises:
             StoreError: the file cannot be written.
         """
-        entry, place = orjson.dumps({"url": url, "startedAt": utc_now()}), self._folder / f"server-{os.getpid()}"
-        # Written beside its place, so that nobody reads half an entry.
-        draft = place.with_name(f"draft-{place.name}")
-        self._write(draft, entry, os.O_TRUNC)
-        try:
-            draft.replace(place)
-        except OSError as error:
-            raise _cannot_write(self._folder, error) from error
+        entry = orjson.dumps({"url": url, "startedAt": utc_now()})
+        write_text(self._folder / f"server-{os.getpid()}", entry.decode())
 
     def remove_server(self, pid: int) -> None:
         """Remove a server that has ended."""
@@ -207,17 +202,14 @@ class PageAccess:
         return self._now() - path.stat().st_mtime
 
     def _add(self, path: Path, content: bytes) -> None:
-        self._write(path, content, os.O_EXCL)
-        os.utime(path, (self._now(), self._now()))
-        self._remove_expired()
-
-    def _write(self, path: Path, content: bytes, how: int) -> None:
         try:
             create_private_folder(self._folder)
-            with open(owner_only(str(path), os.O_WRONLY | os.O_CREAT | how), "wb") as file:
+            with open(owner_only(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
                 file.write(content)
         except OSError as error:
-            raise _cannot_write(self._folder, error) from error
+            raise StoreError(f"cannot write in {str(self._folder)!r}: {error.strerror or error}") from error
+        os.utime(path, (self._now(), self._now()))
+        self._remove_expired()
 
     def _remove_expired(self) -> None:
         for kind, seconds in ((_PASS, PASS_S), (_FILE, LOGIN_S)):
@@ -225,10 +217,6 @@ class PageAccess:
                 with suppress(OSError):
                     if self._age_s(path) > seconds:
                         path.unlink()
-
-
-def _cannot_write(folder: Path, error: OSError) -> StoreError:
-    return StoreError(f"cannot write in {str(folder)!r}: {error.strerror or error}")
 
 
 def _proof(key: bytes, who: str, origin: str, page_nonce: str, server_nonce: str) -> str:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -62,6 +64,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MOST_MISSES: Final = 3
+"""Changes of a file that the model may not read, of which it learns without a question that they do not fit."""
 
 LEAVE_WITHIN_S: Final = 1.0
 """Time for a tool to react when its turn ends while it is at work."""
@@ -145,6 +150,9 @@ class CallExecution:
         self._checkers: list[Checker] | None = None
         self.inner: Callable[[ToolUseBlock, SharedState], Inner] | None = None
         """Begins the calls that a call makes."""
+        # Files whose content the model was allowed to read, or has written as a whole.
+        self._known: set[Path] = set()
+        self._misses = Counter[str]()
 
     async def close_off(self, command: Sequence[str]) -> list[str] | None:
         """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
@@ -230,8 +238,9 @@ class CallExecution:
         prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
             return prepared
-        if prepared.refusal is not None and await with_abort(lambda: self._may_read(prepared.permission, call)):
-            return prepared.refusal
+        refused = await with_abort(lambda: self._refusal(prepared, call, record))
+        if refused is not None:
+            return refused
         request = _request_after_hook(prepared.permission, call, hook)
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
         _record(record, prepared.permission, verdict)
@@ -242,6 +251,8 @@ class CallExecution:
         ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
+            if isinstance(request, ReadPermission):
+                self._known.add(ctx.files.place(Path(request.path)))
             return await with_abort(partial(self._watched, tool, ctx, prepared.run))
         return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
@@ -319,18 +330,42 @@ class CallExecution:
             return Facts("", call.name)
         return await self._session.permissions.facts_of(request, call.name)
 
-    async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
-        """Return whether the files that a call would change may be read unasked, and no rule forbids the call."""
+    async def _refusal(self, prepared: Prepared, call: ToolUseBlock, record: ToolCall | None) -> ToolOutcome | None:
+        """Return the outcome of a call that nobody is asked about, because it cannot succeed as things are.
+
+        It shows the content of files only if the session may read them. Whether a text fits is content, too: after
+        a few misses, the model has to view the file.
+        """
+        request, refusal = prepared.permission, prepared.refusal
+        if not isinstance(request, WritePermission) or (refusal is None and not self._misses):
+            return refusal
+        facts = await self._facts(request, call)
+        verdict = self._session.permissions.denial_by_rule(facts) or self._denial_in_plan_mode(request, facts, call)
+        if verdict is not None:
+            _record(record, request, verdict)
+            return ToolOutcome(verdict.message, "denied")
+        hidden = [path for path in _files_of(request) if not await self._may_read(path, request, call)]
+        tried = next((path for path in hidden if self._misses[path] >= MOST_MISSES), None)
+        if tried is not None:
+            return failure(f"View {tried} before you change it: earlier changes did not fit.")
+        if refusal is None or not hidden:
+            return refusal
+        if refusal.withheld is not None:
+            self._misses.update(hidden)
+            return replace(refusal, text=refusal.withheld)
+        return failure("This change cannot be made as things are.") if facts.outside_paths else refusal
+
+    async def _may_read(self, path: str, request: WritePermission, call: ToolUseBlock) -> bool:
+        """Return whether the model may read a file unasked, or was allowed to."""
         permissions = self._session.permissions
-        if not isinstance(request, WritePermission):
+        read = ReadPermission(intention=request.intention, path=path)
+        facts = await self._facts(read, call)
+        if permissions.denial_by_rule(facts) is not None:
             return False
-        if permissions.denial_by_rule(await self._facts(request, call)) is not None:
-            return False
-        for path in [file.path for file in request.files] or [request.file_name]:
-            read = ReadPermission(intention=request.intention, path=path)
-            if not await permissions.allows_unasked(read, call.name):
-                return False
-        return True
+        places = {Path(found.real) for found in facts.paths}
+        if places <= self._known or not await anyio.to_thread.run_sync(os.path.lexists, path):
+            return True
+        return await permissions.allows_unasked(read, call.name)
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         edits: list[FileEdit] = []
@@ -338,6 +373,8 @@ class CallExecution:
         def changed(edit: FileEdit) -> None:
             self._changes.record(edit)
             edits.append(edit)
+            if not edit.existed:
+                self._known.add(edit.place)
 
         virtual_files = self._session.storage.virtual_files
         if virtual_files is not None:
@@ -379,6 +416,8 @@ class CallExecution:
             outcome = await _refused_outcome(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
+        elif (refused := await self._refusal(prepared, call, None)) is not None:
+            outcome = refused
         else:
             outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
@@ -475,6 +514,10 @@ def _request_after_hook(
             hook_message=hook.permission_decision_reason,
         )
     return None if hook.permission_decision == "allow" else request
+
+
+def _files_of(request: WritePermission) -> list[str]:
+    return [file.path for file in request.files] or [request.file_name]
 
 
 def _record(record: ToolCall | None, request: PermissionRequest | None, verdict: Verdict) -> None:
