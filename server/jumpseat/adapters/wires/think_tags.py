@@ -33,6 +33,8 @@ _HEADS: Final = tuple(
     for channel in ("final", "commentary")
 )
 _AFTER_THOUGHT: Final = (*_HEADS, *(start for start, end in _ENDS.items() if end == "<|end|>"))
+_MOST_THOUGHTS: Final = 16
+"""The thoughts of one answer that are separated: each is looked for in the rest of the text."""
 _TAILS: Final = ("<|return|>", "<|end|>")
 # The same where a server leaves out the marks of gpt-oss.
 _BARE_ANALYSIS: Final = "analysis"
@@ -52,7 +54,7 @@ class ThinkTagDecoder:
         self._space: list[str] = []
         self._held = ""
         self._end: str | None = None
-        self._has_thought = False
+        self._thoughts = 0
         self._announced = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
@@ -90,17 +92,16 @@ class ThinkTagDecoder:
         if self._end is None and not self._held:
             # Apart from the rest: a look at all of it with each piece would take quadratic time.
             begun = text.lstrip()
-            if not self._has_thought:
+            if self._thoughts == 0:
                 self._space.append(text[: len(text) - len(begun)])
             text = begun
         self._held += text
         if self._end is None:
             begun = self._held
-            # Only gpt-oss goes on thinking after a thought.
-            starts = _AFTER_THOUGHT if self._has_thought else (*_ENDS, *_HEADS)
+            starts = self._starts()
             start = next((start for start in starts if begun.startswith(start)), None)
             if start is None:
-                if not begun or any(start.startswith(begun) for start in starts):
+                if any(start.startswith(begun) for start in starts):
                     return []
                 return self._leave()
             self._space, self._held = [], begun.removeprefix(start)
@@ -109,7 +110,8 @@ class ThinkTagDecoder:
             self._end = _ENDS[start]
         thought, closed, rest = self._held.partition(self._end)
         if closed:
-            self._held, self._end, self._has_thought = "", None, True
+            self._held, self._end = "", None
+            self._thoughts += 1
             return [*([ReasoningDelta(thought)] if thought else []), *self._split(rest)]
         kept = _partial(self._held, self._end)
         thought, self._held = self._held[: len(self._held) - kept], self._held[len(self._held) - kept :]
@@ -118,8 +120,14 @@ class ThinkTagDecoder:
     def _leave(self) -> list[ModelEvent]:
         """Pass on what is held; everything from here on is text."""
         self._end = ""
-        held = self._take_held()
-        return [TextDelta(held)] if held else []
+        text = self._take_held()
+        return [TextDelta(text)] if text else []
+
+    def _starts(self) -> tuple[str, ...]:
+        """Return what may follow: only gpt-oss goes on thinking after a thought."""
+        if self._thoughts == 0:
+            return (*_ENDS, *_HEADS)
+        return _AFTER_THOUGHT if self._thoughts < _MOST_THOUGHTS else _HEADS
 
     def _take_held(self) -> str:
         held = "".join([*self._space, self._held])
@@ -145,9 +153,10 @@ def split_thought(text: str) -> tuple[str | None, str]:
     begun = text.lstrip()
     thoughts: list[str] = []
     starts: Iterable[str] = _ENDS
-    while (
-        start := next((start for start in starts if start in _ENDS and begun.startswith(start)), None)
-    ) is not None:
+    while len(thoughts) < _MOST_THOUGHTS:
+        start = next((start for start in starts if start in _ENDS and begun.startswith(start)), None)
+        if start is None:
+            break
         thought, _, rest = begun.removeprefix(start).partition(_ENDS[start])
         thoughts.append(thought.strip())
         begun, starts = rest.lstrip(), _AFTER_THOUGHT

@@ -268,7 +268,7 @@ def describe_written_calls(model: str, parser: str | None, text: str, tools: Seq
         done, parser = "It was not run, because the answer has other text, too", form.parser
     vllm = parser or "vLLM: --tool-call-parser NAME; SGLang: --tool-call-parser NAME"
     return (
-        f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start the server with its"
+        f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start it with its"
         f" parser ({vllm.replace('--tool', '--enable-auto-tool-choice --tool', 1)}; llama.cpp: --jinja), or set"
         ' tool_protocol = "xml" for the model in config.toml.'
     )
