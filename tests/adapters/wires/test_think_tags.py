@@ -67,7 +67,8 @@ def written(wire: str, pieces: list[str]) -> list[tuple[str | None, JsonObject]]
             return [(None, line) for line in [*lines, {"message": {"content": ""}, "done": True}]]
         case _:
             chunks: list[JsonObject] = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
-            return [(None, chunk) for chunk in [*chunks, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]]
+            chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+            return [(None, chunk) for chunk in chunks]
 
 
 def decode(decoder: Decoder, pieces: list[str], wire: str = WIRES[0]) -> tuple[str, str, Completed]:
