@@ -204,3 +204,15 @@ def test_the_line_for_a_result_names_the_call_and_the_way_back() -> None:
     assert note_for(command, result, OLD, "/s/out.txt") == (
         "[Cleared: bash make test, 1,020 characters; it is old: saved as /s/out.txt]"
     )
+
+
+def test_what_no_call_may_say_again_is_saved_although_a_later_call_is_the_same() -> None:
+    calls = [view("a.py"), ("bash", {"command": "make test"}), ("tracker-next", {"queue": "x"})]
+    later = [("bash", {"command": f"echo {number}"}) for number in range(KEPT_ANSWERS)]
+    messages = conversation(*[[(call, (LONG, False, False))] for call in (*calls, *calls, *later)])
+    planned = plan_clearing(messages, 0, "/w")
+    assert [(item.call.name, item.reason, item.must_be_saved) for item in planned] == [
+        ("view", REPEATED, False),
+        ("bash", REPEATED, True),
+        ("tracker-next", REPEATED, True),
+    ]

@@ -40,8 +40,8 @@ class Clearing(Struct, frozen=True):
 
     @property
     def must_be_saved(self) -> bool:
-        """Return whether no other call shows the same."""
-        return self.reason == OLD and self.call.name not in REPEATABLE
+        """Return whether no other call shows the same: a command, or a tool of others, may never say it again."""
+        return self.call.name not in REPEATABLE
 
 
 def plan_clearing(messages: Sequence[Message], needed: int, cwd: str = "/") -> list[Clearing]:
