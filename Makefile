@@ -43,12 +43,13 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
 	@echo "make quick     run the tests of parts, without servers: half a minute on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
+	@echo "make test-models  run sessions with a real model behind llama.cpp's server, for minutes (ARGS='--only chat-')"
 	@echo "make web       build the page for browsers (needs Node.js 20)"
 	@echo "make test-web  test the page in a real Chromium (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
 	@echo "make vsix      build the extension for VS Code as dist/jumpseat-VERSION.vsix (needs Node.js 20)"
@@ -72,7 +73,7 @@ help:
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
-	@echo "make audit     look for known vulnerabilities in the requirements of installations, containers and tests"
+	@echo "make audit     look for requirements with known vulnerabilities, and for platforms without wheels of them"
 	@echo "make clean     remove everything that make has created in this folder"
 
 demo: $(VENV)/.installed $(VENV)/.compiled
@@ -83,6 +84,9 @@ quick: $(VENV)/.installed-test $(VENV)/.compiled
 
 test: $(VENV)/.installed-test $(VENV)/.compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-models: $(VENV)/.installed-test
+	$(BIN)/python -m tests.models $(ARGS)
 
 web: clients/web/node_modules/.installed
 	cd clients/web && npm run --silent check && npm run --silent build
@@ -173,7 +177,15 @@ installs: dist
 sbom: dist $(VENV)/runtime
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.cdx.json $(VENV)/runtime/bin/python
 
+# Installations compile nothing on these platforms: there is a wheel of everything in the locks.
+WHEELS_FOR := x86_64-manylinux_2_28 aarch64-manylinux_2_28 x86_64-unknown-linux-musl aarch64-apple-darwin x86_64-pc-windows-msvc
 audit: $(VENV)/.installed-release
+	@for platform in $(WHEELS_FOR); do for version in 3.11 3.14; do for lock in test container; do \
+	  echo "wheels of $$lock.txt for Python $$version on $$platform"; \
+	  case $$platform in *-musl) $(WITHOUT_BWRAP) ;; *) cat ;; esac < $(LOCKS)/$$lock.txt > $(VENV)/wheels.txt; \
+	  $(BIN)/uv pip install --quiet --dry-run --target $(VENV)/wheels --no-deps --only-binary :all: \
+	    --python-platform $$platform --python-version $$version -r $(VENV)/wheels.txt || exit 1; \
+	done; done; done
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes \
 	  $(foreach lock,$(wildcard $(LOCKS)/*.txt),-r $(lock))
 

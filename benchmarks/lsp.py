@@ -60,9 +60,9 @@ async def measure(root: Path, language: str, seeded: Seeded, edits: int) -> str:
             await server.wait()
             if number >= WARM_UP:
                 times.append(time.perf_counter() - began)
-                told += len(server.take())
+                told += len(await server.take())
             else:
-                server.take()
+                await server.take()
         await server.close()
     quantiles = statistics.quantiles(times, n=20)
     want = len(expected) * (edits // 2)

@@ -551,6 +551,23 @@ class SessionCompactionComplete(Payload, kw_only=True):
     compaction_tokens_used: CompactionTokensUsed | None = None
 
 
+class SessionTruncation(Payload, kw_only=True):
+    """Results of tools were cleared from the conversation: ``cleared_results`` has, by the id of the call, the line
+    that is sent in place of each. No message is removed.
+    """
+
+    type: ClassVar[str] = "session.truncation"
+    token_limit: int
+    pre_truncation_tokens_in_messages: int
+    pre_truncation_messages_length: int
+    post_truncation_tokens_in_messages: int
+    post_truncation_messages_length: int
+    tokens_removed_during_truncation: int
+    messages_removed_during_truncation: int
+    performed_by: str
+    cleared_results: dict[str, str]
+
+
 class PendingMessagesModified(Payload, kw_only=True):
     type: ClassVar[str] = "pending_messages.modified"
     persisted: ClassVar[bool] = False
@@ -1337,6 +1354,7 @@ EventPayload: TypeAlias = (
     | SessionUsageInfo
     | SessionCompactionStart
     | SessionCompactionComplete
+    | SessionTruncation
     | PendingMessagesModified
     | Abort
     | UserMessage

@@ -46,7 +46,8 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
 
     ``sandboxed`` is whether the command is confined; it is missing if the sandbox is off. With
     ``request_sandbox_bypass``, the command is to run outside of the sandbox that would confine it. The confined
-    command reaches ``sandbox_hosts`` without a further question.
+    command reaches ``sandbox_hosts`` without a further question. ``also_covered`` names the commands that a lasting
+    approval covers in the sandbox beyond ``commands``.
     """
 
     kind: ClassVar[Literal["shell"]] = "shell"
@@ -62,6 +63,7 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
     sandbox_hosts: list[str] | None = None
     request_sandbox_bypass: bool | None = None
     request_sandbox_bypass_reason: str | None = None
+    also_covered: str | None = None
     warning: str | None = None
     tool_call_id: str | None = None
 

@@ -38,7 +38,6 @@ UNSENT_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
         "tool.shell_output",
     ),
     "the system message is no part of the log; `session.metadata.contextInfo` has its size": ("system.message",),
-    "a conversation is compacted, never truncated": ("session.truncation",),
     "`assistant.usage` reports each call of a model, and `session.error` its failure": (
         "model.call_final_result",
         "model.call_finished",

@@ -137,7 +137,8 @@ class ProviderConfig(WireModel):
     ``type`` is the name of an adapter, by default ``openai``. ``script`` is for the scripted adapter. With
     ``has_bearer_token_provider``, the client is asked for a bearer token before every request; otherwise the shell
     of the server runs ``api_key_command`` before every request, and the output is the key. ``tool_protocol`` is how
-    models call tools: with the provider's function calling, or as XML in their text.
+    models call tools: with the provider's function calling, or as XML in their text. ``edit_tools`` is what they
+    edit files with, whatever their names.
     """
 
     type: str = "openai"
@@ -156,6 +157,7 @@ class ProviderConfig(WireModel):
     model_capabilities: Later[ModelCapabilities] | None = None
     azure: Later[AzureOptions] | None = None
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
     script: dict[str, Any] | str | None = None
 
 
@@ -178,6 +180,7 @@ class ProviderModelConfig(WireModel):
     max_context_window_tokens: int | None = None
     capabilities: ModelCapabilities | None = None
     tool_protocol: Literal["native", "xml"] | None = None
+    edit_tools: Literal["edit", "apply_patch"] | None = None
 
 
 class SystemMessageSection(WireModel):

@@ -91,9 +91,10 @@ from jumpseat.system.process_memory import protect_memory, use_one_arena
 from jumpseat.system.watchdog import watch_loop
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
+from jumpseat.tools.filters import Configured, configured_of, meant
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
-from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits
+from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits, ScriptSettings
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import SourceMaker
@@ -290,7 +291,8 @@ class App:
                 *((self.lsp.get,) if config.lsp.enabled else ()),
             ),
             reserved=BUILTIN_NAMES,
-            tool_set=config.tools.offered,
+            tool_set=_tools_of(options, config),
+            scripts=ScriptSettings(config.tools.call_tools.by_default, config.tools.call_tools.unconfined),
         )
         outside = self._budget_of_completions()
         budgets = BudgetKeeper(self._make_budget, outside)
@@ -694,6 +696,22 @@ def _given(section: RetryConfig | AgentsConfig) -> dict[str, Any]:
     return {name: value for name, value in section if value is not None}
 
 
+def _tools_of(options: Options, config: Config) -> Configured:
+    """Return the tools of sessions whose clients choose none: those of the arguments, or of the configuration.
+
+    Raises:
+        ConfigError: an argument is the misspelt name of a built-in tool or of a set.
+    """
+    known = {*BUILTIN_NAMES, *config.tools.declared, "minimal", "default", "all"}
+    for name in options.tools or ():
+        if name not in known and (intended := meant(name, known)) is not None:
+            raise ConfigError(f"--tools: unknown tool {name!r}, did you mean {intended!r}?")
+    if options.tools is not None:
+        return configured_of(options.tools)
+    offered = config.tools.offered
+    return configured_of([offered] if isinstance(offered, str) else offered)
+
+
 def _read_brief(settings: SessionSettings) -> Brief:
     """Describe the project of a session."""
     # Imported with the first prompt.
@@ -706,6 +724,7 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
     """Return the compaction policy of sessions without such options."""
     given: dict[str, Any] = {
         "enabled": config.enabled,
+        "clears_results": config.clear_results,
         "background": config.background_threshold,
         "exhaustion": config.exhaustion_threshold,
     }

@@ -53,6 +53,7 @@
 
     [compaction]                        # of long conversations; options of a session take precedence
     enabled = true
+    clear_results = true                # first clear old results of tools: docs/context.md
     background_threshold = 0.8          # share of the context at which a summary is begun
     exhaustion_threshold = 0.95         # share of the context at which turns wait for the summary
 
@@ -101,6 +102,10 @@
     allowed_hosts = ["wiki.example.com", "10.1.0.0/16"]     # private hosts that may be fetched nevertheless
     max_bytes = 5242880
     timeout_s = 30.0
+
+    [tools.call_tools]
+    by_default = false                  # true: the default set of tools also has scripts that call tools
+    unconfined = false                  # true: those run without a sandbox, too; each is asked about
 
     [tools.memory]
     enabled = false                     # true: sessions keep memories unless their options say otherwise
@@ -354,6 +359,7 @@ class RetryConfig(_Section):
 
 class CompactionConfig(_Section):
     enabled: bool | None = None
+    clear_results: bool | None = None
     background_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
@@ -444,13 +450,25 @@ class MemoryConfig(_Section):
     enabled: bool = False
 
 
+class CallToolsConfig(_Section):
+    """Scripts that call tools.
+
+    With ``by_default``, the tool for them is also in the default set. With ``unconfined``, scripts also run where
+    no sandbox works, and each is asked about.
+    """
+
+    by_default: bool = False
+    unconfined: bool = False
+
+
 class ToolsConfig(_Section):
     """Settings of built-in tools; any other table declares a tool, or a group of tools."""
 
     model_config = ConfigDict(extra="allow")
 
-    offered: Literal["minimal", "default", "all"] = "default"
+    offered: Literal["minimal", "default", "all"] | list[str] = "default"
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
+    call_tools: CallToolsConfig = Field(default_factory=CallToolsConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
 
     @model_validator(mode="after")

@@ -22,7 +22,7 @@ class Options(Discreet, Struct, frozen=True):
     metrics, on loopback and at ``metrics_host``, where scrapers present ``metrics_token`` if there is one. Sessions
     are closed after ``session_idle_s`` seconds without a client. ``allow_old_clients`` applies unless the
     configuration has the setting. ``keep_model_calls`` keeps the usage of each call, as servers with a page always
-    do.
+    do. ``tools`` are the names of tools, or that of a set, for sessions whose clients choose none.
     """
 
     hidden = ("environ", "auth_token", "metrics_token")
@@ -42,6 +42,7 @@ class Options(Discreet, Struct, frozen=True):
     allow_old_clients: Literal[False, "client_tools"] = False
     protocol: int | None = None
     acp: bool = False
+    tools: tuple[str, ...] | None = None
     record: str | None = None
     replay: Replay | None = None
     plugin_dirs: tuple[str, ...] = ()

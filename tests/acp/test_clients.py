@@ -65,7 +65,7 @@ def test_an_sdk_of_the_protocol_holds_a_whole_conversation(
             server,
             str(tmp_path),
         ]
-    process = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=50, check=False)
+    process = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert process.returncode == 0, process.stderr
     output = json.loads(process.stdout)
     assert output["version"] == 1

@@ -66,6 +66,27 @@ async def test_edit_changes_the_buffer_and_not_the_file(tmp_path: Path, schemas:
         assert (tmp_path / "a.txt").read_text() == "saved\n"
 
 
+async def test_a_buffer_that_changes_while_the_question_is_open_is_left(tmp_path: Path, schemas: Schemas) -> None:
+    (tmp_path / "a.txt").write_text("saved\n")
+    buffers = Buffers(a="changed\nline\n")
+
+    def approve(_params: dict[str, Any]) -> dict[str, Any]:
+        buffers.texts["a"] = f"more\n{buffers.texts['a']}"
+        return option("allow_once")
+
+    turns = [
+        calls("edit", path="a.txt", old_str="line", new_str="end"),
+        calls("apply_patch", "2", input="*** Update File: a.txt\n-line\n+end\n"),
+        DONE,
+    ]
+    answers = buffers.answers() | {"session/request_permission": approve}
+    async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=answers) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        assert buffers.texts["a"] == "more\nmore\nchanged\nline\n"
+        assert "has changed since permission was asked" in editor.answer_text(session)
+
+
 async def test_a_patch_changes_several_buffers_after_one_question(tmp_path: Path, schemas: Schemas) -> None:
     (tmp_path / "a.txt").write_text("saved\n")
     (tmp_path / "old.txt").write_text("old\n")

@@ -54,7 +54,7 @@ def sessions(place: Place, *args: str, code: int = 0, stdin: str = "") -> str:
         text=True,
         env=place.env(),
         cwd=place.project,
-        timeout=40,
+        timeout=120,
         check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr

@@ -15,7 +15,7 @@ MODEL_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY")
 def run_demo(*args: str, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if name not in MODEL_VARIABLES}
     command = [sys.executable, "-m", "jumpseat_client.demo", *args]
-    return subprocess.run(command, stdin=stdin, env=env, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(command, stdin=stdin, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_demo_shows_tool_permission_and_second_process() -> None:

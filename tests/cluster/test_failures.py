@@ -93,7 +93,7 @@ async def test_an_owner_that_was_paused_loses_the_session_and_relays_from_then_o
         question = await owner.event("external_tool.requested", session=session)
         replicas.servers[0].signal(signal.SIGSTOP)
         try:
-            with anyio.fail_after(25):
+            with anyio.fail_after(60):
                 await other.call("session.resume", {"sessionId": session, "provider": WAITING})
                 await other.event("session.idle", session=session)
         finally:

@@ -26,7 +26,7 @@ FIVE = scripted(*({"text": f"answer {number}"} for number in range(5)))
 async def command(home: Path, *argv: str) -> str:
     """Run a command that must succeed, and return what it has printed."""
     program = str(Path(sys.executable).with_name("jumpseat"))
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         done = await anyio.run_process(
             [program, *argv], env={"COPILOT_HOME": str(home), "PATH": "/bin"}, check=False
         )

@@ -21,7 +21,7 @@ async def failure_of(folder: Path, config: str, *args: str, **environ: str) -> s
     (folder / "config.toml").write_text(config)
     program = str(Path(sys.executable).with_name("jumpseat"))
     environ |= {"COPILOT_HOME": str(folder), "PATH": "/bin"}
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         done = await anyio.run_process([program, *args], check=False, env=environ, stdin=-3)
     assert done.returncode == 1
     return done.stderr.decode()

@@ -33,7 +33,7 @@ DRIVERS = Path(__file__).parent / "drivers"
 HOSTS_KEY = "a-key-of-the-host"
 USERS_KEY = "a-key-of-the-user"
 USERS_KEY_VARIABLE = "FAKE_MODEL_KEY"
-DRIVER_LIMIT_S = 45
+DRIVER_LIMIT_S = 120
 
 
 @dataclass(frozen=True)

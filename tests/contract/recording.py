@@ -71,6 +71,10 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             {"text": "All served."},
         ],
     ),
+    (
+        "look up much",
+        [*(calls("look_up", f"call-much-{n}", key=f"much {n}") for n in range(7)), {"text": "That was much."}],
+    ),
     ("start over", [calls("look_up", "call-clear", key="clear")]),
     ("a new beginning", [{"text": "What was before?"}]),
     # The question beside the conversation takes another turn of the prompt before it.
@@ -154,16 +158,18 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _work_alone(wire, session)
             await client.idle(7)
             await _use_canvases(server, wire, session)
-            await wire.call("session.send", {"sessionId": session, "prompt": "start over"})
+            await wire.call("session.send", {"sessionId": session, "prompt": "look up much"})
             await client.idle(8)
-            await _abort(wire, session)
+            await wire.call("session.send", {"sessionId": session, "prompt": "start over"})
             await client.idle(9)
+            await _abort(wire, session)
+            await client.idle(10)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await wire.call("session.history.compact", {"sessionId": session, "customInstructions": "Be brief."})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
             await _reach_a_limit(wire, session, copilot)
-            await client.idle(10)
+            await client.idle(11)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             tasks.cancel_scope.cancel()
         history: JsonObject = await wire.call("session.getMessages", {"sessionId": session})
@@ -314,6 +320,9 @@ class _Client:
     async def _tool(self, arguments: JsonObject) -> JsonObject:
         if arguments["key"] == "error":
             return {"error": "no such key"}
+        if arguments["key"].startswith("much"):
+            # The context fills up, so that results are cleared.
+            return {"result": {"textResultForLlm": "much of it " * 2000, "resultType": "success"}}
         if arguments["key"] == "clear":
             cleared = {"sessionId": self.session, "prompt": "a new beginning"}
             await self.wire.ask("session.history.clearContext", cleared)

@@ -17,7 +17,7 @@ from tests.support.toolchains import NEWEST_PYPI_SDK, Sdk, require_sdk
 # The first test of an SDK version installs it, which takes longer than a test's time limit.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
-DECODER_LIMIT_S = 20
+DECODER_LIMIT_S = 120
 # Missing in the SDK for Python only.
 NOT_IN_THE_SDK = {"session.factory.listRuns"}
 

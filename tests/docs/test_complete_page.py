@@ -66,7 +66,7 @@ async def test_the_programs_in_the_page_run(tmp_path: Path, number: int) -> None
                 env=environ,
                 capture_output=True,
                 text=True,
-                timeout=50,
+                timeout=120,
                 check=False,
             )
         )

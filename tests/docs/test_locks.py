@@ -88,6 +88,7 @@ def test_nothing_is_installed_without_its_hash() -> None:
     makefile = (ROOT / "Makefile").read_text()
     container = (ROOT / "packaging" / "Containerfile").read_text()
     commands = re.findall(r"(?:\(PIP\)|pip) [^\n]*?(?:install|wheel) [^\n]*", f"{makefile}\n{container}")
+    commands = [command for command in commands if "--dry-run" not in command]
     assert len(commands) == 9
     for command in commands:
         # The extras of developers are those of `make fuzz`, `make flames` and `make dist`.

@@ -88,6 +88,7 @@ def test_the_configurations_in_the_page_about_local_models_are_valid(tmp_path: P
     (tmp_path / "config.toml").write_text("\n".join(examples))
     config = load_config(tmp_path)
     assert {adapter.type for adapter in config.adapters.values()} == {"openai_compatible", "ollama"}
+    assert {"llama", "ollama", "lmstudio", "vllm", "litellm"} <= config.adapters.keys()
     assert all(
         load_adapter(adapter.type or "").unknown_option(adapter.options) is None
         for adapter in config.adapters.values()

@@ -80,6 +80,36 @@ LANDING = {
     "a code fence": (f"```python\n{SIZE}```", f"```python\n{LARGER}```"),
     "escaped line ends": (SIZE.replace("\n", "\\n"), LARGER.replace("\n", "\\n")),
     "entities": (SIZE.replace(">", "&gt;"), LARGER.replace(">", "&gt;")),
+    "numeric entities, and entities for spaces": (
+        SIZE.replace(">", "&#62;").replace("size -", "size&nbsp;-"),
+        LARGER.replace(">", "&#x3E;").replace("size -", "size&nbsp;-"),
+    ),
+    "signs as JSON has them": (SIZE.replace(">", "\\u003e"), LARGER.replace(">", "\\u003E")),
+    "marks of a patch": (
+        "-    if size > 10:\n         return size - 1",
+        "+    if size > 20:\n+        log(size)\n         return size - 1",
+    ),
+    "quoted": (
+        ">     if size > 10:\n>         return size - 1",
+        ">     if size > 20:\n>         log(size)\n>         return size - 1",
+    ),
+    "an item of a list": (
+        "- if size > 10:\n      return size - 1",
+        "- if size > 20:\n      log(size)\n      return size - 1",
+    ),
+    "a search and its replacement": (
+        f"<<<<<<< SEARCH\n{SIZE}=======\n",
+        f"=======\n{LARGER}>>>>>>> REPLACE\n",
+    ),
+    "CDATA": (f"<![CDATA[{SIZE}]]>", f"<![CDATA[{LARGER}]]>"),
+    "line numbers of other agents": (
+        "L7:     if size > 10:\nL8:         return size - 1",
+        "L7:     if size > 20:\nL8:         log(size)\nL9:         return size - 1",
+    ),
+    "matches of grep": (
+        "7-    if size > 10:\n8-        return size - 1",
+        "7-    if size > 20:\n8-        log(size)\n9-        return size - 1",
+    ),
     "several slips": (
         "```\n7: if size &gt; 10:   \n8:     return size \u2013 1\n```",
         "```\n7: if size &gt; 20:\n8:     log(size)\n9:     return size \u2013 1\n```",
@@ -150,6 +180,42 @@ def test_lines_are_never_joined_because_a_line_break_is_missing() -> None:
     assert landed("a\n", "", text).text == "b\n\nc\n"
 
 
+def test_signs_of_one_meaning_are_written_as_in_the_file() -> None:
+    text = '\ufeffint f() {\n  p->x = "a" + \'b\';\n  q = "it\'s";\n}\n'
+    check_each(
+        {
+            "arrows": ('p\u2192x = "a"', 'p\u2192y = "a"', text.replace("p->x", "p->y")),
+            "the other quotes": (
+                "p->x = 'a' + 'b';",
+                "p->y = 'a' + 'c';",
+                text.replace("x", "y").replace("'b'", "'c'"),
+            ),
+            "inline code": ('`p->x = "a"`', '`p->y = "a"`', text.replace("p->x", "p->y")),
+            "the first line of a file with a mark": ("int f() {\n", "int g() {\n", text.replace("f()", "g()")),
+            "a mark that is copied": ("\ufeffint f() {\n", "int g() {\n", text.replace("f()", "g()")),
+        },
+        lambda case: check_text(text, case[:2], case[2]),
+    )
+    # A quote within a string would end it.
+    assert "which quotes are meant" in refused("q = 'it' + 's'", "x", "q = \"it' + 's\"\n")
+    assert landed('"d\u00e9but"', '"d\u00e9tour"', '"d\\u00e9but"').text == '"d\\u00e9tour"'
+
+
+def test_marks_that_the_file_has_are_not_taken_away() -> None:
+    check_each(
+        {
+            "a list": ("- one\n", "- 1\n"),
+            "a quote": ("> two", "> 2"),
+            "numbers": ("3. three\n4. four", "3. 3\n4. four"),
+            "a patch": ("-five\n+six", "-5\n+six"),
+        },
+        lambda edit: check_text(LISTS, edit, LISTS.replace(*edit)),
+    )
+
+
+LISTS = "- one\n> two\n3. three\n4. four\n-five\n+six\n"
+
+
 REFUSED = {
     "another word": ("    if size > 10:\n        return width - 1\n", "x"),
     "another number": ("    if size > 11:\n", "x"),
@@ -157,6 +223,17 @@ REFUSED = {
     "a number that the word goes on with": ("size > 1 ", "size > 2"),
     "an omission": ("    size = width * height  # px\n    ...\n    return size", "x"),
     "an omission in the new text": (SIZE, "    if size > 20:\n        # ... existing code ...\n"),
+    "an omission without blanks": (SIZE, "    if size > 20:\n        // ...existing code...\n"),
+    "an omission in brackets": (
+        FILE[FILE.index("    if") : FILE.index("def name")],
+        "    if size > 20:\n    # [rest of the code unchanged]\n\n\n",
+    ),
+    "a remark in place of lines": (
+        FILE[FILE.index("    size =") : FILE.index("\n\ndef name")],
+        "    size = width * height  # px\n    # unchanged\n    return size\n",
+    ),
+    "marks of both sides of a patch": ("-    if size > 10:\n+    if size > 20:\n", "x"),
+    "two lines as one": ("    if size > 10: return size - 1\n", "x"),
 }
 
 

@@ -28,7 +28,7 @@ def report(program: str, home: Path, mistake: Mistake) -> str:
         capture_output=True,
         cwd=home,
         text=True,
-        timeout=60,
+        timeout=120,
         stdin=subprocess.DEVNULL,
         env={"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home)},
     )

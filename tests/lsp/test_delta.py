@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from lsprotocol import types
 
 from jumpseat.lsp.delta import Diagnostic, Lines, brought
+from jumpseat.lsp.documents import MOST_DIAGNOSTICS, MOST_OF_ALL, Documents
 from jumpseat.lsp.text_edits import TextEdit, edited
+from tests.fuzz.times import grows
 from tests.support.cases import all_cases
 
 BEFORE = "a\nb\nc\nd\n"
@@ -35,6 +40,29 @@ def test_only_new_diagnostics_are_brought() -> None:
         for name, (after, old, new, lines) in CASES.items():
             with case(name):
                 assert [one.line for one in brought(old, new, Lines(BEFORE, after))] == lines
+
+
+def test_the_time_grows_with_the_number_of_diagnostics() -> None:
+    def compare(text: str) -> None:
+        equal = [found(line) for line in range(len(text.splitlines()))]
+        brought(equal, equal, Lines(text, text.upper()))
+
+    assert not grows(compare, "", "a\n", "")
+
+
+@pytest.mark.anyio
+async def test_diagnostics_of_some_files_are_not_told_if_all_are_too_many(tmp_path: Path) -> None:
+    documents = Documents(warnings=False)
+    spot = types.Position(0, 0)
+    for number in range(MOST_OF_ALL // MOST_DIAGNOSTICS + 1):
+        many = [types.Diagnostic(types.Range(spot, spot), str(message)) for message in range(MOST_DIAGNOSTICS)]
+        documents.push(tmp_path / str(number), None, many)
+    told = await documents.take()
+    assert len(told) == MOST_OF_ALL
+    assert {path.name for path, _ in told} == {str(number) for number in range(MOST_OF_ALL // MOST_DIAGNOSTICS)}
+    documents.forget(tmp_path / "0")
+    documents.push(tmp_path / "new", None, [types.Diagnostic(types.Range(spot, spot), "wrong")])
+    assert [(path.name, found.message) for path, found in await documents.take()] == [("new", "wrong")]
 
 
 def test_edits_are_made_at_positions_in_utf_16_units() -> None:

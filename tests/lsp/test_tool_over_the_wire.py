@@ -83,7 +83,7 @@ async def tool_names(wire: Any, session: str) -> list[str]:
     return [tool["name"] for tool in found["tools"]]
 
 
-async def test_a_rename_changes_all_files_after_each_was_approved(tmp_path: Path) -> None:
+async def test_a_rename_changes_all_files(tmp_path: Path) -> None:
     project = project_with(tmp_path, FILES)
     config = word_config(project)
     async with running_server(tmp_path, config=config) as server:
@@ -91,6 +91,21 @@ async def test_a_rename_changes_all_files_after_each_was_approved(tmp_path: Path
     assert text.startswith(f"Changed 2 files:\n{project}/a.words\n{project}/b.words")
     assert (project / "a.words").read_text() == "def won\ndef two\nuse won\n"
     assert (project / "b.words").read_text() == "use two\n\nuse won\n"
+
+
+async def test_a_rename_does_not_tell_old_errors_that_have_the_new_name(tmp_path: Path) -> None:
+    files = {"a.words": "use one\ndef two\nwarn one\n", "b.words": "use one\nuse other\n"}
+    project = project_with(tmp_path, files)
+    async with running_server(tmp_path, config=word_config(project, warnings=True)) as server:
+        texts = await results(
+            server.wire,
+            project,
+            lsp("1", "rename", "b.words", symbol="one", new_name="won"),
+            lsp("2", "rename", "a.words", symbol="two", new_name="won"),
+            lsp("3", "rename", "a.words", symbol="won", new_name="last"),
+        )
+    assert [text.partition("may have brought:")[2] for text in texts] == ["", "", ""]
+    assert (project / "a.words").read_text() == "use last\ndef last\nwarn one\n"
 
 
 @pytest.mark.parametrize("rule", ["write(**/a.words)", "write(**/b.words)"])

@@ -47,5 +47,5 @@ OURS_IS_THEIRS = "assert json_rpc is p.json_rpc, json_rpc\n"
     ],
 )
 def test_the_peer_works_however_pygls_was_loaded(code: str) -> None:
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert process.returncode == 0, process.stderr

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import tempfile
 from pathlib import Path
+from subprocess import PIPE
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
+from jumpseat.sandbox.places import socket_files
 from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import TEMP_FOLDERS
@@ -552,6 +556,30 @@ async def test_a_command_does_not_reach_the_socket_files_of_other_programs(
         server.bind(str(path))
         server.listen()
         result = await session.run(f"[ -e '{path}' ] && python3 connect.py '{path}'")
+    assert "Error" in result.output
+
+
+async def test_a_socket_that_was_bound_by_a_relative_path_is_hidden(
+    tmp_path: Path, bubblewrap: Mechanism, outside: Path
+) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    path = outside.parent / "below" / "relative socket"
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    (session.project / "connect.py").write_text(
+        "import socket, sys\nsocket.socket(socket.AF_UNIX).connect(sys.argv[1])\nprint('connected')\n"
+    )
+    bind = (
+        "import os, socket, sys\nos.chdir(sys.argv[1])\nserver = socket.socket(socket.AF_UNIX)\n"
+        "server.bind('below/relative socket')\nserver.listen()\nprint('ready', flush=True)\ninput()"
+    )
+    command = [sys.executable, "-c", bind, str(outside.parent)]
+    async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE) as program:
+        assert program.stdout is not None
+        await BufferedByteReceiveStream(program.stdout).receive_until(b"\n", 100)
+        assert str(path) in await anyio.to_thread.run_sync(socket_files)
+        result = await session.run(f"[ -e '{path}' ] && python3 connect.py '{path}'")
+        program.terminate()
     assert "Error" in result.output
 
 

@@ -54,5 +54,11 @@ def test_the_command_says_what_holds_and_why_a_mechanism_does_not_work(tmp_path:
     assert "bubblewrap does not work: setting up uid map: Permission denied" in out
     # The program that is installed with the server works if namespaces do.
     assert code == int(f"confined by {BEST}." not in out)
+    code, out, _ = jumpseat(tmp_path, "check", "sandbox", "--table", PATH=path)
+    printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines()]
+    assert [row[0] for row in printed[2:]] == [*WALLS.values()]
+    # What does not work here is untested.
+    working = [name for name, *cells in zip(*printed, strict=True) if "untested" not in cells]
+    assert [name.casefold() for name in working[1:]] == sorted(MECHANISMS)
     code, out, _ = jumpseat(tmp_path, "check", "sandbox", "--json")
     assert json.loads(out)["used"] == BEST

@@ -12,8 +12,9 @@ import anyio
 import orjson
 import pytest
 
-from jumpseat_client import Client, RpcError, Session, approve_all, connect_stdio, connect_tcp
+from jumpseat_client import Client, PermissionRequest, RpcError, Session, approve_all, connect_stdio, connect_tcp
 from jumpseat_protocol.events import SessionError, SessionIdle, SessionTodosChanged, ToolExecutionComplete
+from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.sessions import ProviderConfig
 from tests.support.forked import executable
 from tests.support.server import running_server
@@ -208,7 +209,11 @@ async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: Virtua
             calling("edit", path=f"{ROOT}/workspace.yaml", old_str="id", new_str="no"),
             calling("grep", pattern="(", path=ROOT),
             calling("apply_patch", input=f"*** Update File: {notes}\n-alpha\n+first\n*** Add File: {notes}.2\n+x"),
-            calling("apply_patch", input=f"*** Add File: {notes}.3\n+x\n*** Delete File: {notes}"),
+            calling("apply_patch", input=f"*** Add File: {notes}.3\n+x\n*** Delete File: {ROOT}/workspace.yaml"),
+            calling(
+                "apply_patch", input=f"*** Update File: {notes}\n*** Move to: {ROOT}/files/moved.md\n-first\n+1st"
+            ),
+            calling("apply_patch", input=f"*** Delete File: {notes}.2\n*** Delete File: {ROOT}/plan.md"),
             {"text": "done"},
         )
         await client.request("session.plan.update", {"sessionId": session.id, "content": "First this."})
@@ -218,10 +223,10 @@ async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: Virtua
             result.result.content if result.result is not None else result.error and result.error.message
             for result in await results(session)
         ]
-        assert disk.text(session.id, "files/deep/notes.md") == "first\ngamma\n"
-        assert disk.text(session.id, "files/deep/notes.md.2") == "x\n"
+        assert disk.text(session.id, "files/moved.md") == "1st\ngamma\n"
+        assert [name for name in disk.names(session.id) if name.startswith("files/")] == ["files/moved.md"]
         assert "no:" not in disk.text(session.id, "workspace.yaml")
-    assert plan["content"] == "Then this."
+    assert plan["content"] is None
     assert outcomes == [
         f"Created file {notes} with 11 characters",
         f"File {notes} updated with changes.",
@@ -235,9 +240,42 @@ async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: Virtua
         f"{ROOT}/workspace.yaml cannot be changed: only plan.md and files in files/ can",
         "Pattern '(' is not a valid regular expression: missing ), unterminated subpattern at position 0.",
         f"Changed {notes}.\nCreated {notes}.2.",
-        f"{notes} cannot be deleted or moved.\nNo file was changed.",
+        f"{ROOT}/workspace.yaml cannot be changed: only plan.md and files in files/ can\nNo file was changed.",
+        f"Moved {notes} to {ROOT}/files/moved.md.",
+        f"Deleted {notes}.2.\nDeleted {ROOT}/plan.md.",
     ]
     assert not await anyio.Path(ROOT).exists()
+
+
+async def test_a_file_of_the_client_that_changes_while_the_question_is_open_is_left(
+    disk: VirtualDisk, home: Path
+) -> None:
+    notes = f"{ROOT}/files/notes.md"
+
+    async with server(disk, home) as client:
+        await disk.offer(client, cwd=str(home.parent))
+
+        async def approve(request: PermissionRequest) -> PermissionDecision:
+            text = disk.files[session.id].get(notes, "")
+            disk.files[session.id][notes] = f"{text}line {len(text)}\n"
+            return await approve_all(request)
+
+        session = await client.create_session(
+            provider=scripted(
+                calling("create", path=notes, file_text="alpha\n"),
+                calling("edit", path=notes, old_str="line 0", new_str="less"),
+                calling("apply_patch", input=f"*** Update File: {notes}\n-line 0\n+less\n"),
+                calling("apply_patch", input=f"*** Delete File: {notes}\n"),
+                {"text": "done"},
+            ),
+            on_permission=approve,
+        )
+        await session.ask("work")
+        outcomes = [result.error and result.error.message for result in await results(session)]
+        assert disk.text(session.id, "files/notes.md") == "line 0\nline 7\nline 14\nline 22\n"
+    assert [("after permission" in (text or ""), "since permission" in (text or "")) for text in outcomes] == [
+        (True, False), (False, True), (False, True), (False, True)
+    ]  # fmt: skip
 
 
 async def test_statements_that_reach_beyond_the_database_are_not_sent(disk: VirtualDisk, home: Path) -> None:

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-WAIT_S: Final = 30.0
+WAIT_S: Final = 60.0
 """Seconds that a test waits for anything. Ten busy processes on each core must not exceed them."""

@@ -29,7 +29,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.interfaces import AskToken, ResolvedModel
+from jumpseat.agent.interfaces import AskToken, Brief, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
@@ -37,9 +37,10 @@ from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
+from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.findings import Checker
-from jumpseat.tools.orchestrator.environment import Environment, RepeatLimits
+from jumpseat.tools.orchestrator.environment import Environment, RepeatLimits, ScriptSettings
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat_protocol import events
@@ -192,12 +193,19 @@ class FolderStorage:
     log: MemoryLog
     folder: Path
     objective: str | None = None
+    briefs: dict[str, Brief] = field(default_factory=dict[str, Brief])
 
     def read_objective(self) -> str | None:
         return self.objective
 
     def write_objective(self, content: str | None) -> None:
         self.objective = content
+
+    def read_brief(self, cwd: str) -> Brief | None:
+        return self.briefs.get(cwd)
+
+    def write_brief(self, cwd: str, brief: Brief) -> None:
+        self.briefs[cwd] = brief
 
     @property
     def shown_path(self) -> str:
@@ -306,13 +314,16 @@ def make_session(
     declared: Mapping[str, Mapping[str, Any]] | None = None,
     repeats: RepeatLimits | None = None,
     checkers: Sequence[Checker] = (),
+    sandboxes: Sandboxes | None = None,
+    scripts: ScriptSettings | None = None,
 ) -> MadeSession:
     """Make a live session with one attached client; its tasks run in ``tasks``.
 
     ``script`` is a list of scripted turns, a whole script, or a model. ``tools`` are the client's tools,
     ``builtin`` the server's, ``declared`` those of its configuration. With ``approve_all`` no permission is
-    requested. ``checkers`` look at changes of files. Without ``retry``, failed model calls are retried without a
-    delay. Large outputs go to ``temp`` in the working directory of ``settings``.
+    requested. ``checkers`` look at changes of files. ``sandboxes`` and ``scripts`` are those of the server. Without
+    ``retry``, failed model calls are retried without a delay. Large outputs go to ``temp`` in the working directory
+    of ``settings``.
     """
     settings = settings or SessionSettings(cwd=Path("/project"))
     log = MemoryLog()
@@ -333,6 +344,8 @@ def make_session(
                 sources,
                 repeats=repeats or RepeatLimits(),
                 checkers=tuple(lambda _session, checker=checker: checker for checker in checkers),
+                sandboxes=sandboxes,
+                scripts=scripts or ScriptSettings(),
             ),
         ),
         read_instructions=lambda _settings: instructions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jumpseat.syntax.changes import new_problems
 from jumpseat.syntax.languages import LANGUAGES
+from jumpseat.syntax.versions import MOST_BYTES, Version, Versions
 from tests.support.cases import check_each
 
 GO = "package a\n\nfunc f() {\n\treturn\n}\n\nfunc g() {\n\treturn\n}\n"
@@ -123,3 +124,90 @@ def test_texts_that_no_parser_can_finish_are_not_reported() -> None:
         new_problems("a" + suffix, text.encode(), (text * 60_000).encode())
     assert brought("a.py", None, "(" * 1_100_000) == []
     assert brought("a.sh", None, "\0" * 200_000) == []
+
+
+def test_only_what_has_changed_is_parsed_again_and_the_errors_are_the_same() -> None:
+    versions = Versions()
+    text = "".join(f"def f{number}():\n    return [{number}]\n\n\n" for number in range(50))
+
+    def brought_now(before: str, after: str) -> set[int]:
+        found = new_problems("a.py", before.encode(), after.encode(), versions)
+        return {problem.row + 1 for problem in found}
+
+    longer = text.replace("[7]", "[\n        7,\n    ]")
+    broken = longer.replace("[40]", "[40")
+    moved = "import os\n\n" + broken
+    assert brought_now(text, longer) == set()
+    version = versions.find("a.py", "tree_sitter_python", longer.encode())
+    assert version is not None
+    assert version.found == []
+    assert brought_now(longer, broken) == {164}
+    # An old error moves, and another one is made.
+    assert brought_now(broken, moved) == set()
+    assert brought_now(moved, moved.replace("def f3():", "def f3()")) == {15, 16}
+    assert brought_now(moved, moved.replace("[40", "[40]")) == set()
+    # Changed by somebody else meanwhile.
+    assert brought_now("a = 1\n", "a = (\n") == {1}
+
+
+def test_versions_take_little_memory() -> None:
+    versions = Versions()
+    for number in range(10):
+        versions.note(f"{number}.py", "tree_sitter_python", Version(b"#" * (MOST_BYTES // 3), []))
+    assert [
+        number
+        for number in range(10)
+        if versions.find(f"{number}.py", "tree_sitter_python", b"#" * (MOST_BYTES // 3))
+    ] == [7, 8, 9]
+
+
+SIGNS = {
+    "a bracket where the preprocessor decides": (
+        "a.h",
+        "#if A\nint f(int a) {\n#else\nint f() {\n#endif\n  return (1);\n}\n",
+        ("(1)", "(1"),
+        (6, "'(' is not closed"),
+    ),
+    "a bracket of a definition": (
+        "a.h",
+        "X Y Z(\n#define SQUARE(x) ((x) * (x))\n",
+        ("((x)", "(x)"),
+        (2, "the brackets of this definition do not fit"),
+    ),
+    "a quote between macros": (
+        "a.c",
+        'BEGIN int a\nEND(x) X Y Z\nint f() { return g("b"); }\n',
+        ('"b"', '"b'),
+        (3, "the string is not closed"),
+    ),
+    "a bracket of a custom property": (
+        "a.css",
+        "a {\n  color: var(--b);\n}\n",
+        ("b)", "b"),
+        (2, "'(' is not closed"),
+    ),
+    "a quote in a line that the grammar does not know": (
+        "a.css",
+        '@x y;\na[b="c"] {\n  --d: e;\n}\n',
+        ('"c"', 'c"'),
+        (2, "the string is not closed"),
+    ),
+    "a semicolon within a line": (
+        "a.css",
+        "a { margin: 0; padding: 0; color: red; }\n",
+        ("0; color", "0 color"),
+        (1, "';' is missing before this declaration"),
+    ),
+}
+
+
+def test_signs_without_a_partner_are_found_where_no_grammar_can_parse() -> None:
+    def check(case: tuple[str, str, tuple[str, str], tuple[int, str]]) -> None:
+        name, before, replaced, problem = case
+        assert brought(name, before, before.replace(*replaced, 1)) == [problem]
+
+    check_each(SIGNS, check)
+    text = "#if A\nint f(int a) {\n#else\nint f() {\n#endif\n  return 1;\n}\n"
+    assert brought("a.h", text, text + "/* it's (unfinished */\n// :-(\n") == []
+    assert brought("a.h", text, text + "#if B\nint g(int a) {\n#else\nint g() {\n#endif\n}\n") == []
+    assert brought("a.css", "a { b: c }\n", "a { b: c }\n/* isn't :( */\nd:hover { e: f }\n") == []

@@ -72,7 +72,7 @@ class Place:
             text=True,
             env=self.env(env),
             cwd=self.project,
-            timeout=40,
+            timeout=120,
             check=False,
         )
 

@@ -98,7 +98,7 @@ def test_piped_input_is_added_to_the_prompt(place: Place) -> None:
         file.write("from a file")
         file.seek(0)
         with start(place, "-p", "sum up", stdin=file, stdout=subprocess.PIPE, text=True) as run:
-            assert "from a file" in run.communicate(timeout=40)[0]
+            assert "from a file" in run.communicate(timeout=120)[0]
 
 
 def test_the_run_does_not_wait_for_a_socket_without_input(place: Place) -> None:
@@ -106,7 +106,7 @@ def test_the_run_does_not_wait_for_a_socket_without_input(place: Place) -> None:
     test_end, run_end = socket.socketpair()
     pipes: Streams = {"stdin": run_end, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with test_end, run_end, start(place, "-p", "hello", **pipes) as run:
-        stdout, stderr = run.communicate(timeout=40)
+        stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, stdout) == (0, "You said: hello\n")
     assert stderr.startswith("warning: no input on stdin")
 
@@ -121,7 +121,7 @@ def test_pipe_is_read_to_its_end_and_waiting_is_announced(place: Place) -> None:
     with start(place, "-p", "sum up", **pipes) as run:
         assert run.stderr is not None
         assert run.stderr.readline().startswith("reading stdin until it ends")
-        assert "<stdin>\nat last\n</stdin>" in run.communicate("at last", timeout=40)[0]
+        assert "<stdin>\nat last\n</stdin>" in run.communicate("at last", timeout=120)[0]
 
 
 def test_too_much_input_is_exit_code_2(place: Place) -> None:

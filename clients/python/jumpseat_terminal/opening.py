@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from jumpseat_client import (
@@ -20,8 +21,12 @@ from jumpseat_client import (
     connect_tcp,
 )
 from jumpseat_terminal.options import Settings, SharedServer
-from jumpseat_terminal.rules import Rule, hidden_tools
+from jumpseat_terminal.rules import KINDS, PROVIDED, Rule, hidden_tools
 from jumpseat_terminal.streams import to_stderr
+
+
+class UnknownToolError(JumpseatClientError):
+    """An argument names a tool that does not exist."""
 
 
 class NoSessionError(JumpseatClientError):
@@ -123,6 +128,7 @@ async def open_session(
 
     A new session is marked if it is ``one_off``; otherwise, a resumed one loses its mark.
     """
+    await _check_names(client, settings)
     options: SessionSettings = {
         "model": settings.model,
         "streaming": True,
@@ -149,6 +155,27 @@ async def open_session(
     everything = {"approveAllToolPermissionRequests": True} if settings.yolo else {}
     await session.request("session.permissions.configure", rules=rules, **everything)
     return session
+
+
+async def _check_names(client: Client, settings: Settings) -> None:
+    """Check the names of tools in the arguments.
+
+    A name that is not like that of a built-in tool may be one of an MCP server: the session warns if it is not.
+
+    Raises:
+        UnknownToolError: a name is unknown, but like that of a built-in tool.
+    """
+    named = [("--tools", name) for name in settings.tools or () if name.isidentifier()]
+    for option, rules in (("--allow-tool", settings.allow), ("--deny-tool", settings.deny)):
+        named += [(option, rule.argument or "") for rule in rules if rule.kind == "tool"]
+    if not named:
+        return
+    declared = (await client.request("jumpseat.tools.list"))["tools"]
+    builtin = (await client.request("tools.list"))["tools"]
+    known = {*KINDS, *PROVIDED, *(tool["name"] for tool in (*builtin, *declared))}
+    for option, name in named:
+        if name not in known and (found := get_close_matches(name, known, 1, 0.75)):
+            raise UnknownToolError(f"{option}: unknown tool {name!r}, did you mean {found[0]!r}?")
 
 
 def _own_options(settings: Settings) -> dict[str, Any]:

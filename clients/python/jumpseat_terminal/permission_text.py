@@ -119,7 +119,8 @@ def _shell_scope(request: ShellPermission) -> str:
         return f"this exact line, outside of the sandbox: {exact_line(request.full_command_text)}"
     if sum(not command.read_only for command in request.commands) > 1:
         return f"this exact line: {exact_line(request.full_command_text)}"
-    return exact_line(", ".join(dict.fromkeys(command.identifier for command in request.commands)))
+    also = [f"also {request.also_covered}"] if request.also_covered else []
+    return exact_line(", ".join([*dict.fromkeys(command.identifier for command in request.commands), *also]))
 
 
 def _target(resolved: str | None, painter: Painter) -> str:

@@ -66,6 +66,10 @@ _TOOLS: Final = {
 }
 
 
+PROVIDED: Final = frozenset(name for names in _TOOLS.values() for name in names)
+"""Names of built-in tools, some of which a server offers to some models only."""
+
+
 def hidden_tools(deny: Sequence[Rule]) -> list[str]:
     """Return the tools to leave out of the session: those that are denied as a whole."""
     hidden: list[str] = []

@@ -52,7 +52,7 @@ from jumpseat_protocol.permissions import (
 )
 from jumpseat_protocol.safe import one_line, safe
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatSchema
-from jumpseat_terminal.opening import NoSessionError, connect, find_session, open_session
+from jumpseat_terminal.opening import NoSessionError, UnknownToolError, connect, find_session, open_session
 from jumpseat_terminal.options import USAGE_ERROR, RunOptions
 from jumpseat_terminal.rules import is_inside
 from jumpseat_terminal.streams import (
@@ -142,7 +142,7 @@ class _Run:
                 tasks.cancel_scope.cancel()
         except* ReaderGone:
             self._exit_code = NO_READER
-        except* NoSessionError as group:
+        except* (NoSessionError, UnknownToolError) as group:
             self._fail(str(group.exceptions[0]))
             self._exit_code = USAGE_ERROR
         except* (JumpseatClientError, OutputError) as group:

@@ -9,7 +9,7 @@ import { Relay } from "./relay.ts";
 import { adapt } from "./requests.ts";
 import { messageOf, Server, type Status } from "./server.ts";
 import { folders, INSTALL, serverCommand, setting } from "./settings.ts";
-import { declarations, editorTools, type EditorTool } from "./tools.ts";
+import { declarations, editorTools, type DiagnosticsWatch, type EditorTool } from "./tools.ts";
 import type { Terminals } from "./terminals.ts";
 
 /** The commands that a page may run: the remedies of a failed connection. */
@@ -29,8 +29,8 @@ export class Jumpseat implements PageHandler {
   private readonly sessionFolders = new Map<string, string>();
   private settling: NodeJS.Timeout | undefined;
 
-  constructor(private readonly context: vscode.ExtensionContext, terminals: Terminals, readonly log: vscode.OutputChannel) {
-    this.tools = editorTools(terminals);
+  constructor(private readonly context: vscode.ExtensionContext, terminals: Terminals, watch: DiagnosticsWatch, readonly log: vscode.OutputChannel) {
+    this.tools = editorTools(terminals, watch);
     this.server = new Server(() => serverCommand(context.secrets), (text) => log.append(text));
     this.server.onStatus = (status) => this.changed(status);
     this.server.rpc.onNotification = (method, params) => this.notified(method, params);

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import {
   editorsText, problemsText, runsText, selectionText, SEVERITIES, type OpenEditor, type Problem, type Selected,
 } from "./format.ts";
+import { Freshness, LONGEST_MS } from "./freshness.ts";
 import type { Terminals } from "./terminals.ts";
 
 export interface EditorTool {
@@ -19,7 +20,42 @@ export interface EditorTool {
 const NOTHING = { type: "object", properties: {} };
 const MOST_RUNS = 20;
 
-export function editorTools(terminals: Terminals): EditorTool[] {
+/** Follows the files that are open, so that a tool can wait until their diagnostics are those of the text on the disk. */
+export class DiagnosticsWatch implements vscode.Disposable {
+  private readonly freshness = new Freshness();
+  private readonly subscriptions = [
+    vscode.workspace.onDidOpenTextDocument((document) => this.freshness.changed(document.uri.fsPath, Date.now())),
+    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+      if (contentChanges.length > 0) this.freshness.changed(document.uri.fsPath, Date.now());
+    }),
+    vscode.workspace.onDidCloseTextDocument((document) => this.freshness.forget(document.uri.fsPath)),
+    vscode.languages.onDidChangeDiagnostics(({ uris }) => uris.forEach((uri) => this.freshness.reported(uri.fsPath, Date.now()))),
+  ];
+
+  /** Open files, so that language servers look at them, and wait until these have; for a limited time. */
+  async settled(uris: readonly vscode.Uri[]): Promise<void> {
+    const end = Date.now() + LONGEST_MS;
+    const all = async (): Promise<boolean> => (await Promise.all(uris.map((uri) => this.isSettled(uri)))).every(Boolean);
+    while (!(await all()) && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+
+  private async isSettled(uri: vscode.Uri): Promise<boolean> {
+    try {
+      const document = await vscode.workspace.openTextDocument(uri);
+      // The editor notices changes on the disk a moment later, and keeps unsaved ones.
+      const isSaved = document.isDirty || new TextDecoder().decode(await vscode.workspace.fs.readFile(uri)) === document.getText();
+      return isSaved && this.freshness.isFresh(uri.fsPath, Date.now());
+    } catch {
+      // It does not exist, or is no text.
+      return true;
+    }
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((one) => one.dispose());
+  }
+}
+export function editorTools(terminals: Terminals, watch: DiagnosticsWatch): EditorTool[] {
   return [
     {
       name: "vscode_diagnostics",
@@ -29,10 +65,14 @@ export function editorTools(terminals: Terminals): EditorTool[] {
         properties: {
           path: { type: "string", description: "Path of a file, absolute or relative to the working directory" },
           severity: { type: "string", enum: [...SEVERITIES], description: "Lowest severity to list" },
+          wait_for: { type: "array", items: { type: "string" }, description: "Paths of files that were just changed: wait up to a second for their problems" },
         },
       },
       runsUnasked: true,
-      run: (args, folder) => problemsText(diagnostics(args["path"], folder), folder, SEVERITIES.indexOf((args["severity"] ?? "hint") as "hint")),
+      run: async (args, folder) => {
+        if (Array.isArray(args["wait_for"])) await watch.settled(args["wait_for"].map((path) => inFolder(String(path), folder)));
+        return problemsText(diagnostics(args["path"], folder), folder, SEVERITIES.indexOf((args["severity"] ?? "hint") as "hint"));
+      },
     },
     {
       name: "vscode_selection",
@@ -67,8 +107,12 @@ export function declarations(tools: readonly EditorTool[]): Record<string, unkno
   return tools.map(({ name, description, parameters, runsUnasked }) => ({ name, description, parameters, skipPermission: runsUnasked }));
 }
 
+function inFolder(path: string, folder: string): vscode.Uri {
+  return path.startsWith("/") || /^[A-Za-z]:/.test(path) ? vscode.Uri.file(path) : vscode.Uri.joinPath(vscode.Uri.file(folder), path);
+}
+
 function diagnostics(path: unknown, folder: string): Problem[] {
-  const wanted = typeof path === "string" ? vscode.Uri.file(path.startsWith("/") || /^[A-Za-z]:/.test(path) ? path : vscode.Uri.joinPath(vscode.Uri.file(folder), path).fsPath) : null;
+  const wanted = typeof path === "string" ? inFolder(path, folder) : null;
   return vscode.languages.getDiagnostics()
     .filter(([uri]) => uri.scheme === "file" && (!wanted || uri.fsPath === wanted.fsPath))
     .flatMap(([uri, found]) => found.map((one) => ({

@@ -7,6 +7,7 @@ import { proposedText } from "../../web/src/state/proposal.ts";
 import { after, IDLE } from "../src/activity.ts";
 import { editorsText, plainOutput, problemsText, runsText, selectionText } from "../src/format.ts";
 import { frame, Frames } from "../src/framing.ts";
+import { Freshness } from "../src/freshness.ts";
 import { Relay } from "../src/relay.ts";
 import { adapt, RESTRICTED } from "../src/requests.ts";
 import { Server, type Status } from "../src/server.ts";
@@ -86,6 +87,24 @@ test("the model is told problems, editors and the selection with paths that it c
   assert.equal(editorsText([{ path: "/work/a.py", unsaved: true, line: 4, active: true }, { path: "/x/b.py", unsaved: false, line: null, active: false }], "/work"), "a.py (the user is here, line 4; unsaved changes)\n/x/b.py");
   assert.equal(selectionText({ path: "/work/a.py", first: 1, last: 2, text: "one\ntwo" }, "/work"), "a.py, lines 1 to 2:\none\ntwo");
   assert.equal(selectionText(null, "/work"), "Nothing is selected.");
+});
+
+test("diagnostics are those of the present text after the last of a series, or once servers have had their time", () => {
+  const files = new Freshness();
+  assert.ok(files.isFresh("/a.py", 0));
+  files.reported("/a.py", 900);
+  files.changed("/a.py", 1000);
+  assert.ok(!files.isFresh("/a.py", 1200));
+  files.reported("/a.py", 1200);
+  files.reported("/a.py", 1300);
+  assert.ok(!files.isFresh("/a.py", 1400));
+  assert.ok(files.isFresh("/a.py", 1450));
+  files.changed("/a.py", 2000);
+  assert.ok(!files.isFresh("/a.py", 2899));
+  assert.ok(files.isFresh("/a.py", 2900));
+  files.changed("/a.py", 3000);
+  files.forget("/a.py");
+  assert.ok(files.isFresh("/a.py", 3000));
 });
 
 test("the output of a terminal has no control sequences, and a progress bar its last state", () => {

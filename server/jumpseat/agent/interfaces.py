@@ -87,6 +87,14 @@ class VirtualFiles(Protocol):
         """
         ...
 
+    async def remove(self, path: str) -> None:
+        """Remove a file.
+
+        Raises:
+            StoreError: it cannot be removed, or is a file that only the session itself changes.
+        """
+        ...
+
 
 class Storage(Protocol):
     """The place where a session is stored."""
@@ -117,6 +125,18 @@ class Storage(Protocol):
 
     def write_objective(self, content: str | None) -> None:
         """Replace that file; ``None`` removes it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        ...
+
+    def read_brief(self, cwd: str) -> Brief | None:
+        """Return the description of the project in a working directory, if it is stored with the session."""
+        ...
+
+    def write_brief(self, cwd: str, brief: Brief) -> None:
+        """Store the description of the project in a working directory, in place of another one.
 
         Raises:
             StoreError: it cannot be written.
@@ -402,6 +422,10 @@ class ToolRunner(Protocol):
 
     def shortens(self) -> bool:
         """Return whether a model with a small window gets fewer tools than others."""
+        ...
+
+    async def unknown_names(self) -> dict[str, str | None]:
+        """Return the chosen and the excluded names that no tool has, each with the one that may be meant."""
         ...
 
     def deferred_specs(self) -> list[ToolSpec]:

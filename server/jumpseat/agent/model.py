@@ -440,12 +440,17 @@ class RewritingModel:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 
-MAX_AT_ONCE_CHARS: Final = 16 * 1024
+MAX_AT_ONCE_CHARS: Final = 4 * 1024
 """Limit of the text that is rewritten on the event loop; more takes a thread."""
 
 
 class Rewriter:
-    """Rewrites the events of one answer."""
+    """Rewrites the events of one answer.
+
+    Once ``passes`` is true, events other than the last one are not given to it any more, and stay as they are.
+    """
+
+    passes = False
 
     def events_for(self, event: ModelEvent) -> Iterable[ModelEvent]:
         """Return the events to yield in place of ``event``, possibly none."""
@@ -464,11 +469,17 @@ class _Rewritten:
     async def __anext__(self) -> ModelEvent:
         while not self._waiting:
             event = await anext(self._events)
+            if self._rewriter.passes and type(event) is not Completed:
+                return event
             if _text_chars(event) < MAX_AT_ONCE_CHARS:
                 self._waiting += self._rewriter.events_for(event)
             else:
-                self._waiting += await anyio.to_thread.run_sync(list, self._rewriter.events_for(event))
+                self._waiting += await anyio.to_thread.run_sync(self._events_for, event)
         return self._waiting.popleft()
+
+    def _events_for(self, event: ModelEvent) -> list[ModelEvent]:
+        # Some rewriters work before they return, others with each event that is taken.
+        return list(self._rewriter.events_for(event))
 
 
 def _text_chars(event: ModelEvent) -> int:

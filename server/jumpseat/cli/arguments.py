@@ -90,6 +90,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--auth-token-env", metavar="NAME", help="environment variable that holds a GitHub token")
     parser.add_argument("--yolo", action="store_true", help="run calls that no attached client can be asked about")
     parser.add_argument(
+        "--tools",
+        metavar="NAMES",
+        help=(
+            "offer minimal, default or all tools, or only these, separated by commas, in sessions whose clients"
+            " choose none; none for no tools"
+        ),
+    )
+    parser.add_argument(
         "--protocol", type=int, choices=(2, 3), help="speak this protocol version, without detecting the client's"
     )
     parser.add_argument(
@@ -214,6 +222,7 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         allow_unasked=known.yolo,
         protocol=known.protocol,
         acp=known.acp,
+        tools=None if known.tools is None else _tool_names(known.tools),
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
         plugin_dirs=tuple(known.plugin_dir),
@@ -236,6 +245,11 @@ def _metrics_host(parser: CommandParser, known: Any, token: str | None) -> str |
             f"--metrics-host {host} is not a private address: set JUMPSEAT_METRICS_TOKEN to a token for scrapers"
         )
     return host
+
+
+def _tool_names(text: str) -> tuple[str, ...]:
+    """Parse names separated by commas; ``none`` stands for no names."""
+    return () if text.strip() == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _origin(text: str) -> str:

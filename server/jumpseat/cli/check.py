@@ -52,6 +52,11 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, default=60.0, metavar="S", help="time-out in seconds; default: 60"
     )
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="with 'sandbox': print what each mechanism stops as a table in Markdown",
+    )
     parser.add_json()
 
 
@@ -59,7 +64,7 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     if args.adapter == SANDBOX:
         from jumpseat.cli.check_sandbox import check_sandbox
 
-        return check_sandbox(ctx.environ, as_json=args.json)
+        return check_sandbox(ctx.environ, as_json=args.json, as_table=args.table)
     return with_models(ctx, partial(_check, ctx, args))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import asdict
@@ -17,7 +17,10 @@ PARTIAL: Final = 1
 """Exit code: no mechanism works, or the one that works is no reason to ask less."""
 
 
-def check_sandbox(environ: Mapping[str, str], *, as_json: bool) -> int:
+COLUMNS: Final = ("bubblewrap", "Landlock", "Seatbelt")
+
+
+def check_sandbox(environ: Mapping[str, str], *, as_json: bool, as_table: bool = False) -> int:
     """Try every mechanism of this platform, print the results, and return the exit code."""
     from jumpseat.sandbox.mechanisms import candidates
     from jumpseat.sandbox.probes import WALLS, examine
@@ -28,6 +31,9 @@ def check_sandbox(environ: Mapping[str, str], *, as_json: bool) -> int:
     exit_code = WHOLE if used is not None and not lacks[used.mechanism] else PARTIAL
     if as_json:
         print_json({"used": used.mechanism if used else None, "mechanisms": [asdict(item) for item in found]})
+        return exit_code
+    if as_table:
+        print_text("\n".join(_table(found, WALLS)))
         return exit_code
     if used is None:
         print_text("Nothing confines commands on this machine: they run with all rights of the user.")
@@ -40,6 +46,17 @@ def check_sandbox(environ: Mapping[str, str], *, as_json: bool) -> int:
         print_text("")
         _print(finding, WALLS)
     return exit_code
+
+
+def _table(found: Sequence[Finding], walls: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of the table in the documentation; what does not work here is untested."""
+    working = {finding.mechanism: finding for finding in reversed(found) if finding.problem is None}
+    rows = [("a confined command cannot", *COLUMNS), ("---",) * (len(COLUMNS) + 1)]
+    for name, text in walls.items():
+        tried = (working.get(column.casefold()) for column in COLUMNS)
+        rows.append((text, *("untested" if one is None else "no" if name in one.open else "yes" for one in tried)))
+    for row in rows:
+        yield f"| {' | '.join(row)} |".replace(" --- ", "---")
 
 
 def _print(finding: Finding, walls: Mapping[str, str]) -> None:

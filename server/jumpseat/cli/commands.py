@@ -119,6 +119,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "cluster": CommandInfo("list the replicas of a cluster", "cluster", "status"),
     "store": CommandInfo("copy sessions between files and a cluster", "store", "copy"),
     "script": CommandInfo("play a script against a server", "script", "FILE"),
+    "lab": CommandInfo("run tasks with an agent, and measure success and tokens", "lab"),
     "schema": CommandInfo("print the protocol as JSON Schema", "schema"),
 }
 

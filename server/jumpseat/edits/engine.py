@@ -6,22 +6,26 @@ An edit lands only where exactly one place fits. What is not certain is refused,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.edits.merging import UncertainError, merge
 from jumpseat.edits.nearest import MOST_COLUMNS, MOST_SHOWN, nearest
+from jumpseat.edits.omissions import is_omission, omission
 from jumpseat.edits.places import MOST_PLACES, Passages, Place, TooManyPlacesError
 from jumpseat.edits.reading import encodings_of
-from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip, listed
+from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, QUOTES, Slip, listed
+from jumpseat.edits.wrapping import OF_LINES, unwrapped
 
 MOST_LISTED: Final = 10
 """Limit of the places that a refusal lists."""
 MAX_OVERLAPPING_CHARS: Final = 2**24
 """Limit of the characters that are compared where occurrences of a passage overlap."""
+MARK: Final = "\ufeff"
+"""The byte order mark, with which some programs begin a file; editors do not show it."""
 SURE_LETTERS: Final = 8
 """Letters that a text has at least if it is found in place of the passage: shorter ones are found anywhere."""
 
@@ -88,19 +92,33 @@ def apply_edit(text: str, edit: Edit, name: str) -> Landed | Refused:
 
 def try_edit(text: str, edit: Edit, name: str) -> Landed | Refused | None:
     """Apply one edit to the text of the file ``name``; return ``None`` if no place fits."""
+    if text.startswith(MARK) and edit.old.lstrip(MARK) not in ("", edit.new.lstrip(MARK)):
+        return _behind_mark(text, edit, name)
     try:
         result = _apply_exactly(text, edit, name) or _apply_leniently(text, edit, name)
     except TooManyPlacesError:
         return Refused(
             f"{edit.old_name} fits too many places of {name}. Add surrounding lines to it so that it occurs once."
         )
-    omission = _omission(edit) if isinstance(result, Landed) else None
-    if omission is None:
+    left_out = omission(edit.old, edit.new) if isinstance(result, Landed) else None
+    if left_out is None:
         return result
     return Refused(
-        f"{edit.new_name} leaves out text ({omission!r}), which would delete it from {name}. Write out all of it,"
+        f"{edit.new_name} leaves out text ({left_out!r}), which would delete it from {name}. Write out all of it,"
         f" or replace a smaller passage. This is the nearest text:\n{nearest(text, edit.old)}"
     )
+
+
+def _behind_mark(text: str, edit: Edit, name: str) -> Landed | Refused | None:
+    """Apply an edit to a text with a byte order mark, which stays whether or not the edit has it."""
+    where = None if edit.where is None else _shifted(edit.where)
+    bare = replace(edit, old=edit.old.lstrip(MARK), new=edit.new.lstrip(MARK), where=where)
+    result = try_edit(text[len(MARK) :], bare, name)
+    return replace(result, text=MARK + result.text) if isinstance(result, Landed) else result
+
+
+def _shifted(where: Where) -> Where:
+    return lambda start, end: where(start + len(MARK) if start else 0, end + len(MARK))
 
 
 # --- exact edits ------------------------------------------------------------------------------------------------
@@ -218,15 +236,15 @@ def _with_line_ends(text: str, line_end: str | None) -> str:
 def _apply_leniently(text: str, edit: Edit, name: str) -> Landed | Refused | None:
     found = encodings_of(edit.old) | encodings_of(text)
     searched = {NONE: Passages(text)}
-    for wrapping, old, new in _unwrapped(edit):
-        for encodings in (NONE, ESCAPES, ENTITIES, ESCAPES | ENTITIES):
+    for wrapping, old, new in unwrapped(edit.old, edit.new):
+        for encodings in (NONE, ESCAPES, ENTITIES, ESCAPES | ENTITIES, QUOTES):
             if not encodings <= found:
                 continue
             if encodings not in searched:
                 searched[encodings] = Passages(text, encodings)
             passages = searched[encodings]
             places = passages.find_all(old) if edit.everywhere else passages.find(old, edit.where)
-            if wrapping or edit.where is not None:
+            if not OF_LINES.isdisjoint(wrapping) or edit.where is not None:
                 places = [place for place in places if "part of a line" not in place.slips]
             if not places:
                 continue
@@ -283,71 +301,6 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _unwrapped(edit: Edit) -> Iterator[tuple[tuple[Slip, ...], str, str]]:
-    """Yield the edit as it is, then without what a model may have put around it or between its lines."""
-    yield (), edit.old, edit.new
-    wrapping: list[Slip] = []
-    old, new = edit.old, edit.new
-    steps: tuple[tuple[Slip, Callable[[str, str], tuple[str, str] | None]], ...] = (
-        ("code fence", _without_fence),
-        ("line numbers", _without_numbers),
-        ("long dashes", _without_long_dashes),
-    )
-    for slip, step in steps:
-        changed = step(old, new)
-        if changed is not None:
-            old, new = changed
-            wrapping.append(slip)
-            yield tuple(wrapping), old, new
-
-
-_FENCED: Final = re.compile(r"\s*(`{3,}+|~{3,}+)[^\n]*\n(.*?\n?)(?<![ \t])[ \t]*+\1\s*", re.DOTALL)
-_NUMBERED: Final = re.compile(r"[ \t]*(\d+)([.:|)\t→]|[ \t]*[|│→])( ?)(.*)", re.DOTALL)
-
-
-def _without_fence(old: str, new: str) -> tuple[str, str] | None:
-    fenced = _FENCED.fullmatch(old)
-    if fenced is None:
-        return None
-    new_fenced = _FENCED.fullmatch(new)
-    return fenced[2], new if new_fenced is None else new_fenced[2]
-
-
-def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
-    lines = old.split("\n")
-    matches = [match for line in lines if (match := _NUMBERED.fullmatch(line)) is not None]
-    given = sum(bool(line.strip()) for line in lines)
-    if not matches or len(matches) != given or len({match[2] for match in matches}) > 1:
-        return None
-    numbers = [int(match[1]) for match in matches]
-    if any(after != before + 1 for before, after in pairwise(numbers)):
-        return None
-    separator = matches[0][2]
-    new_lines = new.split("\n")
-    new_matches = [_NUMBERED.fullmatch(line) for line in new_lines]
-    of_view = [match is not None and match[2] == separator for match in new_matches]
-    given = sum(bool(line.strip()) for line in new_lines)
-    if any(of_view) and 2 * sum(of_view) < given:
-        return None
-    stripped = [
-        _rest(match) if match is not None and numbered_line else line
-        for line, match, numbered_line in zip(new_lines, new_matches, of_view, strict=True)
-    ]
-    old_lines = ["" if match is None else _rest(match) for match in map(_NUMBERED.fullmatch, lines)]
-    return "\n".join(old_lines), "\n".join(stripped)
-
-
-def _rest(match: re.Match[str]) -> str:
-    """Return a line without its number; after a tab or an arrow, all blanks are those of the line."""
-    return match[4] if match[2] not in ("\t", "→") else match[3] + match[4]
-
-
-def _without_long_dashes(old: str, new: str) -> tuple[str, str] | None:
-    if "\u2014" not in old:
-        return None
-    return old.replace("\u2014", "--"), new.replace("\u2014", "--")
-
-
 # --- refusals ---------------------------------------------------------------------------------------------------
 
 
@@ -360,7 +313,7 @@ def refusal_of_missing(text: str, edit: Edit, name: str) -> Refused:
     if len(there) == 1 and len(re.findall(r"\w", edit.new)) >= SURE_LETTERS:
         return _already(text, edit, there[0].start, text[there[0].start : there[0].end], name)
     reason = f"{edit.old_name} was not found in {name}."
-    if any(_OMISSION.fullmatch(line) for line in edit.old.split("\n")):
+    if any(is_omission(line) for line in edit.old.split("\n")):
         reason += " It leaves out text, and must be complete."
     shown = nearest(text, edit.old)
     if not shown:
@@ -405,35 +358,3 @@ def _numbered(text: str, start: int, end: int) -> str:
         f"{number}. {line.rstrip(chr(13))[:MOST_COLUMNS]}" for number, line in enumerate(lines[:MOST_SHOWN], first)
     ]
     return "\n".join(shown if len(lines) <= MOST_SHOWN else [*shown, "..."])
-
-
-# --- omissions --------------------------------------------------------------------------------------------------
-
-_COMMENT: Final = r"(?:#|//|/\*+|\{/\*|--|<!--|%|;|\*)"
-_OMISSION: Final = re.compile(
-    rf"\s*+(?:(?:{_COMMENT}\s*+)?(?:\.\.\.|…)\s*(?:\*/|-->)?"
-    rf"|{_COMMENT}\s*+(?:\.\.\.|…)?\s*+(?:\w++\s++)?"
-    r"(?:existing|rest|remaining|remainder|unchanged|same|previous|other|omitted|keep)\b"
-    r"(?>.*?(?:\.\.\.|…|unchanged|as before)).*"
-    rf"|{_COMMENT}\s*+(?:\.\.\.|…)"
-    r"(?>.*?\b(?:existing|rest|remaining|unchanged|same|previous|other|omitted|code)\b).*)",
-    re.IGNORECASE,
-)
-
-
-def _omission(edit: Edit) -> str | None:
-    """Return the line of the new text that stands for lines of the old one, such as ``# ... existing code ...``."""
-    old = [line.strip() for line in edit.old.split("\n") if line.strip()]
-    new = [line.strip() for line in edit.new.split("\n") if line.strip()]
-    known = set(old)
-    for index, line in enumerate(new):
-        if line in known or not _OMISSION.fullmatch(line):
-            continue
-        bare = not re.search(r"\w", line)
-        if not bare:
-            return line
-        # An ellipsis may be meant, as in a Python stub; not between two lines that had others between them.
-        before, after = new[max(0, index - 1)], new[index + 1] if index + 1 < len(new) else None
-        if before in known and after in known and old.index(after) > old.index(before) + 1:
-            return line
-    return None

@@ -6,6 +6,7 @@ afterwards; what it adds gets the file's form, if the passage shows which slips 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -27,7 +28,7 @@ from jumpseat.edits.reading import (
     skeleton,
     split_breaks,
 )
-from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip
+from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, QUOTES, Slip
 
 MAX_COMPARISONS: Final = 1_000_000
 """Product of the numbers of lines, or of words, above which two texts are not compared in detail."""
@@ -96,9 +97,23 @@ def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
         )
     merged = merger.merged()
     # The content must be that of the new text, whatever was decoded.
-    if all(_visible(merged, encodings) != _visible(new, encodings) for encodings in (NONE, ESCAPES, ENTITIES)):
+    if all(
+        _visible(merged, encodings) != _visible(new, encodings) for encodings in (NONE, ESCAPES, ENTITIES, QUOTES)
+    ):
         raise UncertainError("old_str and new_str differ from the file in too many ways")
+    pairs = ((text[place.start : place.end], old), (merged, new))
+    if "other quotes" in slips and any(_quoted_places(one) != _quoted_places(other) for one, other in pairs):
+        raise UncertainError("it is not certain which quotes are meant")
     return place.start, place.end, merged
+
+
+_QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'")
+
+
+def _quoted_places(text: str) -> list[tuple[int, int]]:
+    """Return where the strings of a text begin and end; blanks do not count."""
+    visible = skeleton(text)
+    return [match.span() for match in _QUOTED.finditer(visible)]
 
 
 def _visible(text: str, encodings: frozenset[Slip]) -> str:
@@ -140,7 +155,8 @@ def _absent_slips(wanted: Reading, there: Reading, new: str) -> set[Slip]:
         # The encoded forms contain an ampersand or a backslash themselves.
         bare = new.replace(raw, "")
         if key not in plain and key not in "&\\" and key in bare:
-            absent.add("escaped quotes" if raw[0] == "\\" else "entities")
+            escape: Slip = "escaped letters" if raw[1] == "u" else "escaped quotes"
+            absent.add(escape if raw[0] == "\\" else "entities")
     return absent
 
 
@@ -474,6 +490,8 @@ class _Letters:
             elif raw != key or raw in _AMBIGUOUS:
                 self._kept.add(raw)
         self._form = form
+        written = [file for files in self._meant.values() for file in files]
+        self._escapes_letters = "escaped letters" in slips and all(file.startswith("\\u") for file in written)
 
     def undo(self, token: Token) -> str:
         """Return a new word as it is written in the file.
@@ -507,6 +525,8 @@ class _Letters:
             )
             if flat and any(raw in TYPOGRAPHIC for raw in self._meant):
                 return TYPOGRAPHIC[letter]
+        if not letter.isascii() and len(letter) == 1 and letter not in self._kept and self._escapes_letters:
+            return f"\\u{ord(letter):04x}"
         if (
             len(letter) > 1
             and letter[0] in "\\&"

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from jumpseat.edits.reading import Reading, is_break, is_word, plain_blanks, read, skeleton, split_breaks
-from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, REASONS, Slip
+from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, QUOTES, REASONS, Slip
 
 MOST_PLACES: Final = 100
 """Limit of the places that are returned; a passage with more places is ambiguous anyway."""
@@ -23,7 +23,7 @@ class TooManyPlacesError(Exception):
     """A passage has too many places to compare them."""
 
 
-VISIBLE: Final = frozenset(REASONS) - ESCAPES - ENTITIES
+VISIBLE: Final = frozenset(REASONS) - ESCAPES - ENTITIES - QUOTES
 
 
 class Place(Struct, frozen=True):
@@ -158,7 +158,10 @@ def compare(wanted: Reading, there: Reading, *, escapes: bool) -> set[Slip] | No
 def _slip_of_letter(raw: str, other: str) -> Slip:
     for written in (raw, other):
         if len(written) > 1 and written[0] in "\\&":
-            return "escaped quotes" if written[0] == "\\" else "entities"
+            escape: Slip = "escaped letters" if written[1] in "uU" else "escaped quotes"
+            return escape if written[0] == "\\" else "entities"
+    if {raw, other} == {"'", '"'}:
+        return "other quotes"
     same = unicodedata.normalize("NFC", raw) == unicodedata.normalize("NFC", other)
     return "composed letters" if same else "typographic characters"
 
@@ -172,9 +175,10 @@ def _slips_of_gap(gap: str, other: str, *, beside_punctuation: bool, escapes: bo
     if "\\t" in gap or "\\t" in other:
         return {"escaped line ends", "runs of blanks"}
     blanks, other_blanks = plain_blanks(gap), plain_blanks(other)
+    encoded: set[Slip] = {"entities"} if "&" in gap + other else set()
     if blanks == other_blanks:
-        return {"special spaces"}
-    slips: set[Slip] = set() if (blanks, other_blanks) == (gap, other) else {"special spaces"}
+        return {"special spaces", *encoded}
+    slips: set[Slip] = encoded if (blanks, other_blanks) == (gap, other) else {"special spaces"}
     if blanks and other_blanks:
         slips.add("runs of blanks")
     elif beside_punctuation:

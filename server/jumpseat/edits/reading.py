@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
 
-from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, Slip
+from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, QUOTES, Slip
 
 SPECIAL_SPACES: Final = (
     "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -27,46 +28,39 @@ TYPOGRAPHIC: Final[Mapping[str, str]] = {
     "\u2026": "...",
 }
 
-CHARACTERS: Final[Mapping[str, str]] = {
-    "&lt;": "<",
-    "&gt;": ">",
-    "&amp;": "&",
-    "&quot;": '"',
-    "&apos;": "'",
-    "&#39;": "'",
-    "&#34;": '"',
-    "&#x27;": "'",
-    "&#60;": "<",
-    "&#62;": ">",
-    "&#38;": "&",
-}
+CHARACTERS: Final[Mapping[str, str]] = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+"""The entities that have a name."""
 
 _BLANK: Final = rf"[ \t\f\v{SPECIAL_SPACES}{INVISIBLE}]"
 _BREAK: Final = r"\r\n|\r|\n"
 _ESCAPED_BREAK: Final = r"\\r\\n|\\r|\\n"
-_ENTITY: Final = "&(?:" + "|".join(entity[1:-1] for entity in CHARACTERS) + ");"
+# Signs and letters, as decimal or hexadecimal numbers; blanks do not belong to them.
+_ENTITY: Final = (
+    "&(?:" + "|".join(CHARACTERS) + r"|#(?:3[3-9]|[4-9]\d|1[01]\d|12[0-6]|\d{4}|(?!160)[12]\d\d)"
+    r"|#[xX](?:2[1-9a-fA-F]|[3-6][\da-fA-F]|7[\da-eA-E]|(?![aA]0)[a-fA-F][\da-fA-F]));"
+)
+_ENTITY_OF_BLANK: Final = "&(?:nbsp|#160|#[xX][aA]0);"
 _ESCAPED: Final = r"\\[\"'`\\/]"
+_ESCAPED_LETTER: Final = r"\\u(?!00[01]|0020|00[aA]0|20[0-2]|[dD][89a-fA-F]|[fF][eE][fF])[\da-fA-F]{4}"
 
 
-def _pattern(*, breaks: bool, quotes: bool, entities: bool) -> re.Pattern[str]:
-    gap = f"(?:{_BLANK}|{_BREAK}" + (rf"|{_ESCAPED_BREAK}|\\t" if breaks else "") + ")+"
-    encoded = "|".join([_ESCAPED] * quotes + [_ENTITY] * entities) or "(?!)"
+def _pattern(*, breaks: bool, quotes: bool, letters: bool, entities: bool) -> re.Pattern[str]:
+    gap = f"(?:{_BLANK}|{_BREAK}"
+    gap += (rf"|{_ESCAPED_BREAK}|\\t" if breaks else "") + (f"|{_ENTITY_OF_BLANK}" if entities else "") + ")+"
+    encoded = "|".join([_ESCAPED] * quotes + [_ESCAPED_LETTER] * letters + [_ENTITY] * entities) or "(?!)"
     # The second of two backslashes begins no escape.
-    pair = r"\\\\|" if breaks else ""
+    pair = r"\\\\|" if breaks or letters else ""
     return re.compile(rf"(?P<gap>{gap})|(?P<encoded>{encoded})|{pair}\.\.\.|[\s\S]")
 
 
-_PATTERNS: Final = {
-    (breaks, quotes, entities): _pattern(breaks=breaks, quotes=quotes, entities=entities)
-    for breaks in (False, True)
-    for quotes in (False, True)
-    for entities in (False, True)
-}
+_pattern_of: Final = cache(_pattern)
 _BREAKS: Final = {False: re.compile(f"({_BREAK})"), True: re.compile(f"({_BREAK}|{_ESCAPED_BREAK})")}
+_ESCAPES: Final = rf"{_ESCAPED_BREAK}|\\t|{_ESCAPED_LETTER}|{_ESCAPED}"
+_ENTITIES: Final = f"{_ENTITY_OF_BLANK}|{_ENTITY}"
 _ESCAPES_OR_ENTITIES: Final = {
-    (True, False): re.compile(rf"{_ESCAPED_BREAK}|\\t|{_ESCAPED}"),
-    (False, True): re.compile(_ENTITY),
-    (True, True): re.compile(rf"{_ESCAPED_BREAK}|\\t|{_ESCAPED}|{_ENTITY}"),
+    (True, False): re.compile(_ESCAPES),
+    (False, True): re.compile(_ENTITIES),
+    (True, True): re.compile(f"{_ESCAPES}|{_ENTITIES}"),
 }
 _ESCAPED_BLANKS: Final = frozenset({"\\r\\n", "\\r", "\\n", "\\t"})
 # Everything that cannot be seen is deleted, but for line feeds.
@@ -90,7 +84,12 @@ def read(text: str, slips: frozenset[Slip]) -> Reading:
     keys: list[str] = []
     raws: list[str] = []
     gaps = [""]
-    pattern = _PATTERNS["escaped line ends" in slips, "escaped quotes" in slips, "entities" in slips]
+    pattern = _pattern_of(
+        breaks="escaped line ends" in slips,
+        quotes="escaped quotes" in slips,
+        letters="escaped letters" in slips,
+        entities="entities" in slips,
+    )
     for match in pattern.finditer(text):
         raw = match[0]
         kind = match.lastgroup
@@ -102,7 +101,7 @@ def read(text: str, slips: frozenset[Slip]) -> Reading:
             raws[-1] += raw
             keys[-1] = _key(raws[-1], slips)
             continue
-        keys.append(_decoded(raw) if kind == "encoded" else _key(raw, slips))
+        keys.append(_key(_decoded(raw), slips) if kind == "encoded" else _key(raw, slips))
         raws.append(raw)
         gaps.append("")
     return Reading(keys, raws, gaps)
@@ -115,30 +114,42 @@ def _is_mark(character: str) -> bool:
 
 def _key(raw: str, slips: frozenset[Slip]) -> str:
     if raw.isascii():
-        return raw
+        return "'" if raw == '"' and "other quotes" in slips else raw
     if "typographic characters" in slips and raw in TYPOGRAPHIC:
-        return TYPOGRAPHIC[raw]
+        return _key(TYPOGRAPHIC[raw], slips)
     return unicodedata.normalize("NFC", raw) if "composed letters" in slips else raw
 
 
 def _decoded(raw: str) -> str:
-    return CHARACTERS[raw] if raw[0] == "&" else raw[1:]
+    if raw[0] == "\\":
+        return chr(int(raw[2:], 16)) if raw[1] == "u" else raw[1:]
+    name = raw[1:-1].lower()
+    if name[0] != "#":
+        return CHARACTERS[name]
+    return chr(int(name[2:], 16) if name[1] == "x" else int(name[1:]))
 
 
 def encodings_of(text: str) -> frozenset[Slip]:
-    """Return which kinds of encoded characters a text may have: escapes, entities, or both."""
+    """Return which kinds of characters a text may have that can be written differently."""
     escapes, entities = "\\" in text, _ESCAPES_OR_ENTITIES[False, True].search(text) is not None
-    return (ESCAPES if escapes else NONE) | (ENTITIES if entities else NONE)
+    quotes = QUOTES if '"' in text or "'" in text else NONE
+    return (ESCAPES if escapes else NONE) | (ENTITIES if entities else NONE) | quotes
 
 
 def skeleton(text: str, encodings: frozenset[Slip] = NONE) -> str:
     """Return the keys of all characters and the line feeds of a text; its ``encodings`` are decoded."""
-    if encodings:
+    if encodings & (ESCAPES | ENTITIES):
         pattern = _ESCAPES_OR_ENTITIES[encodings >= ESCAPES, encodings >= ENTITIES]
-        text = pattern.sub(lambda match: "" if match[0] in _ESCAPED_BLANKS else _decoded(match[0]), text)
+        text = pattern.sub(_decoded_or_blank, text)
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    return text.translate(_VISIBLE)
+    text = text.translate(_VISIBLE)
+    return text.replace('"', "'") if encodings >= QUOTES else text
+
+
+def _decoded_or_blank(match: re.Match[str]) -> str:
+    raw = match[0]
+    return "" if raw in _ESCAPED_BLANKS or re.fullmatch(_ENTITY_OF_BLANK, raw) else _decoded(raw)
 
 
 def split_breaks(gap: str, *, escapes: bool = False) -> list[str]:
@@ -158,6 +169,8 @@ def is_word(key: str) -> bool:
 
 def plain_blanks(blanks: str) -> str:
     """Replace special spaces by spaces, and delete characters without width."""
+    if "&" in blanks:
+        blanks = re.sub(_ENTITY_OF_BLANK, " ", blanks)
     return blanks if blanks.isascii() else blanks.translate(_PLAIN)
 
 

@@ -17,10 +17,19 @@ Slip: TypeAlias = Literal[
     "blanks beside punctuation",
     "escaped line ends",
     "escaped quotes",
+    "escaped letters",
     "entities",
+    "other quotes",
     "long dashes",
+    "arrows",
     "line numbers",
+    "patch marks",
+    "quote marks",
+    "list mark",
     "code fence",
+    "inline code",
+    "search markers",
+    "CDATA",
     "part of a line",
 ]
 
@@ -36,17 +45,27 @@ REASONS: Final[Mapping[Slip, str]] = {
     "blanks beside punctuation": "models format expressions their way",
     "escaped line ends": "some models escape an argument twice",
     "escaped quotes": "the same",
+    "escaped letters": "some encoders of JSON escape letters and angle brackets",
     "entities": "some models write arguments as XML",
+    "other quotes": "models write strings with the quotes that they are used to",
     "long dashes": "a long dash may stand for two hyphens",
+    "arrows": "an arrow, as fonts for programs show it, may stand for the two signs",
     "line numbers": "the file was shown with line numbers",
+    "patch marks": "models copy the lines of a patch with their marks",
+    "quote marks": "the passage was quoted in a message",
+    "list mark": "the passage was an item of a list in a message",
     "code fence": "models quote code in fences",
+    "inline code": "the same, with single backticks",
+    "search markers": "models write edits as the blocks of other agents",
+    "CDATA": "some models write arguments as XML",
     "part of a line": "a passage may begin or end within a line",
 }
 """All slips, strict ones first. Nothing else is forgiven: not another word, number or case, and no omission."""
 
 NONE: Final[frozenset[Slip]] = frozenset()
-ESCAPES: Final[frozenset[Slip]] = frozenset({"escaped line ends", "escaped quotes"})
+ESCAPES: Final[frozenset[Slip]] = frozenset({"escaped line ends", "escaped quotes", "escaped letters"})
 ENTITIES: Final[frozenset[Slip]] = frozenset({"entities"})
+QUOTES: Final[frozenset[Slip]] = frozenset({"other quotes"})
 
 
 def listed(slips: Collection[Slip]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import anyio
+import anyio.to_thread
 from cattrs import Converter
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -23,6 +24,7 @@ from pygls.protocol import (
 )
 from pygls.uris import to_fs_path
 
+from jumpseat.lsp.documents import MOST_DIAGNOSTICS
 from jumpseat.lsp.process import Outgoing, RefusedError, ServerFailedError
 from jumpseat.lsp.text_edits import TextEdit
 from jumpseat.parsing.json_text import read_json
@@ -150,6 +152,7 @@ class Client(LanguageClient):
         manager: Any = self.protocol.fm
         if method is not None and number is None and method not in manager.features:
             return None
+        _cut_diagnostics(message)
         try:
             return self.protocol.structure_message({"jsonrpc": "2.0", **message})
         except Exception as error:
@@ -255,13 +258,7 @@ class Client(LanguageClient):
         else:
             context = types.ReferenceContext(include_declaration=True)
             found = await self.text_document_references_async(types.ReferenceParams(context, document, position))
-        places: set[tuple[Path, int]] = set()
-        for one in found if isinstance(found, Sequence) else [found] if found else []:
-            is_link = isinstance(one, types.LocationLink)
-            uri, span = (one.target_uri, one.target_selection_range) if is_link else (one.uri, one.range)
-            if (other := path_of(uri)) is not None:
-                places.add((other, span.start.line))
-        return sorted(places)
+        return await anyio.to_thread.run_sync(_places, found)
 
     async def rename(self, path: Path, line: int, character: int, name: str) -> dict[Path, list[TextEdit]]:
         """Return the edits that give the symbol at a place another name, by file.
@@ -272,24 +269,7 @@ class Client(LanguageClient):
         """
         document, position = _identifier(path), types.Position(line, character)
         found = await self.text_document_rename_async(types.RenameParams(document, position, name))
-        edits: dict[Path, list[TextEdit]] = {}
-        changes = list((found.changes or {}).items()) if found is not None else []
-        for change in (found.document_changes or []) if found is not None else []:
-            if not isinstance(change, types.TextDocumentEdit):
-                raise ServerFailedError("the new name would move files")
-            changes.append((change.text_document.uri, [edit for edit in change.edits if _is_plain(edit)]))
-        for uri, parts in changes:
-            if (other := path_of(uri)) is None:
-                raise ServerFailedError(f"the new name would change {uri}")
-            edits.setdefault(other, []).extend(
-                TextEdit(
-                    (part.range.start.line, part.range.start.character),
-                    (part.range.end.line, part.range.end.character),
-                    part.new_text,
-                )
-                for part in parts
-            )
-        return edits
+        return await anyio.to_thread.run_sync(_edits, found)
 
     async def symbols(self, path: Path) -> list[str]:
         """Return the symbols of a file, one a line, those inside of others indented.
@@ -299,18 +279,60 @@ class Client(LanguageClient):
         """
         params = types.DocumentSymbolParams(_identifier(path))
         found = await self.text_document_document_symbol_async(params) or []
-        lines: list[str] = []
+        return await anyio.to_thread.run_sync(_outline, found)
 
-        def add(symbol: types.DocumentSymbol | types.SymbolInformation, depth: int) -> None:
-            nested = isinstance(symbol, types.DocumentSymbol)
-            line = (symbol.range if nested else symbol.location.range).start.line
-            lines.append(f"{'  ' * depth}{line + 1}: {symbol.kind.name.lower()} {symbol.name}")
-            for child in (symbol.children or []) if nested and depth < DEEPEST_SYMBOL else []:
-                add(child, depth + 1)
 
-        for symbol in found:
-            add(symbol, 0)
-        return lines
+def _places(found: types.Location | Sequence[types.Location | types.LocationLink] | None) -> list[tuple[Path, int]]:
+    """Return the files and lines of the locations in an answer."""
+    places: set[tuple[Path, int]] = set()
+    for one in found if isinstance(found, Sequence) else [found] if found else []:
+        is_link = isinstance(one, types.LocationLink)
+        uri, span = (one.target_uri, one.target_selection_range) if is_link else (one.uri, one.range)
+        if (other := path_of(uri)) is not None:
+            places.add((other, span.start.line))
+    return sorted(places)
+
+
+def _edits(found: types.WorkspaceEdit | None) -> dict[Path, list[TextEdit]]:
+    """Return the edits in an answer, by file.
+
+    Raises:
+        ServerFailedError: there are others than edits of texts.
+    """
+    edits: dict[Path, list[TextEdit]] = {}
+    changes = list((found.changes or {}).items()) if found is not None else []
+    for change in (found.document_changes or []) if found is not None else []:
+        if not isinstance(change, types.TextDocumentEdit):
+            raise ServerFailedError("the new name would move files")
+        changes.append((change.text_document.uri, [edit for edit in change.edits if _is_plain(edit)]))
+    for uri, parts in changes:
+        if (other := path_of(uri)) is None:
+            raise ServerFailedError(f"the new name would change {uri}")
+        edits.setdefault(other, []).extend(
+            TextEdit(
+                (part.range.start.line, part.range.start.character),
+                (part.range.end.line, part.range.end.character),
+                part.new_text,
+            )
+            for part in parts
+        )
+    return edits
+
+
+def _outline(found: Sequence[types.DocumentSymbol | types.SymbolInformation]) -> list[str]:
+    """Return symbols as lines of text."""
+    lines: list[str] = []
+
+    def add(symbol: types.DocumentSymbol | types.SymbolInformation, depth: int) -> None:
+        nested = isinstance(symbol, types.DocumentSymbol)
+        line = (symbol.range if nested else symbol.location.range).start.line
+        lines.append(f"{'  ' * depth}{line + 1}: {symbol.kind.name.lower()} {symbol.name}")
+        for child in (symbol.children or []) if nested and depth < DEEPEST_SYMBOL else []:
+            add(child, depth + 1)
+
+    for symbol in found:
+        add(symbol, 0)
+    return lines
 
 
 def _is_plain(edit: Any) -> TypeGuard[types.TextEdit]:
@@ -345,6 +367,17 @@ def _converter() -> Converter:
     converter.register_structure_hook(JsonRPCResponseMessage, response)
     converter.register_structure_hook(JsonRPCNotification, notification)
     return converter
+
+
+def _cut_diagnostics(message: dict[str, Any]) -> None:
+    """Remove diagnostics that are too many to be compared, because making objects of them takes time.
+
+    One too many is left, so that they count as too many.
+    """
+    for whole, part in (("params", "diagnostics"), ("result", "items")):
+        listed = _member(message.get(whole), part)
+        if isinstance(listed, list):
+            del listed[MOST_DIAGNOSTICS + 1 :]
 
 
 def _member(value: Any, name: str) -> Any:

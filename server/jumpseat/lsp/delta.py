@@ -7,13 +7,17 @@ deleted above it have moved.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _PLACES: Final = re.compile(r"(?<=line )\d+|(?<=:)\d+")
 """Line numbers in messages, which change with the lines above."""
+
+_WORD: Final = re.compile(r"\w+")
 
 
 class Diagnostic(Struct, frozen=True):
@@ -67,27 +71,46 @@ def _common(one: Sequence[str], other: Sequence[str], most: int) -> int:
     return next((index for index in range(most) if one[index] != other[index]), most)
 
 
-def brought(before: Iterable[Diagnostic], after: Iterable[Diagnostic], lines: Lines) -> list[Diagnostic]:
-    """Return the diagnostics that were not there before, in their order."""
+def brought(
+    before: Sequence[Diagnostic],
+    after: Iterable[Diagnostic],
+    lines: Lines,
+    names: Mapping[str, str] | None = None,
+) -> list[Diagnostic]:
+    """Return the diagnostics that were not there before, in their order.
+
+    After a rename, ``names`` has the new names by the old ones: old diagnostics may mention them.
+    """
     kept: set[tuple[int, tuple[str, str, str]]] = set()
-    changed: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    changed: list[Diagnostic] = []
     for old in before:
         line = lines.moved(old.line)
         if line is None:
-            changed.setdefault(old.identity, []).append(old)
+            changed.append(old)
         else:
             kept.add((line, old.identity))
+    if names:
+        # No line has moved.
+        kept.update((old.line, _with_names(old, names).identity) for old in before)
     left = [new for new in after if (new.line, new.identity) not in kept]
     # Those in changed lines: first those whose line was only moved, then the others.
-    for same_text in (True, False):
-        left = [new for new in left if not _take(changed.get(new.identity, []), new, lines, same_text=same_text)]
-    return left
+    moved = Counter((old.identity, lines.old_text(old.line)) for old in changed)
+    others = Counter(old.identity for old in changed)
+    unmoved: list[Diagnostic] = []
+    for new in left:
+        if moved[key := (new.identity, lines.new_text(new.line))] > 0:
+            moved[key] -= 1
+            others[new.identity] -= 1
+        else:
+            unmoved.append(new)
+    found: list[Diagnostic] = []
+    for new in unmoved:
+        if lines.has_changed(new.line) and others[new.identity] > 0:
+            others[new.identity] -= 1
+        else:
+            found.append(new)
+    return found
 
 
-def _take(candidates: list[Diagnostic], new: Diagnostic, lines: Lines, *, same_text: bool) -> bool:
-    """Remove and recognize an old diagnostic, if there is one that ``new`` may be."""
-    for index, old in enumerate(candidates):
-        if lines.old_text(old.line) == lines.new_text(new.line) if same_text else lines.has_changed(new.line):
-            del candidates[index]
-            return True
-    return False
+def _with_names(found: Diagnostic, names: Mapping[str, str]) -> Diagnostic:
+    return replace(found, message=_WORD.sub(lambda word: names.get(word[0], word[0]), found.message))

@@ -6,20 +6,30 @@ is compared with them, so that only new diagnostics are told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct, field
 
 from jumpseat.lsp.delta import Diagnostic, Lines, brought
 
+log = logging.getLogger(__name__)
+
 MOST_DIAGNOSTICS: Final = 2000
 """More diagnostics of one file are not compared."""
 
+MOST_OF_ALL: Final = 20_000
+"""Diagnostics of all files that are kept. Those of further files are not compared."""
+
 MOST_FILES: Final = 5000
 """Files about which a server may say something."""
+
+LONGEST_MESSAGE: Final = 2000
+"""Characters of a message that are kept."""
 
 
 class Document(Struct):
@@ -52,7 +62,21 @@ class File(Struct):
 
     @property
     def latest(self) -> list[Diagnostic]:
-        return [*self.pulled, *(found for found in self.pushed if found not in self.pulled)]
+        if not self.pulled or not self.pushed:
+            return self.pulled or self.pushed
+        return list(dict.fromkeys([*self.pulled, *self.pushed]))
+
+
+class _Compared(Struct, frozen=True):
+    """A file at one moment: what was known about it, and what is said now about ``text``."""
+
+    path: Path
+    told: set[Diagnostic]
+    known: list[Diagnostic]
+    latest: list[Diagnostic]
+    known_text: str
+    text: str
+    names: Mapping[str, str]
 
 
 class Documents:
@@ -62,7 +86,10 @@ class Documents:
         self._worst = 2 if warnings else 1
         self.open: dict[Path, Document] = {}
         self._files: dict[Path, File] = {}
+        self._kept = 0
         self._late: list[tuple[Path, Diagnostic]] = []
+        # The new names by the old ones, if the last change is a rename.
+        self.names: Mapping[str, str] = {}
         self.heard = anyio.Event()
         self.heard_at = 0.0
 
@@ -73,7 +100,8 @@ class Documents:
     def forget(self, path: Path) -> None:
         """Remove a file that was deleted."""
         self.open.pop(path, None)
-        self._files.pop(path, None)
+        if (file := self._files.pop(path, None)) is not None:
+            self._kept -= len(file.pushed) + len(file.pulled)
 
     def push(self, path: Path, version: int | None, diagnostics: Sequence[Any]) -> None:
         """Take what a server says by itself."""
@@ -84,16 +112,14 @@ class Documents:
             # It belongs to an earlier text.
             self.hear()
             return
-        file.flooded = file.flooded or len(diagnostics) > MOST_DIAGNOSTICS
-        file.pushed = [] if file.flooded else self._taken(diagnostics)
+        file.pushed = self._taken(path, file.pushed, diagnostics)
         file.version, file.fresh = version, True
         self.hear()
 
     def pull(self, path: Path, diagnostics: Sequence[Any]) -> None:
         """Take what a server has answered."""
         file = self.file(path)
-        file.flooded = file.flooded or len(diagnostics) > MOST_DIAGNOSTICS
-        file.pulled, file.fresh = [] if file.flooded else self._taken(diagnostics), True
+        file.pulled, file.fresh = self._taken(path, file.pulled, diagnostics), True
         self.hear()
 
     def hear(self) -> None:
@@ -102,24 +128,32 @@ class Documents:
         self.heard.set()
         self.heard = anyio.Event()
 
-    def _taken(self, diagnostics: Sequence[Any]) -> list[Diagnostic]:
-        """Return the diagnostics of lsprotocol that count."""
-        return [
+    def _taken(self, path: Path, earlier: Sequence[Diagnostic], diagnostics: Sequence[Any]) -> list[Diagnostic]:
+        """Return the diagnostics of lsprotocol that count, in place of earlier ones; none if there are too many."""
+        file = self.file(path)
+        self._kept -= len(earlier)
+        is_flooded = len(diagnostics) > min(MOST_DIAGNOSTICS, MOST_OF_ALL - self._kept)
+        if is_flooded and not file.flooded:
+            file.flooded = True
+            log.warning("a language server has too many diagnostics to compare: %d of %s", len(diagnostics), path)
+        taken = [
             Diagnostic(
                 found.range.start.line,
                 found.range.start.character,
-                found.message if isinstance(found.message, str) else found.message.value,
+                (found.message if isinstance(found.message, str) else found.message.value)[:LONGEST_MESSAGE],
                 int(found.severity or 1),
                 found.source or "",
                 "" if found.code is None else str(found.code),
             )
-            for found in diagnostics
+            for found in (() if file.flooded else diagnostics)
             if (found.severity or 1) <= self._worst
         ]
+        self._kept += len(taken)
+        return taken
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """Take the state before a change: what was said about the present texts is known from here on."""
-        self._late = self.take()
+        late, compared = self._late, self._compared()
         for path, file in self._files.items():
             document = self.open.get(path)
             if file.known is None and document is not None and not file.fresh:
@@ -127,30 +161,59 @@ class Documents:
             if document is None or file.fresh:
                 file.known, file.told = file.latest, set()
                 file.known_text = None if document is None else document.text
+        self._late = await self._brought(late, compared)
 
     def change(self, path: Path) -> None:
         """Note that the text of a file has been sent, so that what was said about it is old."""
         self.file(path).fresh = False
 
-    def take(self) -> list[tuple[Path, Diagnostic]]:
+    async def take(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics that were not taken before."""
-        late = [(path, found) for path, found in self._late if self._is_still_there(path, found)]
-        self._late = []
-        return [*late, *self._new()]
+        late = self._late
+        found = await self._brought(late, self._compared())
+        if self._late is late:
+            self._late = []
+        return found
 
-    def _is_still_there(self, path: Path, found: Diagnostic) -> bool:
-        return any(found.identity == now.identity for now in self.file(path).latest)
-
-    def _new(self) -> Iterator[tuple[Path, Diagnostic]]:
+    def _compared(self) -> list[_Compared]:
+        """Return the files about which there may be something new."""
+        compared: list[_Compared] = []
         for path, file in self._files.items():
-            if file.flooded or not file.fresh or not (latest := file.latest):
-                continue
             document = self.open.get(path)
-            if file.known is None and document is not None:
+            if file.flooded or not file.fresh or (file.known is None and document is not None):
                 continue
-            after = "" if document is None else document.text
-            lines = Lines(after if file.known_text is None else file.known_text, after)
-            for found in brought(file.known or [], latest, lines):
-                if found not in file.told:
-                    file.told.add(found)
-                    yield path, found
+            if latest := file.latest:
+                text = "" if document is None else document.text
+                known_text = text if file.known_text is None else file.known_text
+                known = file.known or []
+                compared.append(_Compared(path, file.told, known, latest, known_text, text, self.names))
+        return compared
+
+    async def _brought(
+        self, late: Sequence[tuple[Path, Diagnostic]], compared: Sequence[_Compared]
+    ) -> list[tuple[Path, Diagnostic]]:
+        """Return what files bring, after what earlier changes have brought if it is still there.
+
+        Compared in a thread, since a server may say much about a large file.
+        """
+        latest = {path: self.file(path).latest for path, _ in late}
+        still, new = await anyio.to_thread.run_sync(_compare, late, latest, compared)
+        # Something else may have been told meanwhile.
+        found = [*still]
+        for file, diagnostics in new:
+            untold = [one for one in diagnostics if one not in file.told]
+            file.told.update(untold)
+            found.extend((file.path, one) for one in untold)
+        return found
+
+
+def _compare(
+    late: Sequence[tuple[Path, Diagnostic]],
+    latest: dict[Path, list[Diagnostic]],
+    compared: Sequence[_Compared],
+) -> tuple[list[tuple[Path, Diagnostic]], list[tuple[_Compared, list[Diagnostic]]]]:
+    there = {path: {found.identity for found in diagnostics} for path, diagnostics in latest.items()}
+    still = [(path, found) for path, found in late if found.identity in there[path]]
+    return still, [
+        (one, brought(one.known, one.latest, Lines(one.known_text, one.text), one.names)) for one in compared
+    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
-from msgspec import Struct
+from msgspec import Struct, field
 
 from jumpseat.lsp.catalogue import LanguageServer
 from jumpseat.lsp.delta import Diagnostic
@@ -63,10 +63,11 @@ RETRY_S: Final = 0.2
 
 
 class Change(Struct, frozen=True):
-    """A file before and after a change; ``None`` where there is no file."""
+    """A file before and after a change; ``None`` where there is no file. A rename has new names by the old ones."""
 
     before: str | None
     after: str | None
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Limits(Struct, frozen=True):
@@ -135,7 +136,7 @@ class Server:
         if self._scope is None:
             return
         earlier = self._queue.pop(path, None)
-        self._queue[path] = change if earlier is None else Change(earlier.before, change.after)
+        self._queue[path] = change if earlier is None else Change(earlier.before, change.after, change.names)
         self._given += 1
         self._wake()
 
@@ -151,9 +152,9 @@ class Server:
         while self._done < given and not self.failed:
             await self._news.wait()
 
-    def take(self) -> list[tuple[Path, Diagnostic]]:
+    async def take(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call."""
-        return [] if self.failed else self._documents.take()
+        return [] if self.failed else await self._documents.take()
 
     def text_of(self, path: Path) -> str:
         """Return the text of a file; empty if it is not open."""
@@ -319,7 +320,7 @@ class Server:
     async def _show(self, client: Client, changes: dict[Path, Change]) -> None:
         """Show changes to the server: first the texts before, unless it knows them, then those after."""
         documents = self._documents
-        documents.begin()
+        await documents.begin()
         await self._synchronize(changes)
         for path, change in changes.items():
             if change.before is not None:
@@ -330,7 +331,8 @@ class Server:
         self._close_oldest(changes)
         await self._until_loaded()
         await self._collect([*documents.open])
-        documents.begin()
+        await documents.begin()
+        documents.names = {old: new for change in changes.values() for old, new in change.names.items()}
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)

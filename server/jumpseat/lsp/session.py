@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,7 @@ class SessionServers:
         sandboxes: Sandboxes | None,
     ) -> None:
         self.found = Found()
+        self._names: Mapping[str, str] = {}
         self._session = session
         self._config = config
         self._environ = environ
@@ -102,11 +103,20 @@ class SessionServers:
 
     # --- changes ------------------------------------------------------------------------------------------------
 
-    async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
+    def note_rename(self, old: str, new: str) -> None:
+        """Note that the next changes are those of a rename."""
+        self._names = {old: new}
+
+    def take_names(self) -> Mapping[str, str]:
+        """Return the new names by the old ones, if the changes that are checked next are those of a rename."""
+        names, self._names = self._names, {}
+        return names
+
+    async def check(self, edits: Sequence[FileEdit], names: Mapping[str, str]) -> list[Finding]:
         """Show changes to the servers; return what those and earlier ones have brought."""
         waiting: list[Server] = []
         for edit in edits:
-            change = Change(_text(edit.before), _text(edit.after))
+            change = Change(_text(edit.before), _text(edit.after), names)
             if not edit.kept or change.before == change.after:
                 continue
             server = await self.server_for(edit.place)
@@ -121,11 +131,14 @@ class SessionServers:
                     for server in waiting:
                         tasks.start_soon(server.wait)
         found = [
-            (diagnostic.severity, _finding(path, diagnostic, server.text_of(path)))
-            for server in self._servers.values()
-            for path, diagnostic in server.take()
+            (server, path, diagnostic)
+            for server in [*self._servers.values()]
+            for path, diagnostic in await server.take()
         ]
-        return [finding for _, finding in sorted(found, key=lambda entry: entry[0])[:MOST_TOLD]]
+        worst = sorted(found, key=lambda entry: entry[2].severity)[:MOST_TOLD]
+        return await anyio.to_thread.run_sync(
+            lambda: [_finding(path, diagnostic, server.text_of(path)) for server, path, diagnostic in worst]
+        )
 
     async def close(self) -> None:
         """End all servers."""
@@ -133,6 +146,12 @@ class SessionServers:
         async with anyio.create_task_group() as tasks:
             for server in servers.values():
                 tasks.start_soon(server.close)
+
+
+def findings_of(found: Iterable[tuple[Path, Diagnostic]], texts: Mapping[Path, bytes]) -> list[Finding]:
+    """Return the most important diagnostics; ``texts`` are those of files, as far as they are known."""
+    first = sorted(found, key=lambda entry: entry[1].severity)[:MOST_TOLD]
+    return [_finding(path, one, texts.get(path, b"").decode("utf-8", "replace")) for path, one in first]
 
 
 def _finding(path: Path, found: Diagnostic, text: str) -> Finding:

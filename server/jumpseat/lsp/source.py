@@ -25,8 +25,9 @@ from jumpseat.tools.workspace_files import FileEdit
 
 if TYPE_CHECKING:
     from jumpseat.lsp.catalogue import Found
+    from jumpseat.lsp.reported import Reports
     from jumpseat.lsp.session import SessionServers
-    from jumpseat.tools.findings import Finding
+    from jumpseat.tools.findings import Finding, Reporter
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class LspSource:
         self._project: Path | None = None
         self._tool: Tool | None = None
         self._servers: SessionServers | None = None
+        self._reports: Reports | None = None
         self._lock = anyio.Lock()
 
     def tools(self) -> Mapping[str, Tool]:
@@ -93,12 +95,39 @@ class LspSource:
 
     async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
         """See :class:`jumpseat.tools.findings.Checker`."""
-        if not self._shared.config.enabled or (not edits and self._servers is None):
+        if not self._shared.config.enabled:
+            return []
+        names: Mapping[str, str] = {} if self._servers is None else self._servers.take_names()
+        reported: list[Finding] = []
+        if self._reports is not None:
+            from jumpseat.lsp.session import findings_of
+
+            covered = [edit for edit in edits if self._reports.covers(edit)]
+            texts = {edit.place: edit.after or b"" for edit in covered}
+            edits = [edit for edit in edits if edit not in covered]
+            reported = findings_of(await self._reports.check(covered, names), texts)
+        return [*reported, *await self._checked(edits, names)]
+
+    async def _checked(self, edits: Sequence[FileEdit], names: Mapping[str, str]) -> Sequence[Finding]:
+        """Return what our own servers say about changes."""
+        if not edits and self._servers is None:
             return []
         found = await self.find()
         if self._servers is None and not any(found.of(edit.place) for edit in edits):
             return []
-        return await (await self._needed()).check(edits)
+        return await (await self._needed()).check(edits, names)
+
+    async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
+        """See :class:`jumpseat.tools.findings.Checker`."""
+        config = self._shared.config
+        if not config.enabled:
+            return
+        if self._reports is None:
+            # Imported with the first change in a session whose client has diagnostics.
+            from jumpseat.lsp.reported import Reports
+
+            self._reports = Reports(config.wait_s, warnings=config.warnings)
+        await self._reports.begin(paths, reporter)
 
     async def find(self) -> Found:
         """Return the servers that are configured or installed."""

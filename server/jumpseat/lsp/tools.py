@@ -21,7 +21,16 @@ from jumpseat.lsp.session import SessionServers
 from jumpseat.system.regular_files import read_whole
 from jumpseat.tools.files import problem
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.tool import Described, Ordering, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import (
+    Described,
+    Ordering,
+    Prepared,
+    ToolArgs,
+    ToolContext,
+    ToolOutcome,
+    failure,
+    impossible,
+)
 from jumpseat_protocol.permissions import ReadPermission, WritePermission
 
 NAME: Final = "lsp"
@@ -73,8 +82,8 @@ class LspTool:
             plan = await self._plan_rename(ctx, args)
             if isinstance(plan, Prepared):
                 return plan
-            request = WritePermission(intention=_intention(args), file_name=str(path), diff="")
-            return Prepared(request, partial(_fail, plan), refusal=plan)
+            plan.withheld = f"`{args.symbol}` of {args.path} cannot be renamed. View the file, then try again."
+            return impossible(WritePermission(intention=_intention(args), file_name=str(path), diff=""), plan)
         # Definitions and uses are shown with their lines, wherever they are in the working directory.
         folder = str(path) if args.operation == "symbols" else str(ctx.cwd)
         request = ReadPermission(intention=_intention(args), path=folder)
@@ -109,7 +118,10 @@ class LspTool:
             return _problem(args, error)
         folders = self._session.permissions.path_scope.folders()
         real = await anyio.to_thread.run_sync(lambda: [Path(os.path.realpath(folder)) for folder in folders])
-        return await prepare_rename(ctx, _intention(args), edits, real)
+        servers, old = await self._find(), args.symbol.rpartition(".")[2]
+        return await prepare_rename(
+            ctx, _intention(args), edits, real, lambda: servers.note_rename(old, args.new_name)
+        )
 
     async def _server(self, ctx: ToolContext, args: LspArgs) -> tuple[Server, Path]:
         """Return the server of a file and the real path of the file.
@@ -135,10 +147,6 @@ class LspTool:
         is_denied = permissions.denial_by_rule(facts) is not None
         text = "" if is_denied else await anyio.to_thread.run_sync(_line_of, path, line, cwd)
         return f"{path.relative_to(cwd)}:{line + 1}: {text}".removesuffix(": ")
-
-
-async def _fail(outcome: ToolOutcome) -> ToolOutcome:
-    return outcome
 
 
 def _intention(args: LspArgs) -> str:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
+import anyio.to_thread
 import mcp.types as types
 from anyio.abc import TaskGroup
 from mcp.client.context import ClientRequestContext
@@ -371,7 +372,8 @@ async def open_client(
                 async for message in incoming:
                     match message:
                         case SessionMessage(message=types.JSONRPCResponse(result=result)):
-                            repair_result(result)
+                            # A list of tools may have a mebibyte of schemas.
+                            await anyio.to_thread.run_sync(repair_result, result)
                         case SessionMessage(message=types.JSONRPCError(id=None, error=error)):
                             client.refuse(error)
                         case ValidationError():

@@ -7,6 +7,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio.to_thread
+
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSchema, ToolSpec
 from jumpseat.agent.observation import headers_of
@@ -90,8 +92,9 @@ class McpTool:
         async def run() -> ToolOutcome:
             return await self._run(ctx, arguments)
 
-        # An approval covers the tool as it was described when it was approved.
-        return Prepared(permission, run, guard=ApprovalLimits(scope=self.fingerprint))
+        # An approval covers the tool as it was described when it was approved: perhaps by a mebibyte.
+        scope = await anyio.to_thread.run_sync(lambda: self.fingerprint)
+        return Prepared(permission, run, guard=ApprovalLimits(scope=scope))
 
     async def _run(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutcome:
         from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError

@@ -37,6 +37,7 @@ EXTENSIONS: Final = frozenset(
     {
         "adapterSettings",
         "apiKeyCommand",
+        "editTools",
         "hostedTools",
         "keepInterruptedAnswers",
         "oneOff",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -155,13 +156,47 @@ def has_login(path: str) -> bool:
 
 
 def socket_files() -> list[str]:
-    """Return the paths of the sockets that programs of this machine have bound to files."""
+    """Return the paths of the sockets that programs of this machine have bound to files.
+
+    The system does not know the folder of a relative path: it is looked for in the working directories of all
+    programs and in the folders around these. A program that binds one and then goes elsewhere is not found.
+    """
     try:
-        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
-            # The last column, the only one with slashes. An abstract name begins with @.
-            return [f"/{path}" for line in file if (path := line.rstrip("\n").partition(" /")[2])]
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            names = _SOCKET_NAME.findall(file.read())
     except OSError:
         return []
+    # An abstract name begins with @.
+    relative = {name for name in names if name[0] not in "/@"}
+    found = [name for name in names if name[0] == "/"]
+    for folder in _working_folders() if relative else ():
+        found += filter(_is_socket, (os.path.join(folder, name) for name in relative))
+    return found
+
+
+def _working_folders() -> set[str]:
+    """Return the working directories of all programs that this process may ask, and the folders around these."""
+    found: set[str] = set()
+    for process in filter(str.isdecimal, _names_in(Path("/proc"))):
+        with suppress(OSError):
+            folder = os.readlink(f"/proc/{process}/cwd")
+            while folder not in found:
+                found.add(folder)
+                folder = os.path.dirname(folder)
+    return found
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+_SOCKET_NAME: Final = re.compile(
+    r"^[0-9A-F]+: (?:[0-9A-F]+ +){5}[0-9]+ +(.+(?:\n(?![0-9A-F]+: ).*)*)", re.MULTILINE | re.I
+)
+"""The last column of the list of sockets; a name may have line ends."""
 
 
 def is_root() -> bool:

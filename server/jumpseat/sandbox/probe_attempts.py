@@ -55,6 +55,7 @@ def main(targets: dict[str, Any]) -> None:
         "hidden": lambda: _read(targets["hidden"]),
         "protected": lambda: _write(targets["protected"]),
         "socket": lambda: _connect(socket.AF_UNIX, targets["socket"]),
+        "relative": lambda: _connect(socket.AF_UNIX, targets["relative"]),
         "datagram": lambda: _datagram(targets["datagram"]),
         "abstract": lambda: _connect(socket.AF_UNIX, f"\0{targets['abstract']}"),
         "localhost": lambda: _connect(socket.AF_INET, ("127.0.0.1", targets["port"])),

@@ -30,6 +30,7 @@ WALLS: Final[Mapping[str, str]] = {
     "times": "change the times of your files elsewhere",
     "attributes": "change the extended attributes of your files elsewhere",
     "socket": "connect to a socket file of another program",
+    "relative": "connect to a socket file that another program has bound by a relative path",
     "datagram": "send a message to a socket file of another program",
     "abstract": "connect to a socket without a file of another program",
     "localhost": "connect to a service at localhost",
@@ -110,8 +111,11 @@ def _targets() -> Generator[tuple[View, dict[str, Any]]]:
         for path in files.values():
             path.write_text("x")
         memory = stack.enter_context(tempfile.NamedTemporaryFile(dir="/dev/shm"))
-        process = stack.enter_context(subprocess.Popen([sys.executable, "-I", "-S", "-c", "input()"], stdin=-1))
+        words = [sys.executable, "-I", "-S", "-c", _OTHER_PROGRAM]
+        process = stack.enter_context(subprocess.Popen(words, stdin=-1, stdout=-1, cwd=outside))
         stack.callback(process.kill)
+        assert process.stdout is not None
+        process.stdout.readline()
         terminal, its_end = os.openpty()
         stack.callback(os.close, terminal)
         stack.callback(os.close, its_end)
@@ -126,6 +130,7 @@ def _targets() -> Generator[tuple[View, dict[str, Any]]]:
         targets: dict[str, Any] = {
             **{name: str(path) for name, path in files.items()},
             "socket": addresses["socket"],
+            "relative": str(outside / "r"),
             "datagram": str(outside / "d"),
             "abstract": str(folder),
             "port": service.getsockname()[1],
@@ -138,6 +143,11 @@ def _targets() -> Generator[tuple[View, dict[str, Any]]]:
         shown = tuple(real_paths([sys.executable, sys.prefix, sys.base_prefix, ATTEMPTS.parent]))
         yield View((project,), (files["protected"],), hidden, shown, temp), targets
 
+
+_OTHER_PROGRAM: Final = (
+    "import socket\nlistener = socket.socket(socket.AF_UNIX)\nlistener.bind('r')\nlistener.listen()\n"
+    "print(flush=True)\ninput()"
+)
 
 _LIMITS: Final = (
     ("/proc/sys/user/max_user_namespaces", "0"),

@@ -169,6 +169,25 @@ class Sandboxes:
             return list(command)
         return mechanism.command(View(), cwd, command)
 
+    async def close_off(self, command: Sequence[str], folders: Sequence[Path]) -> list[str] | None:
+        """Return the command line that runs ``command``, a Python program, without files, network and processes.
+
+        ``folders`` are hidden in any case. Returns ``None`` without a mechanism, or with one that lacks something.
+        """
+        mechanism = await self.probe()
+        if mechanism is None or mechanism.lacks:
+            return None
+        # Imported with the first such program.
+        from jumpseat.sandbox.closed import closed_view
+
+        view = await anyio.to_thread.run_sync(closed_view, (*folders, self.home, self.user_home))
+        return mechanism.command(view, Path("/"), command)
+
+    @property
+    def can_close_off(self) -> bool:
+        """Return whether :meth:`close_off` works, after :meth:`probe`."""
+        return self.mechanism is not None and not self.mechanism.lacks
+
 
 class SessionSandbox:
     """The sandbox of one session.

@@ -288,10 +288,12 @@ class SessionRegistry:
 
     def close_open_calls(self, session: Session) -> None:
         """End the tool calls that an earlier process left open, each with the result for interrupted calls."""
-        for call in session.conversation.open_calls():
+        inner = [*session.history.inner_calls.items()]
+        for call_id, outer in (*inner, *((call.id, None) for call in session.conversation.open_calls())):
+            error = events.ToolError(message=INTERRUPTED, code="failure")
             session.emit(
                 events.ToolExecutionComplete(
-                    tool_call_id=call.id, success=False, error=events.ToolError(message=INTERRUPTED, code="failure")
+                    tool_call_id=call_id, success=False, error=error, parent_tool_call_id=outer
                 )
             )
 

@@ -21,6 +21,7 @@ from jumpseat_protocol.permissions import (
 from jumpseat_protocol.visible import exact_line, on_one_line, visible, visible_url, without_padding
 
 LANGUAGE: Final = "console"
+FOR_SESSION: Final = "Allow for this session"
 
 
 class Fact(Struct, frozen=True):
@@ -43,13 +44,16 @@ class Described(Struct, frozen=True):
     paths: list[str] = field(default_factory=list[str])
 
 
-def can_remember(request: PermissionRequest) -> bool:
-    """Return whether it is safe to approve all calls of the kind for the session."""
+def session_label(request: PermissionRequest) -> str | None:
+    """Return the label for approving all such calls in the session; ``None`` where that is not safe to offer."""
     match request:
-        case ShellPermission() | WritePermission():
-            return request.can_offer_session_approval
+        case ShellPermission():
+            also = f", also {request.also_covered}" if request.also_covered else ""
+            return f"{FOR_SESSION}{also}" if request.can_offer_session_approval else None
+        case WritePermission():
+            return FOR_SESSION if request.can_offer_session_approval else None
         case _:
-            return request.kind != "hook"
+            return FOR_SESSION if request.kind != "hook" else None
 
 
 def describe(request: PermissionRequest, title: str | None) -> Described:

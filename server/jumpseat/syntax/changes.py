@@ -8,22 +8,28 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.syntax.dialects import bracket_error, is_trailing_comma, without_templates
+from jumpseat.syntax.dialects import is_trailing_comma, without_templates
 from jumpseat.syntax.exact import all_errors
 from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
+from jumpseat.syntax.lexemes import signs_of_c, unfit_sign
 from jumpseat.syntax.parsing import MOST_ERRORS, SyntaxProblem, errors, parse
+from jumpseat.syntax.versions import Version, Versions, edited
 
 LARGEST: Final = 256 * 1024
 """Larger texts are not parsed."""
 
 
-def new_problems(name: str, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
+def new_problems(
+    name: str, before: bytes | None, after: bytes, versions: Versions | None = None
+) -> list[SyntaxProblem]:
     """Return the syntax errors that a change of the file ``name`` has brought, in their order.
 
-    ``before`` is ``None`` for a new file. In doubt there is no error: nothing is returned for dialects that the
-    grammar does not know, for errors that have merely moved, and for texts that are too large.
+    ``before`` is ``None`` for a new file. ``versions`` has what was parsed before, and gets what is parsed now.
+    In doubt there is no error: nothing is returned for dialects that the grammar does not know, for errors that
+    have merely moved, and for texts that are too large.
     """
     language = language_of(name)
     if language is None or max(len(after), len(before or b"")) > LARGEST:
@@ -31,60 +37,93 @@ def new_problems(name: str, before: bytes | None, after: bytes) -> list[SyntaxPr
     # Scanners of grammars, which no limit ends, take very long for these.
     if b"\0" in after or b"\0" in (before or b""):
         return []
-    syntax = LANGUAGES[language]
-    rows = _changed_rows(before, after)
-    new = _with_templates(before, after, syntax, rows) if syntax.in_templates else _new(before, after, syntax, rows)
+    change = _Change(name, LANGUAGES[language], _changed_rows(before, after), versions or Versions())
+    new = change.with_templates(before, after) if change.syntax.in_templates else change.new(before, after)
+    if change.syntax.signs_of is not None and before is not None:
+        # What the grammar does not know may be in the same line.
+        sign = unfit_sign(change.syntax.signs_of, before, after, change.rows)
+        if sign is not None:
+            return [_within(sign, change.rows)]
     lines = after.split(b"\n")
-    return [_within(problem, rows) for problem in new if not _is_valid(name, problem, after, lines, syntax)]
+    return [
+        _within(problem, change.rows)
+        for problem in new
+        if not _is_valid(name, problem, after, lines, change.syntax)
+    ]
 
 
-def _with_templates(
-    before: bytes | None, after: bytes, syntax: Syntax, rows: tuple[int, int]
-) -> list[SyntaxProblem]:
-    """Return the new errors of a text that may be a template."""
-    plain = without_templates(after)
-    if before is None:
-        # It is not known whether the text without the tags is in the language.
-        return _new(None, after, syntax, rows) if plain == after else []
-    plain_before = without_templates(before)
-    if plain != after and _problems(plain_before, syntax):
-        return []
-    return _new(plain_before, plain, syntax, rows)
+class _Change(Struct, frozen=True):
+    """A change of rows of a file; ``versions`` are those that are parsed already."""
 
+    name: str
+    syntax: Syntax
+    rows: tuple[int, int]
+    versions: Versions
 
-def _new(before: bytes | None, after: bytes, syntax: Syntax, rows: tuple[int, int]) -> list[SyntaxProblem]:
-    found = _problems(after, syntax, rows)
-    if found == []:
-        return []
-    known = _problems(before, syntax) if before is not None else []
-    doubtful = found is None or known is None or bool(known) or before is None
-    if syntax.macros and doubtful:
-        # Macros of other files may be the reason of errors. Brackets are the same with any macros.
-        error = bracket_error(after)
-        if isinstance(error, SyntaxProblem) and (before is None or bracket_error(before) is False):
-            return [error]
+    def with_templates(self, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
+        """Return the new errors of a text that may be a template."""
+        plain = without_templates(after)
         if before is None:
+            # It is not known whether the text without the tags is in the language.
+            return self.new(None, after) if plain == after else []
+        plain_before = without_templates(before)
+        if plain != after and self._problems(plain_before, self.syntax).found:
             return []
-    if found is None or known is None or (syntax.macros and len(found) <= len(known)):
-        return []
-    new = _without_known(found, after.split(b"\n"), known, (before or b"").split(b"\n"))
-    if syntax.macros and known:
-        new = [problem for problem in new if rows[0] <= problem.row <= rows[1] + 1]
-    return new
+        return self.new(plain_before, plain)
 
+    def new(self, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
+        version = self._problems(after, self.syntax, before)
+        new = self._compared(before, after, version.found)
+        if new and version.partial:
+            # Only a tree of the text alone is certain.
+            new = self._compared(before, after, self._problems(after, self.syntax).found)
+        return new
 
-def _problems(data: bytes, syntax: Syntax, rows: tuple[int, int] | None = None) -> list[SyntaxProblem] | None:
-    """Return the errors of a text; those that the grammar does not report in ``rows`` only, if that is given.
+    def _compared(
+        self, before: bytes | None, after: bytes, found: list[SyntaxProblem] | None
+    ) -> list[SyntaxProblem]:
+        if found == []:
+            return []
+        syntax = self.syntax
+        known = self._problems(before, syntax).found if before is not None else []
+        doubtful = found is None or known is None or bool(known) or before is None
+        if syntax.macros and doubtful:
+            # Macros of other files may be the reason of errors. Brackets and quotes are the same with any macros.
+            error = unfit_sign(signs_of_c, before, after, self.rows)
+            if error is not None or before is None:
+                return [] if error is None else [error]
+        if found is None or known is None or (syntax.macros and len(found) <= len(known)):
+            return []
+        new = _without_known(found, after.split(b"\n"), known, (before or b"").split(b"\n"))
+        if syntax.macros and known:
+            new = [problem for problem in new if self.rows[0] <= problem.row <= self.rows[1] + 1]
+        return new
 
-    ``None`` means that the text takes too long to parse, or is in another language.
-    """
-    if syntax.first_error is not None:
-        return all_errors(data, syntax.first_error)
-    tree = parse(data, grammar(syntax))
-    found = None if tree is None else errors(tree)
-    if tree is not None and found == [] and syntax.also is not None:
-        found = list(islice(syntax.also(tree, data, rows or (0, len(data))), MOST_ERRORS))
-    return _problems(data, syntax.otherwise) if found != [] and syntax.otherwise else found
+    def _problems(self, data: bytes, syntax: Syntax, base: bytes | None = None) -> Version:
+        """Return the errors of a text; those that the grammar does not report in the changed rows only.
+
+        ``base`` is the text before the change. Its tree is used, if there is one.
+        """
+        version = self.versions.find(self.name, syntax.package, data)
+        if version is None or (version.partial and base is None):
+            version = self._parsed(data, syntax, base)
+            self.versions.note(self.name, syntax.package, version)
+        if version.found != [] and syntax.otherwise:
+            return self._problems(data, syntax.otherwise, base)
+        return version
+
+    def _parsed(self, data: bytes, syntax: Syntax, base: bytes | None) -> Version:
+        if syntax.first_error is not None:
+            return Version(data, all_errors(data, syntax.first_error))
+        known = None if base is None else self.versions.find(self.name, syntax.package, base)
+        old = None if known is None else edited(known, data, *_common_ends(known.data, data))
+        tree = parse(data, grammar(syntax), old)
+        found = None if tree is None else errors(tree)
+        if tree is not None and found == [] and syntax.also is not None:
+            rows = (0, len(data)) if base is None else self.rows
+            found = list(islice(syntax.also(tree, data, rows), MOST_ERRORS))
+        partial = old is not None or (base is not None and syntax.also is not None)
+        return Version(data, found, tree, partial=partial)
 
 
 def _without_known(
@@ -135,10 +174,14 @@ def _changed_rows(before: bytes | None, after: bytes) -> tuple[int, int]:
     """Return the first and the last row of a text that differ from the text before; all rows of a new file."""
     if before is None:
         return 0, after.count(b"\n")
+    start, end = _common_ends(before, after)
+    return after.count(b"\n", 0, start), after.count(b"\n", 0, len(after) - end)
+
+
+def _common_ends(before: bytes, after: bytes) -> tuple[int, int]:
+    """Return how many bytes two texts have in common at their beginning, and behind that at their end."""
     start = _common(before, after)
-    rest, old_rest = after[start:][::-1], before[start:][::-1]
-    end = len(after) - _common(old_rest, rest)
-    return after.count(b"\n", 0, start), after.count(b"\n", 0, end)
+    return start, _common(before[start:][::-1], after[start:][::-1])
 
 
 def _common(one: bytes, other: bytes) -> int:

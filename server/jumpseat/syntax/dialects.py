@@ -1,4 +1,4 @@
-"""Texts that are valid, though not in the language of their suffix: templates, JSON with comments, macros."""
+"""Texts that are valid, though not in the language of their suffix: templates, JSON with comments."""
 
 from __future__ import annotations
 
@@ -50,58 +50,8 @@ _LINE_OF_COMMENT: Final = re.compile(rb"^[ \t]*+(?://|/\*)", re.MULTILINE)
 
 def is_trailing_comma(name: str, data: bytes, problem: SyntaxProblem, lines: list[bytes]) -> bool:
     """Return whether an error is a comma that JSON with comments allows."""
-    if not _JSON_WITH_COMMENTS.match(name) and not _LINE_OF_COMMENT.search(data):
+    if not _JSON_WITH_COMMENTS.match(name.replace("\\", "/").rpartition("/")[2]) and not _LINE_OF_COMMENT.search(
+        data
+    ):
         return False
     return problem.message == "unexpected ','" or lines[problem.row][problem.column : problem.column + 1] == b","
-
-
-_LEXEMES: Final = re.compile(
-    rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
-    rb'|R"(\w*+)\(|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
-    rb"|^[ \t]*+#[ \t]*+(\w++)(?:[^\n\\]|\\.)*+|([()\[\]{}])",
-    re.MULTILINE | re.DOTALL,
-)
-_PAIRS: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
-
-
-def bracket_error(data: bytes) -> SyntaxProblem | bool:
-    """Return the first bracket of a program in C that fits no other; true if the preprocessor decides.
-
-    Directives do not count.
-
-    Returns:
-        False if all brackets fit.
-    """
-    opened: list[re.Match[bytes]] = []
-    depths: list[int] = []
-    position = 0
-    while (match := _LEXEMES.search(data, position)) is not None:
-        position = match.end()
-        raw_string, directive, bracket = match.groups()
-        if raw_string is not None:
-            closing = b")" + raw_string + b'"'
-            position = data.find(closing, position) + len(closing)
-            if position < len(closing):
-                return True
-        elif directive in (b"if", b"ifdef", b"ifndef"):
-            depths.append(len(opened))
-        elif directive in (b"else", b"elif", b"endif") and depths:
-            if len(opened) != depths[-1]:
-                return True
-            if directive == b"endif":
-                depths.pop()
-        elif bracket in _PAIRS:
-            if not opened or opened[-1][3] != _PAIRS[bracket]:
-                return _unfit(data, opened.pop() if opened and bracket == b"}" else match)
-            opened.pop()
-        elif bracket:
-            opened.append(match)
-    return _unfit(data, opened[-1]) if opened else False
-
-
-def _unfit(data: bytes, match: re.Match[bytes]) -> SyntaxProblem:
-    start = match.start(3)
-    row, column = data.count(b"\n", 0, start), start - data.rfind(b"\n", 0, start) - 1
-    bracket = match[3].decode()
-    message = f"{bracket!r} is not closed" if bracket in "([{" else f"{bracket!r} closes nothing"
-    return SyntaxProblem(row, column, row, message)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from jumpseat.syntax.exact import FirstError, toml_error, yaml_error
-from jumpseat.syntax.lenient import Check, stray_end, unclosed_css, unclosed_html
+from jumpseat.syntax.lenient import Check, stray_end, unclosed_html, unended_css
+from jumpseat.syntax.lexemes import SignsOf, signs_of_css
 from jumpseat.syntax.python_blocks import indentation_errors
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Syntax(Struct, frozen=True):
     parse have no errors: two languages share the suffix. ``also`` finds errors that the grammar does not report.
     ``gaps`` matches errors that are due to the grammar: two lines and the message. Files ``in_templates`` may be
     written in a template language. With ``macros``, programs define syntax of their own.
+    ``signs_of`` finds brackets and quotes without a partner in files whose errors ``gaps`` would hide.
     """
 
     suffixes: tuple[str, ...]
@@ -36,6 +38,7 @@ class Syntax(Struct, frozen=True):
     gaps: re.Pattern[bytes] = re.compile(rb"\{%|%\}|<%|%>")
     in_templates: bool = False
     macros: bool = False
+    signs_of: SignsOf | None = None
 
 
 _C: Final = Syntax((".c",), "tree_sitter_c", macros=True)
@@ -56,7 +59,8 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
     "css": Syntax(
         (".css",),
         "tree_sitter_css",
-        also=unclosed_css,
+        also=unended_css,
+        signs_of=signs_of_css,
         gaps=re.compile(rb"! important|url\([^()'\"]++\)|^\s*+[*_]\w|progid:|--[\w*]|^\s*+@|;\s*+;|.{2000}"),
         in_templates=True,
     ),

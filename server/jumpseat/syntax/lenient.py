@@ -27,7 +27,7 @@ def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
 
     def check(tree: Tree, data: bytes, _rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
         for match in pattern.finditer(data):
-            start = match.start(1)
+            start = match.start(match.lastindex or 0)
             node = tree.root_node.descendant_for_byte_range(start, start + 1)
             if node is not None and node.type == node_type:
                 row, column = node.start_point
@@ -36,28 +36,16 @@ def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
     return check
 
 
-_semicolons: Final = mistaken(
-    re.compile(rb"\n[ \t]*+[\w-]++[ \t]*+:[^\n;{}]*+\n[ \t]*+([\w-]++[ \t]*+:)"),
+unended_css: Final = mistaken(
+    re.compile(
+        # In lines of their own, and in one line, but for selectors of nested rules.
+        rb"[\w-]++[ \t]*+:[^\n;{}]*+\n[ \t]*+([\w-]++[ \t]*+:)"
+        rb"|[{;]\s*+[\w-]++[ \t]*+:[^\n;{}():\"']*?[ \t]([\w-]++[ \t]*+:)[^;{}]*+[;}]"
+    ),
     "plain_value",
-    "';' is missing before this line",
+    "';' is missing before this declaration",
 )
-_CSS_STRINGS: Final = re.compile(
-    rb"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|url\([^()\"']*+\)|([\"'])",
-    re.DOTALL,
-)
-
-
-def unclosed_css(tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
-    """Yield the declarations of CSS without a semicolon before the next one, and quotes without a partner."""
-    yield from _semicolons(tree, data, rows)
-    for match in _CSS_STRINGS.finditer(data):
-        if match[1]:
-            row, column = (
-                data.count(b"\n", 0, match.start()),
-                match.start() - data.rfind(b"\n", 0, match.start()) - 1,
-            )
-            yield SyntaxProblem(row, column, row, "the string is not closed")
-
+"""Declarations of CSS without a semicolon before the next one."""
 
 stray_end: Final = mistaken(re.compile(rb"\n[ \t]*+(end)\b(?![\w?!:=])"), "identifier", "unexpected 'end'")
 """An ``end`` of Ruby that ends nothing."""

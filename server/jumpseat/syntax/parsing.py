@@ -32,17 +32,27 @@ class SyntaxProblem(Struct, frozen=True):
     message: str
 
 
-def parse(data: bytes, grammar: Language) -> Tree | None:
-    """Parse a text; return ``None`` if that takes too long."""
+def parse(data: bytes, grammar: Language, old: Tree | None = None) -> Tree | None:
+    """Parse a text; return ``None`` if that takes too long.
+
+    ``old`` is the tree of a version of the text, edited as the text was.
+    """
     import tree_sitter
 
     # Not the time of the clock: a busy machine must not change the result.
     end = time.thread_time() + LONGEST_PARSE_S
+
+    def read(start: int, _point: object) -> bytes:
+        return data[start : start + CHUNK]
+
+    def is_late(_offset: int, _has_error: bool) -> bool:
+        return time.thread_time() > end
+
+    parser = tree_sitter.Parser(grammar)
     try:
-        return tree_sitter.Parser(grammar).parse(
-            lambda start, _point: data[start : start + CHUNK],
-            progress_callback=lambda _offset, _has_error: time.thread_time() > end,
-        )
+        if old is None:
+            return parser.parse(read, progress_callback=is_late)
+        return parser.parse(read, old, progress_callback=is_late)
     except ValueError:
         return None
 

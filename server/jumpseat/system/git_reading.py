@@ -8,14 +8,18 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from jumpseat.system.git import ENVIRONMENT, MAX_OUTPUT_BYTES, NO_FETCHING, SETTINGS, GitError
 from jumpseat.system.programs import OwnPrograms
 
 TIMEOUT_S: Final = 30.0
 """A guard against hanging: after it, a person is asked about the call."""
+
+Question: TypeAlias = tuple[tuple[str, ...], bytes]
+"""The arguments of git, and its input."""
 
 _NO_REPOSITORY: Final = (b"not a git repository", b"cannot use bare repository")
 
@@ -27,14 +31,22 @@ class NoRepositoryError(GitError):
 class Repository:
     """The repository that git uses in ``folder``. ``top`` is the root of the work tree.
 
-    git is found in ``PATH`` of ``environ``, in none of the folders that are ``untrusted``.
+    git is found in ``PATH`` of ``environ``, in none of the folders that are ``untrusted``. Questions that are
+    ``foreseen`` are asked at the same time as those about the repository.
 
     Raises:
         NoRepositoryError: there is none.
         GitError: git failed.
     """
 
-    def __init__(self, folder: Path, environ: Mapping[str, str] | None, untrusted: Iterable[Path]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environ: Mapping[str, str] | None,
+        untrusted: Iterable[Path],
+        *,
+        foreseen: Sequence[Question] = (),
+    ) -> None:
         programs = OwnPrograms(lambda: untrusted)
         self.folder = folder
         self._git = programs.find("git", os.environ if environ is None else environ)
@@ -43,8 +55,10 @@ class Repository:
             **ENVIRONMENT,
             **NO_FETCHING,
         }
-        words = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks")
-        paths = self.lines("rev-parse", *words)
+        self._answers: dict[Question, tuple[int, bytes, bytes]] = {}
+        words = ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks")
+        self.foresee((words, b""), *foreseen)
+        paths = self.lines(*words)
         if len(paths) != 4:
             raise GitError("a path contains a line feed")
         self.top, self.git_folder = Path(paths[0]), Path(paths[1])
@@ -57,26 +71,47 @@ class Repository:
             NoRepositoryError: the folder is in no repository, or does not exist.
             GitError: git failed, took too long or wrote too much.
         """
+        question = args, data
+        if question not in self._answers:
+            self.foresee(question)
+        exit_code, output, errors = self._answers.pop(question)
+        if any(text in errors for text in _NO_REPOSITORY):
+            raise NoRepositoryError
+        if exit_code not in (0, missing) or len(output) > MAX_OUTPUT_BYTES:
+            raise GitError(errors.decode("utf-8", "replace").strip())
+        return output.decode("utf-8", "surrogateescape")
+
+    def foresee(self, *questions: Question) -> None:
+        """Ask several questions at the same time, which takes hardly longer than one; :meth:`ask` has the answers.
+
+        Raises:
+            NoRepositoryError: the folder does not exist.
+            GitError: git cannot be run, or took too long.
+        """
         if self._git is None or not self.folder.is_dir():
             raise NoRepositoryError
         settings = [word for setting in SETTINGS for word in ("-c", setting)]
-        try:
-            done = subprocess.run(
-                [self._git, *settings, *args],
-                input=data,
-                cwd=self.folder,
-                env=self._environ,
-                capture_output=True,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise GitError(str(error)) from None
-        if any(text in done.stderr for text in _NO_REPOSITORY):
-            raise NoRepositoryError
-        if done.returncode not in (0, missing) or len(done.stdout) > MAX_OUTPUT_BYTES:
-            raise GitError(done.stderr.decode("utf-8", "replace").strip())
-        return done.stdout.decode("utf-8", "surrogateescape")
+        with ExitStack() as stack:
+            try:
+                running: dict[Question, subprocess.Popen[bytes]] = {}
+                # Those with an input begin when they have it.
+                for question in sorted(dict.fromkeys(questions), key=lambda question: not question[1]):
+                    process = subprocess.Popen(
+                        [self._git, *settings, *question[0]],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE,
+                        cwd=self.folder,
+                        env=self._environ,
+                    )
+                    running[question] = stack.enter_context(process)
+                    # No effect on one that has ended.
+                    stack.callback(process.kill)
+                for question, process in running.items():
+                    output, errors = process.communicate(question[1], TIMEOUT_S)
+                    self._answers[question] = process.returncode, output, errors
+            except (OSError, subprocess.SubprocessError) as error:
+                raise GitError(str(error)) from None
 
     def lines(self, *args: str, data: bytes = b"", missing: int | None = None) -> list[str]:
         """Return the lines of the output; see :meth:`ask`."""

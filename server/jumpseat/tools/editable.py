@@ -41,6 +41,34 @@ async def read_editable(ctx: ToolContext, path: str) -> Editable | ToolOutcome:
         return problem(path, error)
 
 
+async def changed_since(ctx: ToolContext, path: str, text: str | None) -> ToolOutcome | None:
+    """Return a failure unless a file still has the text that a question has shown; ``None``: there was no file."""
+    if text is None:
+        try:
+            if ctx.virtual_files is not None and ctx.is_virtual(path):
+                exists = await ctx.virtual_files.load(path) is not None
+            else:
+                exists = await anyio.to_thread.run_sync(os.path.lexists, ctx.resolve(path))
+        except StoreError as error:
+            return failure(str(error))
+        return (
+            failure(f"Path {path} already exists: it was created after permission was asked.") if exists else None
+        )
+    found = await read_editable(ctx, path)
+    if isinstance(found, Editable) and found.text == text:
+        return None
+    reason = "" if isinstance(found, Editable) else f"{found.text} "
+    return failure(f"{reason}File {path} has changed since permission was asked. View it before you change it.")
+
+
+def does_not_fit(path: str) -> str:
+    """Return the reason of a refused edit for a model that may not read the file."""
+    return (
+        f"The change does not fit {path} as it is: its old text has to be in exactly one place of the file, and the"
+        " new one must differ from it. View the file, then try again."
+    )
+
+
 def _read(ctx: ToolContext, path: str) -> Editable | ToolOutcome:
     """Read a file that is not virtual.
 

@@ -9,7 +9,7 @@ Two names stand for sets: ``@minimal`` for small context windows, ``@all`` for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -23,6 +23,9 @@ SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 EDITS: Final = frozenset({"create", "edit"})
 PATCH: Final = "apply_patch"
 """The built-in tools that change files: a model is offered those that it was trained on."""
+
+SCRIPTS: Final = "call_tools"
+"""The built-in tool for scripts that call other tools."""
 
 
 def is_offered(name: str, source: SourceName, available: Collection[str] | None, excluded: Collection[str]) -> bool:
@@ -38,10 +41,16 @@ def is_named(name: str, source: SourceName, patterns: Collection[str]) -> bool:
 
 
 class Filter:
-    """The filter of a session with these settings. ``members`` returns the tools of a group."""
+    """The filter of a session with these settings. ``members`` returns the tools of a group.
+
+    ``configured`` applies if its client has not chosen.
+    """
 
     def __init__(
-        self, settings: SessionSettings, members: Callable[[str], Iterable[str]] = lambda _name: ()
+        self,
+        settings: SessionSettings,
+        members: Callable[[str], Iterable[str]] = lambda _name: (),
+        configured: Configured = "default",
     ) -> None:
         def expand(names: Iterable[str]) -> frozenset[str]:
             return frozenset(member for name in names for member in (name, *members(name.removeprefix("custom:"))))
@@ -51,7 +60,7 @@ class Filter:
         excluded = settings.options.excluded_tools
         if of_agent is None:
             excluded = [*excluded, *settings.options.default_agent.excluded_tools]
-        available = settings.options.available_tools
+        available = available_of(settings, configured)
         names = None if available is None else with_sets(available)
         self._available = None if names is None else expand(names)
         self._excluded = expand(excluded)
@@ -104,9 +113,23 @@ def may_patch(tool_filter: Filter, source_of: Callable[[str], SourceName | None]
 
 ToolSet: TypeAlias = Literal["minimal", "default", "all"]
 
+Configured: TypeAlias = ToolSet | tuple[str, ...]
+"""The tools of sessions whose clients choose none: a set, or names and patterns, among them names of sets."""
+
 ALL: Final = "@all"
 MINIMAL: Final = "@minimal"
 """Names of sets among the available tools of a session. No tool can have such a name."""
+
+SETS: Final = frozenset({ALL, MINIMAL})
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that somebody may have meant by an unknown one."""
+    # Imported for misspelt names only.
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, known, 1, 0.75)), None)
+
 
 # The arguments that the descriptions of the tools keep. The tools accept their other arguments, too.
 _KEPT: Final[Mapping[str, tuple[str, ...]]] = {
@@ -119,12 +142,25 @@ _KEPT: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def set_of(settings: SessionSettings, configured: ToolSet) -> ToolSet:
-    """Return the set of tools of a session; ``configured`` applies if its client has not chosen."""
+def available_of(settings: SessionSettings, configured: Configured) -> Collection[str] | None:
+    """Return the available tools of a session; ``configured`` applies if its client has not chosen."""
     available = settings.options.available_tools
+    return configured if available is None and not isinstance(configured, str) else available
+
+
+def set_of(settings: SessionSettings, configured: Configured) -> ToolSet:
+    """Return the set of tools of a session; ``configured`` applies if its client has not chosen."""
+    available = available_of(settings, configured)
     if available is None:
-        return configured
+        return cast("ToolSet", configured)
     return "minimal" if MINIMAL in available else "all"
+
+
+def configured_of(names: Sequence[str]) -> Configured:
+    """Return the tools that names in a configuration mean; the names of sets are without their ``@`` there."""
+    if len(names) == 1 and names[0] in ("minimal", "default", "all"):
+        return names[0]
+    return tuple(f"@{name}" if name in ("minimal", "all") else name for name in names)
 
 
 def with_sets(available: Iterable[str]) -> list[str] | None:
@@ -135,9 +171,9 @@ def with_sets(available: Iterable[str]) -> list[str] | None:
     return [name for name in names if name != MINIMAL] + [*_KEPT] if MINIMAL in names else names
 
 
-def named_beside_sets(settings: SessionSettings) -> Collection[str]:
-    """Return the available tools and patterns that a client names beside a set."""
-    available = settings.options.available_tools
+def named_beside_sets(settings: SessionSettings, configured: Configured) -> Collection[str]:
+    """Return the available tools and patterns that are named beside a set."""
+    available = available_of(settings, configured)
     return () if available is None or MINIMAL not in available else available
 
 

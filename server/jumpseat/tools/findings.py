@@ -6,7 +6,8 @@ Checkers look at a change after it was made: parsers, language servers. None of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -14,6 +15,8 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from jumpseat.agent.blocks import JsonObject
+from jumpseat.tools.tool import Tool
 from jumpseat.tools.workspace_files import FileEdit
 
 log = logging.getLogger(__name__)
@@ -40,8 +43,44 @@ class Finding(Struct, frozen=True):
     excerpt: str = ""
 
 
+class Reporter(Struct, frozen=True):
+    """A tool of the session's client, or of an MCP server, that lists the diagnostics of files.
+
+    ``schema`` is that of its arguments, ``ask`` returns the text of its result, or ``None`` if it fails; relative
+    paths are those below ``cwd``.
+    """
+
+    schema: JsonObject
+    ask: Callable[[JsonObject], Awaitable[str | None]]
+    cwd: Path
+
+
+_REPORTER: Final = re.compile(r"(?:.*[-_.])?(?:get_?)?diagnostics", re.IGNORECASE)
+FILE_ARGUMENTS: Final = ("path", "uri", "file", "file_path", "filePath", "filepath", "filename")
+"""Names of the argument that says which file a tool lists the diagnostics of."""
+
+
+def find_reporter(tools: Mapping[str, Tool]) -> Tool | None:
+    """Return the tool that lists diagnostics, such as ``vscode_diagnostics`` or ``getDiagnostics``, if any.
+
+    It takes a file, and needs nothing else.
+    """
+    for name, tool in tools.items():
+        if tool.source not in ("custom", "mcp") or _REPORTER.fullmatch(name) is None:
+            continue
+        schema = tool.spec.parameters
+        takes, needs = schema.get("properties", {}), schema.get("required", [])
+        if any(name in takes for name in FILE_ARGUMENTS) and all(name in FILE_ARGUMENTS for name in needs):
+            return tool
+    return None
+
+
 class Checker(Protocol):
     """Looks for problems that changes have brought."""
+
+    async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
+        """Look at files that a call is about to change, if a client reports their diagnostics."""
+        ...
 
     async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
         """Return the problems that the changes of one call have brought, the most important first, and few.
@@ -69,6 +108,15 @@ def net_changes(edits: Sequence[FileEdit]) -> list[FileEdit]:
             edit = replace(edit, before=origin.before)
         changes.append(edit)
     return changes
+
+
+async def begin(checkers: Sequence[Checker], paths: Sequence[Path], reporter: Reporter) -> None:
+    """Let checkers look at files that a call is about to change; one that fails does not matter."""
+    for checker in checkers:
+        try:
+            await checker.begin(paths, reporter)
+        except Exception:
+            log.exception("a checker of changes failed")
 
 
 async def find(checkers: Sequence[Checker], edits: Sequence[FileEdit]) -> list[Finding]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
-from jumpseat.tools.findings import Finding
+from jumpseat.tools.findings import Finding, Reporter
 from jumpseat.tools.workspace_files import FileEdit
+
+if TYPE_CHECKING:
+    from jumpseat.syntax.versions import Versions
 
 SOURCE: Final = "syntax"
 
@@ -28,6 +32,10 @@ class SyntaxChecker:
 
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
+        self._versions: Versions | None = None
+
+    async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
+        """Do nothing: both texts are in the change."""
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         if not edits:
@@ -37,19 +45,24 @@ class SyntaxChecker:
         edits = [edit for edit in edits if edit.kept and edit.after and language_of(edit.path.name) is not None]
         found: list[Finding] = []
         if edits:
+            from jumpseat.syntax.versions import Versions
+
+            self._versions = self._versions or Versions()
             with anyio.move_on_after(LONGEST_S):
-                found = await anyio.to_thread.run_sync(_check, edits, abandon_on_cancel=True, limiter=self._limiter)
+                found = await anyio.to_thread.run_sync(
+                    _check, edits, self._versions, abandon_on_cancel=True, limiter=self._limiter
+                )
         return found
 
 
-def _check(edits: Sequence[FileEdit]) -> list[Finding]:
+def _check(edits: Sequence[FileEdit], versions: Versions) -> list[Finding]:
     from jumpseat.syntax.changes import new_problems
 
     found: list[Finding] = []
     for edit in edits:
         after = edit.after or b""
         lines = after.split(b"\n")
-        for problem in new_problems(edit.path.name, edit.before, after)[: MOST_SHOWN - len(found)]:
+        for problem in new_problems(str(edit.path), edit.before, after, versions)[: MOST_SHOWN - len(found)]:
             line = lines[problem.row] if problem.row < len(lines) else b""
             column = len(line[: problem.column].decode("utf-8", "replace")) + 1
             excerpt = line.decode("utf-8", "replace").rstrip()

@@ -67,6 +67,7 @@ class ToolOutcome(Struct):
     after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
     ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
+    ``withheld`` takes the place of a text that shows the content of files, if the model may not read these files.
     """
 
     text: str
@@ -85,15 +86,16 @@ class ToolOutcome(Struct):
     sandboxed: bool | None = None
     exit_code: int | None = None
     stopped: HookStopError | None = None
+    withheld: str | None = None
 
     @property
     def ok(self) -> bool:
         return self.status == "success"
 
 
-def failure(text: str, *, error: str | None = None) -> ToolOutcome:
+def failure(text: str, *, error: str | None = None, withheld: str | None = None) -> ToolOutcome:
     """Return a failed outcome whose text lets the model correct the call."""
-    return ToolOutcome(text=text, status="failure", error=error)
+    return ToolOutcome(text=text, status="failure", error=error, withheld=withheld)
 
 
 Ordering: TypeAlias = Literal["queued", "reading", "independent"]
@@ -139,6 +141,27 @@ async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict
     return Verdict("denied", "There is nobody to ask.")
 
 
+class Inner(Protocol):
+    """The calls of tools that a running call makes."""
+
+    @property
+    def effects(self) -> ToolOutcome:
+        """An outcome with what the calls had besides texts: messages, a rejection, an end of the turn."""
+        ...
+
+    def specs(self) -> list[ToolSpec]:
+        """Return the specs of the tools that can be called."""
+        ...
+
+    async def close_off(self, command: Sequence[str]) -> list[str] | None:
+        """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
+        ...
+
+    async def run(self, name: str, arguments: JsonObject) -> ToolOutcome:
+        """Run a call between its hooks, with the question for permission and its own events."""
+        ...
+
+
 class ToolContext(Struct):
     """Everything that a running call may use.
 
@@ -152,6 +175,7 @@ class ToolContext(Struct):
     the server, such as git.
     ``virtual_files`` are those of the session that are not on the disk. ``edits`` are the changes of files that the
     call has made, virtual ones included.
+    ``inner`` begins the calls that the call makes; ``None`` where it can make none.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
@@ -173,6 +197,7 @@ class ToolContext(Struct):
     programs: OwnPrograms = field(default_factory=OwnPrograms)
     virtual_files: VirtualFiles | None = None
     edits: Sequence[FileEdit] = ()
+    inner: Callable[[], Inner] | None = None
 
     def is_virtual(self, path: str) -> bool:
         """Return whether an absolute path leads to a file of the session that is not on the disk."""
@@ -195,9 +220,8 @@ class Prepared(Struct, frozen=True):
 
     ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person has
     cancelled the calls of the answer, or the turn was aborted, also while the call ran. ``guard`` limits how the
-    permission may be given. ``refusal`` is the outcome of a call that cannot succeed as things are. It depends on
-    the content of the file in ``permission``, so the model gets it only if the session may read that file unasked;
-    otherwise, permission is asked for first.
+    permission may be given. ``refusal`` is the outcome of a call that cannot succeed as things are, so that nobody
+    is asked about it.
     """
 
     permission: PermissionRequest | None
@@ -205,6 +229,15 @@ class Prepared(Struct, frozen=True):
     refused: Refused | None = None
     guard: ApprovalLimits = UNGUARDED
     refusal: ToolOutcome | None = None
+
+
+def impossible(permission: PermissionRequest, outcome: ToolOutcome) -> Prepared:
+    """Return a call that cannot succeed as things are; ``permission`` is what it would need."""
+
+    async def run() -> ToolOutcome:
+        return outcome
+
+    return Prepared(permission, run, refusal=outcome)
 
 
 class Tool(Protocol):
@@ -392,16 +425,16 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
 
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
-    a client that can ask its user, access to the web, a configured search service. ``ready`` finds out what the
-    permission depends on. ``prepares`` prepares a call in place of ``permission``, where that needs the content of
-    a file. A tool that ``runs_commands`` starts shell commands or lets them continue, so that any file of the
-    workspace may have changed after a call.
+    a client that can ask its user, access to the web, a configured search service, a sandbox for scripts. ``ready``
+    finds out what the permission depends on. ``prepares`` prepares a call in place of ``permission``, where that
+    needs the content of a file. A tool that ``runs_commands`` starts shell commands or lets them continue, so that
+    any file of the workspace may have changed after a call.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
-    needs: Literal["user_input", "web", "web_search"] | None = None
+    needs: Literal["user_input", "web", "web_search", "scripts"] | None = None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
     prepares: Callable[[ToolContext, A], Awaitable[Prepared | ToolOutcome]] | None = None
     runs_commands: bool = False

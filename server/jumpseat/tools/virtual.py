@@ -80,3 +80,8 @@ class WatchedVirtualFiles:
         before = self._loaded.get(path)
         self._changed(FileEdit(Path(path), Path(path), before, content, existed=before is not None, exists=True))
         self._loaded[path] = content
+
+    async def remove(self, path: str) -> None:
+        await self._files.remove(path)
+        before = self._loaded.pop(path, None)
+        self._changed(FileEdit(Path(path), Path(path), before, None, existed=True, exists=False))

@@ -8,16 +8,25 @@ import pytest
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.providers import load_adapter
-from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.blocks import JsonObject, Message, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta
 
 LOCAL = Endpoint(base_url="http://localhost:8080/v1")
+WIRES = ("openai_compatible", "openai_responses", "anthropic", "ollama")
+OWN_SERVERS = {"openai_responses": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 ANSWERS = [
     ("<think>\nHm, 2+2.\n</think>\n\nFour.", "Hm, 2+2.", "Four."),
     ("\n<think></think>Four.", "", "Four."),
     ("[THINK]Hm[/THINK]Four.", "Hm", "Four."),
     ("<thinking>a </think> b</thinking>\nFour.", "a </think> b", "Four."),
     ("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Four.", "Hm", "Four."),
+    (
+        "<|channel|>analysis<|message|>One<|end|><|start|>assistant<|channel|>analysis<|message|>Two<|end|>"
+        "<|start|>assistant<|channel|>commentary to=functions.view<|message|>{}<|call|>",
+        "One\n\nTwo",
+        "<|start|>assistant<|channel|>commentary to=functions.view<|message|>{}<|call|>",
+    ),
+    ("<|start|>assistant<|channel|>final<|message|>Four.", "", "Four."),
     ("<think>Cut off in the mid", "Cut off in the mid", ""),
     ("Four. A <think> tag.", "", "Four. A <think> tag."),
     ("<thin", "", "<thin"),
@@ -26,30 +35,101 @@ ANSWERS = [
 ]
 
 
-def decoder_for(endpoint: Endpoint) -> Decoder:
-    return load_adapter("openai_compatible").decoder_at(endpoint, ModelRequest("m", "", [], stream=True))
+def decoder_for(endpoint: Endpoint, wire: str = WIRES[0]) -> Decoder:
+    return load_adapter(wire).decoder_at(endpoint, ModelRequest("m", "", [], stream=True))
 
 
-def decode(decoder: Decoder, pieces: list[str]) -> tuple[str, str, Completed]:
+def written(wire: str, pieces: list[str]) -> list[tuple[str | None, JsonObject]]:
+    """Return an answer with a text in pieces, as the servers of a wire write it."""
+    match wire:
+        case "anthropic":
+            deltas = [{"index": 0, "delta": {"type": "text_delta", "text": piece}} for piece in pieces]
+            begin = ("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
+            end = ("message_delta", {"delta": {"stop_reason": "end_turn"}})
+            return [
+                ("message_start", {"message": {"content": []}}),
+                begin,
+                *(("content_block_delta", delta) for delta in deltas),
+                ("content_block_stop", {"index": 0}),
+                end,
+                ("message_stop", {}),
+            ]
+        case "openai_responses":
+            item = {"type": "message", "content": [{"type": "output_text", "text": "".join(pieces)}]}
+            deltas = [{"output_index": 0, "content_index": 0, "delta": piece} for piece in pieces]
+            return [
+                *(("response.output_text.delta", delta) for delta in deltas),
+                ("response.output_item.done", {"output_index": 0, "item": item}),
+                ("response.completed", {"response": {"status": "completed", "output": [item]}}),
+            ]
+        case "ollama":
+            lines: list[JsonObject] = [{"message": {"content": piece}, "done": False} for piece in pieces]
+            return [(None, line) for line in [*lines, {"message": {"content": ""}, "done": True}]]
+        case _:
+            chunks: list[JsonObject] = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
+            chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+            return [(None, chunk) for chunk in chunks]
+
+
+def decode(decoder: Decoder, pieces: list[str], wire: str = WIRES[0]) -> tuple[str, str, Completed]:
     """Return the deltas of the reasoning and of the text, and the whole answer."""
-    chunks: list[JsonObject] = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
-    chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-    events = [event for chunk in chunks for event in decoder.feed(None, json.dumps(chunk))] + decoder.finish()
+    events = [
+        event
+        for name, chunk in written(wire, pieces)
+        for event in decoder.feed(name, json.dumps(chunk if name is None else {"type": name, **chunk}))
+    ] + decoder.finish()
     reasoning = "".join(event.text for event in events if isinstance(event, ReasoningDelta))
     text = "".join(event.text for event in events if isinstance(event, TextDelta))
-    completed = events[-1]
-    assert isinstance(completed, Completed)
+    completed = next(event for event in reversed(events) if isinstance(event, Completed))
     return reasoning, text, completed
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize(("written", "thought", "answer"), ANSWERS)
-def test_a_block_at_the_beginning_is_reasoning_wherever_the_text_is_split(
-    written: str, thought: str, answer: str, size: int
-) -> None:
-    pieces = [written[at : at + size] for at in range(0, len(written), size)]
-    reasoning, text, completed = decode(decoder_for(LOCAL), pieces)
-    assert (reasoning.strip(), text) == (thought, answer)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_block_at_the_beginning_is_reasoning_on_each_wire_wherever_the_text_is_split(wire: str) -> None:
+    for content, thought, answer in ANSWERS:
+        halves = [[content[:at], content[at:]] for at in range(1, len(content))]
+        for pieces in ([content], [*content], *halves):
+            reasoning, text, completed = decode(decoder_for(LOCAL, wire), pieces, wire)
+            assert (reasoning.strip(), text) == (thought.replace("\n\n", ""), answer), pieces
+            assert (completed.message.reasoning(), completed.message.text()) == (thought, answer), pieces
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_reasoning_from_tags_is_not_sent_back(wire: str) -> None:
+    adapter = load_adapter(wire)
+    _, _, completed = decode(decoder_for(LOCAL, wire), ["<think>", "Hm", "</think>", "Four."], wire)
+    history: list[Message] = [
+        UserMessage([TextBlock("2+2?")]),
+        completed.message,
+        UserMessage([TextBlock("And 3+3?")]),
+    ]
+    body = json.dumps(adapter.request(LOCAL, ModelRequest("m", "", history, stream=True)).body)
+    assert "Four." in body
+    assert "Hm" not in body
+
+
+@pytest.mark.parametrize("wire", OWN_SERVERS)
+def test_the_servers_that_mark_reasoning_themselves_are_taken_at_their_word(wire: str) -> None:
+    decoder = decoder_for(Endpoint(base_url=OWN_SERVERS[wire]), wire)
+    _, text, completed = decode(decoder, ["<think>a</think>b"], wire)
+    assert (text, completed.message.text()) == ("<think>a</think>b", "<think>a</think>b")
+
+
+@pytest.mark.parametrize(
+    ("content", "thought", "answer"),
+    [
+        ("analysisHm, 2+2.assistantfinalFour.", "Hm, 2+2.", "Four."),
+        (
+            "analysisHm.assistantcommentary to=functions.view json{}",
+            "Hm.",
+            "assistantcommentary to=functions.view json{}",
+        ),
+        ("<|channel|>final<|message|>Four.<|return|>", "", "Four."),
+        ("analysis of the code: fine", "", "analysis of the code: fine"),
+    ],
+)
+def test_remains_of_harmony_are_separated_in_the_whole_answer(content: str, thought: str, answer: str) -> None:
+    _, _, completed = decode(decoder_for(LOCAL), [content])
     assert (completed.message.reasoning(), completed.message.text()) == (thought, answer)
 
 

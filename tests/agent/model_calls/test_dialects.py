@@ -97,6 +97,43 @@ CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
         "create",
         {"path": "a", "file_text": ""},
     ),
+    "lines from a first to a last": (
+        "read_file",
+        {"filePath": "a", "startLine": "3", "endLine": 9},
+        "view",
+        {"path": "a", "view_range": [3, 9]},
+    ),
+    "a command in another folder": (
+        "run_shell_command",
+        {"command": "ls; pwd", "directory": "a b"},
+        "bash",
+        {"command": "cd 'a b' && ls; pwd"},
+    ),
+    "a command behind": (
+        "run_terminal_cmd",
+        {"command": "ls", "is_background": True},
+        "bash",
+        {"command": "ls", "mode": "async"},
+    ),
+    "a search in some files, without case": (
+        "grep_search",
+        {"query": "a.b", "includePattern": "*.py", "isRegexp": False, "caseSensitive": False},
+        "grep",
+        {"pattern": "a\\.b", "glob": "*.py", "-i": True},
+    ),
+    "edits as JSON": (
+        "MultiEdit",
+        {"file_path": "a", "edits": '[{"old_string": "b", "new_string": "c"}]'},
+        "edit",
+        {**EDIT, "edits": []},
+    ),
+    "arguments in another one": (
+        "Edit",
+        {"input": {"filePath": "a", "oldString": "b", "newString": "c"}},
+        "edit",
+        EDIT,
+    ),
+    "a namespace": ("functions.bash", {"command": "ls"}, "bash", {"command": "ls"}),
     "null for what is optional": (
         "Grep",
         {"query": "x", "path": None, "glob": None},
@@ -165,6 +202,18 @@ def test_calls_that_may_mean_something_else_are_left_alone() -> None:
         assert (call.name, call.arguments, call.dialect) == (name, arguments, None)
 
     check_each(cases, check)
+
+
+def test_arguments_are_taken_out_of_another_one_and_lists_out_of_text() -> None:
+    assert translated("bash", {"arguments": '{"command": "ls"}'}).arguments == {"command": "ls"}
+    assert translated("view", {"path": "a", "view_range": "[1, 5]"}).arguments == {
+        "path": "a",
+        "view_range": [1, 5],
+    }
+    schema = {"type": "object", "properties": {"input": {"type": "object"}, "text": {"type": "string"}}}
+    own = [ToolSpec("run", "", ToolSchema.of(schema))]
+    for arguments in ({"input": {"text": "a"}}, {"text": "[1]"}, {"input": "x"}):
+        assert translated("run", arguments, own).arguments == arguments
 
 
 def test_arguments_of_any_tool_may_be_spelled_differently() -> None:

@@ -722,19 +722,33 @@ async def test_approvals_for_a_location_are_added_and_applied(tmp_path: Path, pr
         assert (await wire.call("session.permissions.locations.apply", here))["changed"] is False
 
 
-async def test_an_edit_that_cannot_succeed_is_refused_unasked_only_if_the_file_may_be_read(
+async def test_an_edit_that_cannot_succeed_is_refused_unasked_without_the_content_of_a_file_that_may_not_be_read(
     tmp_path: Path, project: Path
 ) -> None:
-    wrong = calls("edit", path="note.txt", old_str="not there", new_str="x")
+    (project / "note.txt").write_text("a secret = 1\n")
+    wrong = calls("edit", path="note.txt", old_str="a secrat = 1", new_str="x")
+    there = calls("create", path="note.txt", file_text="x")
+    patch = calls("apply_patch", input="*** Update File: note.txt\n-a secrat = 2\n+x\n")
+    right = calls("edit", path="note.txt", old_str="secret", new_str="x")
+    view = calls("view", path="note.txt")
     async with served(tmp_path) as server:
-        session = await open_session(server, project, wrong, DONE, wrong, DONE, wrong, DONE)
-        # Otherwise the model could find out what is in the file, by trying.
-        assert outcomes(await run(server.wire, session, ONCE)) == ["failure"]
-        rules: JsonObject = {"approved": [{"kind": "read"}], "denied": []}
-        await server.wire.call("session.permissions.configure", {"sessionId": session, "rules": rules})
+        session = await open_session(
+            server, project, wrong, there, patch, wrong, right, DONE, view, wrong, DONE, wrong, DONE
+        )
         events = await run(server.wire, session)
-        (completion,) = data_of(events, "tool.execution_complete")
+        messages = [data["error"]["message"] for data in data_of(events, "tool.execution_complete")]
+        assert not data_of(events, "permission.requested")
+        assert "secret" not in "".join(messages)
+        assert messages[0].startswith("The change does not fit note.txt as it is")
+        assert messages[1] == "Path note.txt already exists. Use edit to change it, or choose another path."
+        assert messages[2] == messages[3] == messages[0]
+        # Otherwise the model could find out what is in the file, by trying.
+        assert messages[4].startswith("View ")
+        # Once it was allowed to view the file, it may know the reason.
+        events = await run(server.wire, session, ONCE)
+        _, completion = data_of(events, "tool.execution_complete")
         assert completion["error"]["message"].startswith("old_str was not found in note.txt.")
-        rules["denied"] = [{"kind": "write"}]
+        assert "a secret = 1" in completion["error"]["message"]
+        rules: JsonObject = {"approved": [{"kind": "read"}], "denied": [{"kind": "write"}]}
         await server.wire.call("session.permissions.configure", {"sessionId": session, "rules": rules})
         assert outcomes(await run(server.wire, session)) == ["denied"]

@@ -102,6 +102,9 @@ async def test_the_model_gets_the_description_of_the_project_once_per_session(tm
         first = await first_words(session)
         (folder / "later.py").touch()
         assert await first_words(session) == first, "the prefix stays"
+        await server.wire.call("session.destroy", {"sessionId": session})
+        await server.wire.call("session.resume", {"sessionId": session, "provider": at(provider), **options})
+        assert await first_words(session) == first, "also after the session is resumed"
         assert "\nTests: make test\nLayout: Makefile" in first
         for more in ({"projectBrief": False}, {"projectBrief": None}, {"availableTools": ["ask_user"]}):
             other = await server.wire.create(at(provider), **{**options, **more})

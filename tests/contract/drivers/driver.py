@@ -21,7 +21,7 @@ from copilot.rpc import AccountGetQuotaRequest, PermissionDecisionReject
 from copilot.session import PermissionHandler
 from pydantic import BaseModel
 
-TIME_LIMIT_S = 30
+TIME_LIMIT_S = 90
 
 
 class Recorder(logging.Handler):

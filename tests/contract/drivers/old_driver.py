@@ -22,7 +22,7 @@ import copilot
 from copilot import CopilotClient, define_tool
 from pydantic import BaseModel
 
-TIME_LIMIT_S = 30
+TIME_LIMIT_S = 90
 
 VERSION = version("github-copilot-sdk")
 TAKES_DICTIONARIES = VERSION.startswith("0.1.")

@@ -75,7 +75,7 @@ def run(command: list[str], home: Path, wanted: list[Call]) -> list[JsonObject]:
         "COPILOT_HOME": str(home),
         "JUMPSEAT": str(executable()),
     }
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=50, check=False, cwd=home)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False, cwd=home)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

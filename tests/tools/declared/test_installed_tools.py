@@ -66,7 +66,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--no-deps",
         "--disable-pip-version-check",
     ]
-    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True, timeout=60)
+    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True, timeout=120)
     return target
 
 

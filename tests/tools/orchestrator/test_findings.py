@@ -14,7 +14,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.tools.builtin.apply_patch import TOOL as APPLY_PATCH
 from jumpseat.tools.builtin.create import TOOL as CREATE
 from jumpseat.tools.builtin.edit import TOOL as EDIT
-from jumpseat.tools.findings import Checker, Finding
+from jumpseat.tools.findings import Checker, Finding, Reporter
 from jumpseat.tools.syntax_checker import SyntaxChecker
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol import events
@@ -91,6 +91,9 @@ class Fixed:
     def __init__(self, *lines: int, source: str = "", error: Exception | None = None) -> None:
         self.lines, self.source, self.error = lines, source, error
         self.seen: list[FileEdit] = []
+
+    async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
+        """Look at nothing before a change."""
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         self.seen += edits

@@ -136,6 +136,9 @@ local SCOPES = {
         names[#names + 1] = one.identifier
       end
     end
+    if request.alsoCovered then
+      names[#names + 1] = "also " .. request.alsoCovered
+    end
     return one_line(table.concat(names, ", "))
   end,
   write = function()

@@ -82,7 +82,8 @@ function shellScope(request: any): string {
   if (request.requestSandboxBypass) return `this exact line, outside of the sandbox: ${request.fullCommandText}`;
   const commands: { identifier: string; readOnly: boolean }[] = request.commands ?? [];
   if (commands.filter((command) => !command.readOnly).length > 1) return `this exact line: ${request.fullCommandText}`;
-  return [...new Set(commands.map((command) => command.identifier))].join(", ");
+  const also = request.alsoCovered ? [`also ${request.alsoCovered}`] : [];
+  return [...new Set(commands.map((command) => command.identifier)), ...also].join(", ");
 }
 
 function pathScope(what: string, path: string, folder: string): string {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jumpseat.acp.translation.params import PermissionOutcome
-from jumpseat.shown.questions import can_remember
+from jumpseat.shown.questions import session_label
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 
 ONCE: Final = {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"}
@@ -15,7 +15,8 @@ NEVER: Final = {"optionId": "reject_once", "name": "Reject", "kind": "reject_onc
 
 def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
     """Return the options for the user. Approval for the session is offered only where it is safe."""
-    return [ONCE, ALWAYS, NEVER] if can_remember(request) else [ONCE, NEVER]
+    label = session_label(request)
+    return [ONCE, NEVER] if label is None else [ONCE, {**ALWAYS, "name": label}, NEVER]
 
 
 def decision_of(outcome: PermissionOutcome) -> PermissionDecision:

@@ -193,6 +193,7 @@ class SessionProviders(Struct, frozen=True):
             known,
             id=settings.options.model or wire_name,
             tool_protocol=provider.tool_protocol or known.tool_protocol,
+            edit_tools=provider.edit_tools or known.edit_tools,
             context_window=provider.max_context_window_tokens or known.context_window,
             max_prompt_tokens=provider.max_prompt_tokens or known.max_prompt_tokens,
             max_output_tokens=provider.max_output_tokens or known.max_output_tokens,
@@ -209,7 +210,11 @@ class SessionProviders(Struct, frozen=True):
         if provider is None:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
         offer = _named_offer(model)
-        info = replace(offer.info, tool_protocol=offer.info.tool_protocol or provider.tool_protocol)
+        info = replace(
+            offer.info,
+            tool_protocol=offer.info.tool_protocol or provider.tool_protocol,
+            edit_tools=offer.info.edit_tools or provider.edit_tools,
+        )
         called = await self.model(provider, provider.name, settings, ask_token, offer.wire_name)
         return ResolvedModel(called, offer.wire_name, info)
 
@@ -325,6 +330,7 @@ def _named_offer(model: ProviderModelConfig) -> Offer:
         id=selection,
         name=model.name or selection,
         tool_protocol=model.tool_protocol,
+        edit_tools=model.edit_tools,
         context_window=model.max_context_window_tokens,
         max_prompt_tokens=model.max_prompt_tokens,
         max_output_tokens=model.max_output_tokens,

@@ -77,6 +77,11 @@ class PathAdapter(JsonAdapter):
     def url(self, endpoint: Endpoint, request: ModelRequest) -> str:
         return f"{endpoint.base_url.rstrip('/')}{self.path}"
 
+    def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
+        decoder = self.decoder(request)
+        wanted = self.options(endpoint).get("think_tags", not is_openai(endpoint.base_url))
+        return ThinkTagDecoder(decoder, self.signature) if wanted else decoder
+
 
 class ChatAdapter(PathAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
@@ -99,11 +104,6 @@ class ChatAdapter(PathAdapter):
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ChatDecoder(self.signature, request)
-
-    def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
-        decoder = self.decoder(request)
-        wanted = self.options(endpoint).get("think_tags", not is_openai(endpoint.base_url))
-        return ThinkTagDecoder(decoder, self.signature) if wanted else decoder
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)

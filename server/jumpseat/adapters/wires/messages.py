@@ -20,6 +20,7 @@ from functools import partial
 from hashlib import blake2s
 from types import MappingProxyType
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
@@ -90,6 +91,8 @@ _CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\
 TEXT_EDITOR: Final = "text_editor"
 """Our name for the native editor."""
 
+_OWN_HOST: Final = "api.anthropic.com"
+
 _NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9_-]")
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
@@ -98,7 +101,7 @@ class MessagesAdapter(JsonAdapter):
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
     name: str = NAME
-    option_names = frozenset({"prompt_caching", "thinking", "citations", "body"})
+    option_names = frozenset({"prompt_caching", "thinking", "citations", "think_tags", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     cites_as = "anthropic"
     key_header = "x-api-key"
@@ -129,6 +132,15 @@ class MessagesAdapter(JsonAdapter):
         )
         names = {EDITOR: TEXT_EDITOR} if _has_untranslated_editor(request) else {}
         return MessagesDecoder(self.signature, request, wanted, names)
+
+    def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
+        decoder = self.decoder(request)
+        if not self.options(endpoint).get("think_tags", urlsplit(endpoint.base_url).hostname != _OWN_HOST):
+            return decoder
+        # Imported for servers of other models only.
+        from jumpseat.adapters.wires.think_tags import ThinkTagDecoder
+
+        return ThinkTagDecoder(decoder, self.signature)
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)

@@ -64,7 +64,7 @@ from jumpseat.agent.model import (
 from jumpseat.errors import ProviderProtocolError
 
 _PORT: Final = 11434
-_OWN_OPTIONS: Final = frozenset({"keep_alive", "body"})
+_OWN_OPTIONS: Final = frozenset({"keep_alive", "think_tags", "body"})
 _LEVELS: Final[Mapping[str, bool | str]] = {
     "none": False,
     "minimal": "low",
@@ -153,7 +153,8 @@ class OllamaChatAdapter(PathAdapter):
         thoughts = [
             block.text
             for block in message.blocks
-            if isinstance(block, ReasoningBlock) and block.provider == self.signature and block.text
+            # Reasoning from tags in the text does not go back.
+            if isinstance(block, ReasoningBlock) and block.provider == self.signature and block.provider_data
         ]
         if thinking and thoughts:
             entry["thinking"] = "".join(thoughts)

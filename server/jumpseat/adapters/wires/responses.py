@@ -69,7 +69,7 @@ class ResponsesAdapter(PathAdapter):
     """Responses at ``<base_url>/responses``."""
 
     name: str = "openai_responses"
-    option_names = frozenset({"system_role", "reasoning", "hosted_tools", "custom_tools", "body"})
+    option_names = frozenset({"system_role", "reasoning", "hosted_tools", "custom_tools", "think_tags", "body"})
     path: ClassVar[str] = "/responses"
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "web_search"},

@@ -7,13 +7,14 @@ end tag alone if the prompt ends in the start tag.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Decoder
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, ReasoningBlock, TextBlock
-from jumpseat.agent.model import Completed, ModelEvent, ReasoningDelta, TextDelta
+from jumpseat.agent.model import BlockCompleted, Completed, ModelEvent, ReasoningDelta, TextDelta
 
 _ENDS: Final = {
     "<think>": "</think>",
@@ -23,9 +24,21 @@ _ENDS: Final = {
     "<seed:think>": "</seed:think>",
     "◁think▷": "◁/think▷",
     "<|channel|>analysis<|message|>": "<|end|>",
+    "<|start|>assistant<|channel|>analysis<|message|>": "<|end|>",
 }
-# What gpt-oss writes between its reasoning and its answer.
-_HEADS: Final = ("<|start|>assistant<|channel|>final<|message|>", "<|channel|>final<|message|>")
+# What gpt-oss writes before its answer, and between its reasoning and its answer.
+_HEADS: Final = tuple(
+    f"{start}<|channel|>{channel}<|message|>"
+    for start in ("<|start|>assistant", "")
+    for channel in ("final", "commentary")
+)
+_AFTER_THOUGHT: Final = (*_HEADS, *(start for start, end in _ENDS.items() if end == "<|end|>"))
+_MOST_THOUGHTS: Final = 16
+"""The thoughts of one answer that are separated: each is looked for in the rest of the text."""
+_TAILS: Final = ("<|return|>", "<|end|>")
+# The same where a server leaves out the marks of gpt-oss.
+_BARE_ANALYSIS: Final = "analysis"
+_BARE_NEXT: Final = ("assistantfinal", "assistantcommentary to=functions.")
 # The end tag without its start tag, on a line of its own or at the end of one.
 _LONE_END: Final = re.compile(r"([^`]*?)</think>[ \t]*(?:\n|\Z)")
 
@@ -36,10 +49,13 @@ class ThinkTagDecoder:
     def __init__(self, inner: Decoder, provider: str) -> None:
         self._inner = inner
         self._provider = provider
-        # The text that may be a part of a tag, and the end tag that is looked for; empty after the reasoning.
+        # White space before a possible tag, the text that may be a part of a tag, and the end tag that is looked
+        # for; empty after the reasoning.
+        self._space: list[str] = []
         self._held = ""
         self._end: str | None = None
-        self._has_thought = False
+        self._thoughts = 0
+        self._announced = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         return self._rewrite(self._inner.feed(event, data))
@@ -60,43 +76,63 @@ class ThinkTagDecoder:
                 case TextDelta() if self._end != "":
                     rewritten += self._split(event.text)
                 case Completed():
-                    if self._held:
-                        rewritten.append(ReasoningDelta(self._held) if self._end else TextDelta(self._held))
-                        self._held = ""
+                    if held := self._take_held():
+                        rewritten.append(ReasoningDelta(held) if self._end else TextDelta(held))
                     rewritten.append(replace(event, message=self._separate(event.message)))
+                case BlockCompleted(block=TextBlock()) if not self._announced:
+                    self._announced = True
+                    blocks = self._separate(AssistantMessage([event.block])).blocks
+                    rewritten += [BlockCompleted(block) for block in blocks]
                 case _:
                     rewritten.append(event)
         return rewritten
 
     def _split(self, text: str) -> list[ModelEvent]:
         """Return the deltas for a piece of text at the beginning of the answer."""
+        if self._end is None and not self._held:
+            # Apart from the rest: a look at all of it with each piece would take quadratic time.
+            begun = text.lstrip()
+            if self._thoughts == 0:
+                self._space.append(text[: len(text) - len(begun)])
+            text = begun
         self._held += text
         if self._end is None:
-            begun = self._held.lstrip()
-            if self._has_thought:
-                self._held = begun
-                if not begun or any(head.startswith(begun) and head != begun for head in _HEADS):
-                    return []
-                self._held = _without_head(begun)
-                return self._leave()
-            start = next((start for start in _ENDS if begun.startswith(start)), None)
+            begun = self._held
+            starts = self._starts()
+            start = next((start for start in starts if begun.startswith(start)), None)
             if start is None:
-                if any(start.startswith(begun) for start in _ENDS):
+                if any(start.startswith(begun) for start in starts):
                     return []
                 return self._leave()
-            self._held, self._end = begun.removeprefix(start), _ENDS[start]
+            self._space, self._held = [], begun.removeprefix(start)
+            if start in _HEADS:
+                return self._leave()
+            self._end = _ENDS[start]
         thought, closed, rest = self._held.partition(self._end)
         if closed:
-            self._held, self._end, self._has_thought = rest, None, True
-            return [*([ReasoningDelta(thought)] if thought else []), *self._split("")]
+            self._held, self._end = "", None
+            self._thoughts += 1
+            return [*([ReasoningDelta(thought)] if thought else []), *self._split(rest)]
         kept = _partial(self._held, self._end)
         thought, self._held = self._held[: len(self._held) - kept], self._held[len(self._held) - kept :]
         return [ReasoningDelta(thought)] if thought else []
 
     def _leave(self) -> list[ModelEvent]:
         """Pass on what is held; everything from here on is text."""
-        text, self._held, self._end = self._held, "", ""
-        return [TextDelta(text)]
+        self._end = ""
+        text = self._take_held()
+        return [TextDelta(text)] if text else []
+
+    def _starts(self) -> tuple[str, ...]:
+        """Return what may follow: only gpt-oss goes on thinking after a thought."""
+        if self._thoughts == 0:
+            return (*_ENDS, *_HEADS)
+        return _AFTER_THOUGHT if self._thoughts < _MOST_THOUGHTS else _HEADS
+
+    def _take_held(self) -> str:
+        held = "".join([*self._space, self._held])
+        self._space, self._held = [], ""
+        return held
 
     def _separate(self, message: AssistantMessage) -> AssistantMessage:
         """Return the whole answer with its first text divided into reasoning and text."""
@@ -115,17 +151,33 @@ class ThinkTagDecoder:
 def split_thought(text: str) -> tuple[str | None, str]:
     """Divide a text into the reasoning at its beginning, ``None`` without any, and the rest."""
     begun = text.lstrip()
-    start = next((start for start in _ENDS if begun.startswith(start)), None)
-    if start is not None:
+    thoughts: list[str] = []
+    starts: Iterable[str] = _ENDS
+    while len(thoughts) < _MOST_THOUGHTS:
+        start = next((start for start in starts if start in _ENDS and begun.startswith(start)), None)
+        if start is None:
+            break
         thought, _, rest = begun.removeprefix(start).partition(_ENDS[start])
-        return thought.strip(), _without_head(rest.lstrip())
+        thoughts.append(thought.strip())
+        begun, starts = rest.lstrip(), _AFTER_THOUGHT
+    if thoughts or begun.startswith(_HEADS):
+        return "\n\n".join(filter(None, thoughts)), _without_head(begun)
+    if begun.startswith(_BARE_ANALYSIS):
+        places = [at for mark in _BARE_NEXT if (at := begun.find(mark)) > 0]
+        if places:
+            at = min(places)
+            return begun[len(_BARE_ANALYSIS) : at].strip(), begun[at:].removeprefix(_BARE_NEXT[0]).lstrip()
     if lone := _LONE_END.match(text):
         return lone[1].strip(), text[lone.end() :].lstrip()
     return None, text
 
 
 def _without_head(text: str) -> str:
-    return next((text.removeprefix(head) for head in _HEADS if text.startswith(head)), text)
+    head = next((head for head in _HEADS if text.startswith(head)), None)
+    if head is None:
+        return text
+    rest = text.removeprefix(head)
+    return next((rest.removesuffix(tail) for tail in _TAILS if rest.endswith(tail)), rest)
 
 
 def _partial(text: str, tag: str) -> int:

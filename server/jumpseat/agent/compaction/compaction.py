@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -44,6 +45,9 @@ MIN_MESSAGES: Final = 3
 
 MIN_GROWTH: Final = 0.1
 """The share of the prompt limit by which a conversation must grow before the next automatic compaction."""
+
+MAX_FILES: Final = 50
+"""The most changed files that are added to a summary which does not name them."""
 
 _TITLE: Final = re.compile(r"<checkpoint_title>((?:(?!<checkpoint_title>).)*?)</checkpoint_title>", re.DOTALL)
 
@@ -218,7 +222,11 @@ async def _run(session: Session, task: SummaryTask, outcome: list[events.Session
 def _succeed(
     session: Session, task: SummaryTask, outcome: list[events.SessionCompactionComplete], summary: str
 ) -> None:
-    text = session.services.secrets(summary)
+    # Imported with the first summary.
+    from jumpseat.agent.clearing.plan import changed_files
+
+    changed = changed_files(task.request.messages, str(session.settings.cwd))
+    text = session.services.secrets(with_changed_files(summary, changed))
     title = found.group(1).strip() if (found := _TITLE.search(text)) else UNTITLED
     conversation = session.conversation
     # Including messages added since the start, which stay.
@@ -262,6 +270,12 @@ def _succeed(
             tool_definitions_tokens=after.tools,
         )
     )
+
+
+def with_changed_files(summary: str, changed: Sequence[str]) -> str:
+    """Add the changed files that a summary does not name, the latest :data:`MAX_FILES` at most."""
+    lost = [path for path in changed if path.rpartition("/")[2] not in summary][-MAX_FILES:]
+    return summary if not lost else "\n".join([summary, "", "<changed_files>", *lost, "</changed_files>"])
 
 
 def _fail(

@@ -7,7 +7,7 @@ providers always receive a valid sequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import orjson
@@ -97,6 +97,17 @@ class _Step(Struct):
         self.results = [result and result_without_images(result) for result in self.results]
         self.answer = None
 
+    def clear_results(self, notes: Mapping[str, str]) -> None:
+        """Replace the results of calls by the notes for their ids."""
+        if any(call.id in notes for call in self.calls):
+            self.results = [
+                replace(result, text=notes[result.tool_use_id], images=[])
+                if result and result.tool_use_id in notes
+                else result
+                for result in self.results
+            ]
+            self.answer = None
+
     def tool_message(self) -> ToolMessage:
         """Return the results of the calls, with the text for interrupted ones where there is none."""
         if self.answer is not None:
@@ -117,6 +128,9 @@ class Conversation(Projection):
         # The number of compactions, and the checkpoint that holds the last summary.
         self.compactions = 0
         self.checkpoint = 0
+        # How often messages were replaced that may have been sent, and the last cause.
+        self.rewrites = 0
+        self.rewrite_cause = ""
         # Whether the work on the last prompt was aborted; the next prompt tells the model.
         self.interrupted = False
         # Whether the last prompt has no complete answer yet.
@@ -197,15 +211,20 @@ class Conversation(Projection):
 
     def _end_compaction(self, payload: events.SessionCompactionComplete) -> None:
         if payload.success and payload.summary_content is not None:
-            self._replace_steps(*self._compact(payload.summary_content, payload.token_limit))
+            self._replace_steps(*self._compact(payload.summary_content, payload.token_limit), "compacted")
             self.compactions += 1
             self.checkpoint = payload.checkpoint_number or self.checkpoint
         self._compacting = None
 
     def _clear(self, _: events.SessionContextCleared) -> None:
         # The results of calls that still run find no call any more.
-        self._replace_steps([], [])
+        self._replace_steps([], [], "context cleared")
         self._compacting = None
+
+    def _clear_results(self, payload: events.SessionTruncation) -> None:
+        for step in self._steps:
+            step.clear_results(payload.cleared_results)
+        self._replace_steps(self._steps, self._compacted_prompts, "results cleared")
 
     def _leave_out_refused_media(self, payload: events.SessionWarning) -> None:
         if payload.warning_type not in (REFUSED_MEDIA, REFUSED_ALL_MEDIA):
@@ -216,7 +235,7 @@ class Conversation(Projection):
             begin = max(answers, default=0)
         for step in self._steps[begin:]:
             step.leave_out_media()
-        self._replace_steps(self._steps, self._compacted_prompts)
+        self._replace_steps(self._steps, self._compacted_prompts, "media left out")
 
     appliers: ClassVar[Appliers] = {
         events.UserMessage: _add_prompt,
@@ -228,6 +247,7 @@ class Conversation(Projection):
         events.SessionCompactionStart: _begin_compaction,
         events.SessionCompactionComplete: _end_compaction,
         events.SessionContextCleared: _clear,
+        events.SessionTruncation: _clear_results,
         events.SessionWarning: _leave_out_refused_media,
     }
 
@@ -244,7 +264,9 @@ class Conversation(Projection):
             self._final_steps += 1
         return Messages(self._final_messages, _messages(self._steps[self._final_steps :]), self._settled)
 
-    def _replace_steps(self, steps: list[_Step], compacted_prompts: list[str]) -> None:
+    def _replace_steps(self, steps: list[_Step], compacted_prompts: list[str], cause: str) -> None:
+        self.rewrites += 1
+        self.rewrite_cause = cause
         self._steps, self._compacted_prompts = steps, compacted_prompts
         self._final_steps, self._final_messages, self._settled = 0, [], Settled()
 

@@ -43,7 +43,9 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
 
     bare = bare_name(call.name)
     if call.name not in tools and (name := offered_name(call.name, tools)) is not None:
-        call = replace(call, name=name, dialect=None if bare == name else bare)
+        # Marks of a chat template are not repeated to the model.
+        written = call.name.partition("<|")[0].partition(":")[0].strip()
+        call = replace(call, name=name, dialect=None if written == name else written)
     if "*** " in call.arguments_json and call.problem is None and not cut_off:
         # Few calls look like a patch.
         from jumpseat.agent.model_calls.dialects import as_patch
@@ -51,6 +53,8 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
         call = as_patch(call, bare, tools)
     if call.arguments is None and call.problem is None:
         call = _repair_text(call, cut_off=cut_off)
+    if call.arguments is not None and _may_be_wrapped(call.arguments, tools.get(call.name)):
+        call = _unwrapped(call, tools.get(call.name))
     if call.arguments is not None and not _is_complete(call.arguments, tools.get(call.name)):
         # Few models need it.
         from jumpseat.agent.model_calls.dialects import translate
@@ -61,14 +65,34 @@ def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: 
     return call
 
 
+def _may_be_wrapped(arguments: JsonObject, tool: ToolSpec | None) -> bool:
+    """Return whether arguments may be within the only one, or have lists or objects written as JSON."""
+    properties = {} if tool is None else as_schema(tool.parameters.get("properties"))
+    return (len(arguments) == 1 and not arguments.keys() <= properties.keys()) or any(
+        isinstance(value, str)
+        and value[:1] in ("[", "{")
+        and as_schema(properties.get(name)).get("type") != "string"
+        for name, value in arguments.items()
+    )
+
+
+def _unwrapped(call: ToolUseBlock, tool: ToolSpec | None) -> ToolUseBlock:
+    # Few models need it.
+    from jumpseat.agent.model_calls.dialects import unwrapped
+
+    arguments = unwrapped(call.arguments or {}, {} if tool is None else tool.parameters)
+    if arguments == call.arguments:
+        return call
+    return replace(call, arguments=arguments, arguments_json=canonical_json(arguments))
+
+
 def _is_complete(arguments: JsonObject, tool: ToolSpec | None) -> bool:
     """Return whether arguments have all names that a tool requires, and no name that it does not know."""
     if tool is None:
         return False
-    required: Any = tool.parameters.get("required") or ()
-    return (
-        arguments.keys() >= {*required} and arguments.keys() <= as_schema(tool.parameters.get("properties")).keys()
-    )
+    schema = tool.parameters
+    required: Any = schema.get("required") or ()
+    return arguments.keys() >= {*required} and arguments.keys() <= as_schema(schema.get("properties")).keys()
 
 
 def _without_nulls(call: ToolUseBlock, schema: JsonObject) -> ToolUseBlock:

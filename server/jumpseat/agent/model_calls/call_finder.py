@@ -7,7 +7,8 @@ each time it has grown by a quarter, so that the time is linear in its length.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -67,6 +68,11 @@ class WholeAnswer:
         self._done = False
         self._called = False
 
+    @property
+    def is_text(self) -> bool:
+        """Return whether the answer is no call, whatever follows."""
+        return self._done and not self._called
+
     def feed(self, text: str) -> list[Piece]:
         """Add text and return the pieces known so far, in order."""
         if self._done:
@@ -110,7 +116,7 @@ class EmbeddedCalls:
         self._steps = 0
         self._longest = max(map(len, tokens))
         self._tokens = tokens
-        self._mark = re.compile("|".join([*map(re.escape, sorted(tokens, key=len, reverse=True)), "`+", "~+"]))
+        self._mark = re.compile(f"{_any_of(tokens)}|`+|~+")
         self._held = ""
         self._next_try = 0
         self._out: list[Piece] = []
@@ -241,6 +247,13 @@ class EmbeddedCalls:
             self._line = (self._line + line)[-200:]
         if text[0] == "`" and not self._fence and not text.strip("`"):
             self._ticks = 0 if self._ticks == len(text) else self._ticks or len(text)
+
+
+def _any_of(tokens: Collection[str]) -> str:
+    """Return a pattern for the longest of ``tokens``, which tries few of them at a character that begins many."""
+    heads = groupby(sorted(tokens), key=lambda token: token[:2])
+    ends = {head: sorted((token[2:] for token in group), key=len, reverse=True) for head, group in heads}
+    return "|".join(f"{re.escape(head)}(?:{'|'.join(map(re.escape, rests))})" for head, rests in ends.items())
 
 
 def read_group(

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
+import orjson
 from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
@@ -49,13 +50,22 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     "old_str": "oldstring oldtext search find",
     "new_str": "newstring newtext replace replacement inserttext",
     "file_text": "content contents text filecontent",
-    "command": "cmd script commandline",
+    "command": "cmd script commandline input",
     "input": "patch patchtext diff content",
     "pattern": "query regex regexp searchpattern globpattern",
     "question": "prompt text",
     "url": "uri link",
+    "glob": "include includepattern filepattern includes",
 }
-"""Other names of required arguments."""
+"""Other names of arguments: of required ones, and of those in :data:`_OPTIONAL`."""
+
+_OPTIONAL: Final = ("path", "glob")
+"""Optional arguments without which a call would mean more than it says."""
+
+_FOLDERS: Final = frozenset({"directory", "dir", "cwd", "workdir", "workingdirectory"})
+_BACKGROUND: Final = frozenset({"isbackground", "runinbackground", "background"})
+_FIRST: Final = frozenset({"startline", "linestart", "startlineonebased"})
+_LAST: Final = frozenset({"endline", "lineend", "endlineoneindexedinclusive"})
 
 
 def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) -> ToolUseBlock:
@@ -164,16 +174,21 @@ def _with_own_forms(name: str, arguments: JsonObject) -> JsonObject:
     if name != "bash" and arguments.get("command") in _EDITOR_COMMANDS:
         del arguments["command"]
     if name == "view" and "view_range" not in arguments:
-        start, count = arguments.pop("offset", None), arguments.pop("limit", None)
-        if isinstance(start, int) or isinstance(count, int):
-            first = max(1, start) if isinstance(start, int) else 1
-            last = first + count - 1 if isinstance(count, int) and count > 0 else -1
-            arguments["view_range"] = [first, last]
+        _use_range(arguments)
     if name == "bash":
         for key in ("command", "cmd"):
             words: Any = arguments.get(key)
             if isinstance(words, list) and all(isinstance(word, str) for word in cast("list[Any]", words)):
                 arguments[key] = _command_line(cast("list[str]", words))
+        _use_folder(arguments)
+    if name == "grep":
+        if False in (_taken(arguments, "casesensitive"), _taken(arguments, "iscasesensitive")):
+            arguments.setdefault("-i", True)
+        for key in ("query", "pattern"):
+            if isinstance(text := arguments.get(key), str) and _taken(arguments, "isregexp", "isregex") is False:
+                arguments[key] = re.escape(text)
+    if isinstance(edits := arguments.get("edits"), str):
+        arguments["edits"] = _parsed(edits)
     if name == "edit" and not any(_plain(key) in ("oldstr", "oldstring") for key in arguments):
         if isinstance(edits := arguments.get("edits"), list) and edits and isinstance(edits[0], dict):
             # The first one takes the place of the required arguments.
@@ -181,6 +196,67 @@ def _with_own_forms(name: str, arguments: JsonObject) -> JsonObject:
         elif isinstance(arguments.get("insert_line"), int):
             arguments["old_str"] = ""
     return arguments
+
+
+def _use_range(arguments: JsonObject) -> None:
+    """Replace the first line, and the last one or the count, by a range."""
+    offset, count = _number(arguments.pop("offset", None)), _number(arguments.pop("limit", None))
+    first, last = _number(_taken(arguments, *_FIRST)), _number(_taken(arguments, *_LAST))
+    first = max(1, offset or first or 1)
+    if count is not None and count > 0:
+        last = first + count - 1
+    if first > 1 or last is not None:
+        arguments["view_range"] = [first, -1 if last is None else last]
+
+
+def _use_folder(arguments: JsonObject) -> None:
+    """Replace the folder of a command by its change, and a wish to run behind by the mode."""
+    folder = _taken(arguments, *_FOLDERS)
+    command = next((key for key in ("command", "cmd") if isinstance(arguments.get(key), str)), None)
+    if isinstance(folder, str) and folder not in ("", ".", "./") and command is not None:
+        arguments[command] = f"cd {shlex.quote(folder)} && {arguments[command]}"
+    if _taken(arguments, *_BACKGROUND) is True:
+        arguments.setdefault("mode", "async")
+
+
+def _taken(arguments: JsonObject, *names: str) -> Any:
+    """Remove an argument with one of these names, and return its value."""
+    key = next((key for key in arguments if _plain(key) in names), None)
+    return None if key is None else arguments.pop(key)
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value.strip()):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _parsed(text: str) -> Any:
+    """Return the value that a text is in JSON, or the text."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
+
+
+def unwrapped(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+    """Return the arguments that the only one contains, such as ``input``; lists may be written as JSON."""
+    properties = as_schema(schema.get("properties"))
+    if len(arguments) == 1:
+        [(key, value)] = arguments.items()
+        inner = _parsed(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
+        if key in _WRAPPERS and key not in properties and isinstance(inner, dict):
+            arguments = cast("JsonObject", inner)
+    return {key: _shaped(value, as_schema(properties.get(key))) for key, value in arguments.items()}
+
+
+_WRAPPERS: Final = frozenset({"input", "arguments", "args", "params", "parameters", "tool_input", "kwargs"})
+
+
+def _shaped(value: Any, schema: JsonObject) -> Any:
+    parsed: Any = _parsed(value) if isinstance(value, str) else value
+    fits = {"array": isinstance(parsed, list), "object": isinstance(parsed, dict)}
+    return parsed if fits.get(str(schema.get("type"))) else value
 
 
 def _command_line(words: list[str]) -> str:
@@ -194,7 +270,7 @@ def _in_terms_of(schema: JsonObject, arguments: JsonObject) -> JsonObject:
     properties = as_schema(schema.get("properties"))
     renamed = _respelled(arguments, properties)
     required: Any = schema.get("required") or ()
-    for name in required:
+    for name in (*required, *(name for name in _OPTIONAL if name in properties)):
         if name in renamed:
             continue
         aliases = _ARGUMENTS.get(name, "").split()

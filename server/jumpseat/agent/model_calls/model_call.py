@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, TypeVar
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct
 
 from jumpseat.agent.blocks import ToolUseBlock
@@ -51,6 +52,8 @@ Call: TypeAlias = Callable[[ResolvedModel, ModelRequest], Awaitable[A]]
 
 DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
+
+LONG_ARGUMENTS_CHARS: Final = 64 * 1024
 
 
 class Answer(Struct):
@@ -237,14 +240,23 @@ async def _call_model(
                 _keep_partial(session, prompt, resolved, streamed, turn_id)
                 raise
         else:
-            completed = streamed.completed(completed)
+            completed = await _repaired(session, request, streamed.completed(completed))
             return Answer(
-                distinguish_calls(session, repair_calls(completed, request, session.tools.unlisted_specs)),
+                distinguish_calls(session, completed),
                 streamed.message_id,
                 streamed.reasoning_id,
                 int(call.ms),
                 None if call.first_ms is None else int(call.first_ms),
             )
+
+
+async def _repaired(session: Session, request: ModelRequest, completed: Completed) -> Completed:
+    """Repair the calls in an answer: long arguments that are not valid in a thread, because it takes a while."""
+    calls = completed.message.tool_uses()
+    if any(call.arguments is None and len(call.arguments_json) > LONG_ARGUMENTS_CHARS for call in calls):
+        unlisted = session.tools.unlisted_specs()
+        return await anyio.to_thread.run_sync(repair_calls, completed, request, lambda: unlisted)
+    return repair_calls(completed, request, session.tools.unlisted_specs)
 
 
 async def report_error(session: Session, error: JumpseatError, *, recoverable: bool) -> ErrorOccurredOutput:

@@ -130,10 +130,23 @@ def tell_of_small_window(session: Session, resolved: ResolvedModel, request: Mod
         names = ", ".join(tool.name for tool in request.tools)
         limit = resolved.known.context_window or resolved.known.max_prompt_tokens or 0
         text = (
-            f"{resolved.info.id} has a window of {limit:,} tokens and is therefore offered few tools: {names}."
-            ' --tools all, or offered = "all" in the table [tools] of config.toml, offers all of them.'
+            f"{resolved.info.id} gets only these tools, because its window is {limit:,} tokens: {names}."
+            ' To offer all of them, start with --tools all, or set offered = "all" under [tools] in config.toml.'
         )
         session.emit(SessionInfo(info_type="tools", message=text))
+
+
+async def warn_of_unknown_tools(session: Session) -> None:
+    """Warn the user once of chosen and excluded tools that do not exist."""
+    unknown = await session.tools.unknown_names()
+    if session.identity is not None or unknown.keys() <= session.warned.tools:
+        return
+    session.warned.tools |= unknown.keys()
+    told = (
+        f"{name!r}" if meant is None else f"{name!r} (did you mean {meant!r}?)" for name, meant in unknown.items()
+    )
+    text = f"The choice of tools names some that do not exist: {', '.join(told)}."
+    session.emit(SessionWarning(warning_type="tools", message=text))
 
 
 def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest) -> None:

@@ -77,6 +77,10 @@ class _WithWrittenCalls(Rewriter):
         self._ids = _Ids()
         self._streamed = _Text(request, self._ids, anywhere=anywhere)
 
+    @property
+    def passes(self) -> bool:
+        return self._streamed.is_plain
+
     def events_for(self, event: ModelEvent) -> Iterable[ModelEvent]:
         match event:
             case TextDelta():
@@ -105,10 +109,12 @@ class _WithWrittenCalls(Rewriter):
         Citations are dropped if there are any, since their texts change.
         """
         message = completed.message
-        if message.tool_uses():
+        whole, text = message.text(), self._streamed
+        if message.tool_uses() or not (self._anywhere or whole.lstrip()[:1] in _FIRST):
             return completed
-        text = self._streamed
-        if text.source != (whole := message.text()):
+        if text.is_plain and whole.startswith(text.source):
+            return completed
+        if text.source != whole:
             # It was not streamed, or not exactly: reasoning may have been separated from it.
             if len(whole) > _MAX_SEARCHED:
                 return completed
@@ -154,11 +160,13 @@ class _Text:
         self._added: list[str] = []
         self.pieces: list[str | ToolUseBlock] = []
         # The layout at the beginning; ``None`` after it.
-        self._layout: str | None = ""
+        self._layout: list[str] | None = []
         self._whole: WholeAnswer | None = None
         self._embedded: EmbeddedCalls | None = None
         choice = request.tool_choice
         self._alone = choice is not None and choice.parallel is False
+        # Nothing that follows can be a call.
+        self.is_plain = False
 
     @property
     def parser(self) -> str | None:
@@ -168,28 +176,33 @@ class _Text:
 
     @property
     def source(self) -> str:
-        """The text that was added."""
+        """The text that was added, until it was known to be plain."""
         return "".join(self._added)
 
     def feed(self, text: str) -> Sequence[str | ToolUseBlock]:
         """Add text and return the parts known so far, in order."""
         self._added.append(text)
         if self._layout is not None:
-            text = self._layout + text
             first = text.lstrip()[:1]
-            self._layout = None if first else text
             if not first:
+                self._layout.append(text)
                 return ()
+            text = "".join([*self._layout, text])
+            self._layout = None
             if self._anywhere or first in _FIRST:
                 self._prepare()
+            else:
+                self.is_plain = True
         if self._whole is None:
             return self._kept([text])
-        return self._kept(self._through_embedded(self._whole.feed(text)))
+        pieces = self._kept(self._through_embedded(self._whole.feed(text)))
+        self.is_plain = self._embedded is None and self._whole.is_text
+        return pieces
 
     def finish(self, *, cut_off: bool = False) -> Sequence[str | ToolUseBlock]:
         """Return the rest at the end of the answer, which may be ``cut_off`` at its limit."""
-        pieces: list[str | WrittenCall] = [self._layout] if self._layout else []
-        self._layout = ""
+        pieces: list[str | WrittenCall] = ["".join(self._layout)] if self._layout else []
+        self._layout = []
         if self._whole is not None:
             pieces += self._through_embedded(self._whole.finish())
         if self._embedded is not None:
@@ -200,6 +213,7 @@ class _Text:
         """Return held text; everything from here on is text."""
         held = self.finish()
         self._layout = self._whole = self._embedded = None
+        self.is_plain = True
         return held
 
     def _through_embedded(self, pieces: list[str | WrittenCall]) -> Iterator[str | WrittenCall]:
@@ -242,7 +256,7 @@ def describe_written_calls(model: str, parser: str | None, text: str, tools: Seq
     ``parser`` is that of the calls that were taken from the answer; ``None`` if there are none, but maybe in
     ``text``.
     """
-    done = "which was run: it was the whole answer"
+    done = "It was run, because it was the whole answer"
     if parser is None:
         if len(text) > _MAX_SEARCHED or not any(mark in text for mark in _MARKS):
             return None
@@ -251,10 +265,10 @@ def describe_written_calls(model: str, parser: str | None, text: str, tools: Seq
         calls, _, form = find_calls(text, tools)
         if not calls or form is None:
             return None
-        done, parser = "which was not run, as there is other text", form.parser
+        done, parser = "It was not run, because the answer has other text, too", form.parser
     vllm = parser or "vLLM: --tool-call-parser NAME; SGLang: --tool-call-parser NAME"
     return (
-        f"{model} wrote a tool call as text, {done}. Its server does not parse the calls: start the server with its"
+        f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start it with its"
         f" parser ({vllm.replace('--tool', '--enable-auto-tool-choice --tool', 1)}; llama.cpp: --jinja), or set"
-        ' tool_protocol = "xml" for the model.'
+        ' tool_protocol = "xml" for the model in config.toml.'
     )

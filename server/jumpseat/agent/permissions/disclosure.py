@@ -8,10 +8,11 @@ because clients compare them and because they take effect unchanged; a warning n
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
-from jumpseat.agent.permissions.rules import Facts
+from jumpseat.agent.permissions.rules import Facts, likeness_here
+from jumpseat.agent.shell.project_tools import described
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
@@ -64,6 +65,7 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
                 request.intention = on_one_line(request.intention)
             warnings = [request.warning] if request.warning else []
             request.warning = on_one_line(". ".join([*warnings, *_warnings(request, facts)])) or None
+            request.also_covered = exact_line(", ".join(_also_covered(request, facts))) or None
         case UrlPermission():
             shown = visible_url(request.url)
             request.intention = on_one_line(request.intention) if shown == request.url else f"Open {shown}"
@@ -124,6 +126,14 @@ def _texts(value: Any) -> str:
         elif isinstance(one, list):
             waiting += cast("list[Any]", one)
     return "\n".join(parts)
+
+
+def _also_covered(request: ShellPermission, facts: Facts) -> Iterable[str]:
+    """Return the commands that an approval of a confined command covers because they are like it."""
+    acting = [command for command in request.commands if not command.read_only]
+    if not request.sandboxed or not request.can_offer_session_approval or len(acting) > 1:
+        return ()
+    return dict.fromkeys(described(segment.alike) for segment in facts.segments if likeness_here(segment))
 
 
 def _warnings(request: ShellPermission, facts: Facts) -> list[str]:

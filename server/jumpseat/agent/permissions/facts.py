@@ -130,6 +130,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         any_host=path_scope.any_host,
         writes=not only_reads,
         opaque=line.opaque,
+        unknown_programs=line.unknown_programs,
         incomplete=not (complete or path_scope.unrestricted) or (None in hosts and not path_scope.any_host),
         typed=typed,
         folder=folder,

@@ -27,6 +27,10 @@ MAX_FOLDERS: Final = 8
 MAX_VALUE_CHARS: Final = 60
 MAX_HOOK_BYTES: Final = 1024 * 1024
 
+_SETTINGS: Final = ("config", "--list", "-z", "--show-scope")
+_INDEX: Final = ("ls-files", "-s", "-z", "--full-name", ":/")
+_QUESTIONS: Final = ((_SETTINGS, b""), (_INDEX, b""))
+
 ANOTHER: Final = "another repository, which options or variables name"
 UNREADABLE: Final = "settings that cannot be read"
 
@@ -52,7 +56,7 @@ def git_programs(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) 
             continue
         seen.add(folder)
         try:
-            repository = Repository(folder, path_scope.environ(), path_scope.folders())
+            repository = Repository(folder, path_scope.environ(), path_scope.folders(), foreseen=_QUESTIONS)
             if path_scope.trusts(repository.top):
                 continue
             if len(seen) > MAX_FOLDERS:
@@ -94,7 +98,7 @@ def _programs(repository: Repository, *, is_inner: bool) -> dict[str, str]:
 
 def _own_settings(repository: Repository) -> Iterator[tuple[str, str]]:
     """Yield the settings that come with the repository, and not from the user or the system."""
-    parts = iter(repository.ask("config", "--list", "-z", "--show-scope").split("\0"))
+    parts = iter(repository.ask(*_SETTINGS).split("\0"))
     for scope in parts:
         name, _, value = next(parts, "").partition("\n")
         if scope in ("local", "worktree"):
@@ -116,7 +120,7 @@ def _only_describes(name: str, value: str) -> bool:
 
 def _submodules(repository: Repository) -> list[Path]:
     """Return the submodules that are there: git looks into them with their own settings."""
-    entries = repository.ask("ls-files", "-s", "-z", "--full-name", ":/").split("\0")
+    entries = repository.ask(*_INDEX).split("\0")
     names = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     return [repository.top / name for name in names if exists(repository.top / name / ".git")]
 

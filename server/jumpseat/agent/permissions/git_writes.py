@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -69,7 +69,7 @@ def git_writes(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) ->
     for base in folders[:MAX_FOLDERS]:
         for change in changes:
             try:
-                repository = _Writes(base.joinpath(*map(expand_home, change.folders)), path_scope)
+                repository = _Writes(base.joinpath(*map(expand_home, change.folders)), path_scope, change)
                 if unclear or commands > 1:
                     raise UnknownChangeError
                 found.files |= dict.fromkeys(repository.written_by(change))
@@ -81,14 +81,20 @@ def git_writes(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) ->
 
 
 class _Writes(Repository):
-    """The changes that commands may make to the work tree of a repository."""
+    """The changes that ``change`` and what it means may make to the work tree of a repository."""
 
-    def __init__(self, folder: Path, path_scope: PathScope) -> None:
-        super().__init__(folder, path_scope.environ(), path_scope.folders())
+    def __init__(self, folder: Path, path_scope: PathScope, change: GitChange) -> None:
+        usual = _REFERENCES.get(change.kind)
+        words = [] if usual is None else _words(change.revisions or usual)
+        foreseen = [(_RESOLVE, lines_of(words))] if words else []
+        foreseen += [(question, b"") for question in _questions(change)]
+        super().__init__(folder, path_scope.environ(), path_scope.folders(), foreseen=foreseen)
         if self.is_elsewhere:
             raise UnknownChangeError
         self._scope = path_scope
         self._resolved: dict[str, str | None] = {}
+        if words:
+            self._resolve(words)
         # Folders below the root that are protected for other reasons than their names.
         places = [place for place in path_scope.guarded if place.is_relative_to(self.top)]
         self._guarded = [str(place.relative_to(self.top)) for place in places]
@@ -104,7 +110,8 @@ class _Writes(Repository):
             case "moves":
                 return self._moved(change)
             case "picks":
-                return self._between(self._resolve(change.revisions)) + self._picked(self._single_commits(change))
+                commits = self._single_commits(change)
+                return self._between(self._resolve(change.revisions)) + self._picked(commits)
             case "unstashes":
                 return self._unstashed(change)
             case "restores":
@@ -135,6 +142,7 @@ class _Writes(Repository):
             return names + self._limited(self._overwritten(), paths) if paths else names
         if not commits:
             commits = self._resolve(["@{upstream}"])
+        self._foresee(commits, *(("merge-base", "--all", "HEAD", commit) for commit in commits.values()))
         names = self._between(commits)
         # A side that moved a file to a protected place since then takes the changes of the other side there.
         for commit in commits.values():
@@ -188,12 +196,18 @@ class _Writes(Repository):
 
     def _between(self, commits: dict[str, str] | dict[int, str], other: str | None = None) -> list[str]:
         """Return the protected files that differ between ``other``, by default HEAD, and any of ``commits``."""
-        base = other or self._resolve(["HEAD"]).get("HEAD") or self._empty_tree()
-        names: list[str] = []
-        for commit in dict.fromkeys(commits.values()):
-            if commit != base:
-                names += self._changed(self.ask("diff-tree", "-r", "-z", "--no-renames", base, commit))
-        return names
+        base = other or self._head()
+        changed = (self.ask(*_DIFF, base, commit) for commit in dict.fromkeys(commits.values()) if commit != base)
+        return [name for output in changed for name in self._changed(output)]
+
+    def _foresee(self, commits: dict[str, str], *questions: tuple[str, ...]) -> None:
+        """Ask for the differences between HEAD and ``commits`` at the same time as other questions."""
+        base = self._head()
+        diffs = [(*_DIFF, base, commit) for commit in commits.values() if commit != base]
+        self.foresee(*((question, b"") for question in (*diffs, *questions)))
+
+    def _head(self) -> str:
+        return self._resolve(["HEAD"]).get("HEAD") or self._empty_tree()
 
     def _picked(self, commits: Sequence[str]) -> list[str]:
         """Return the protected files that any of ``commits`` changes."""
@@ -209,12 +223,13 @@ class _Writes(Repository):
             ranges = [word for word in operands if ".." in word or self._resolve([word.lstrip("^")])]
             return self._commits(*ranges)
         found = self._resolve(change.revisions)
+        self._foresee(found, *([_listing("--no-walk", *found.values())] if found else []))
         return self._commits("--no-walk", *found.values()) if found else []
 
     def _overwritten(self) -> list[str]:
         """Return the protected files that are not the same in the work tree, in the index and in HEAD."""
         head = "HEAD" if self._resolve(["HEAD"]) else self._empty_tree()
-        names = self._changed(self.ask("diff-index", "--cached", "-z", "--no-renames", head))
+        names = self._changed(self.ask(*_STAGED, head))
         index = self._index()
         return names + [name for name in self._protected(index) if not self._is_here(name, *index[name])]
 
@@ -282,15 +297,15 @@ class _Writes(Repository):
 
     def _resolve(self, words: Iterable[str]) -> dict[str, str]:
         """Return the commits and trees among ``words``, by word."""
-        wanted = [word for word in dict.fromkeys(words) if word and "\n" not in word]
-        asked = [word for word in dict.fromkeys(("HEAD", *wanted)) if word not in self._resolved]
-        answers = self.lines("cat-file", "--batch-check", data=lines_of(asked)) if asked else []
+        wanted = list(dict.fromkeys(words))
+        asked = [word for word in _words(wanted) if word not in self._resolved]
+        answers = self.lines(*_RESOLVE, data=lines_of(asked)) if asked else []
         if len(answers) != len(asked):
             raise UnknownChangeError
         for word, answer in zip(asked, answers, strict=True):
             digest, kind, *_ = (*answer.rsplit(" ", 2), "")
             self._resolved[word] = digest if kind in _OBJECTS else None
-        return {word: digest for word in wanted if (digest := self._resolved[word]) is not None}
+        return {word: digest for word in wanted if (digest := self._resolved.get(word)) is not None}
 
     def _remote_branches(self, name: str) -> dict[str, str]:
         """Return the branches that ``git checkout NAME`` may create ``NAME`` from, by their names."""
@@ -298,22 +313,62 @@ class _Writes(Repository):
         return {line.partition(" ")[2]: line.partition(" ")[0] for line in lines}
 
     def _commits(self, *words: str) -> list[str]:
-        return self.lines("rev-list", f"--max-count={MAX_COMMITS + 1}", *words, "--")
+        return self.lines(*_listing(*words))
 
     def _index(self) -> dict[str, tuple[str, str]]:
         """Return the mode and the digest of each file in the index."""
-        output = self.ask("ls-files", "-s", "-z", "--full-name", ":/")
+        output = self.ask(*_INDEX)
         entries = (entry.partition("\t") for entry in output.split("\0") if entry)
         return {name: (head.split(" ")[0], head.split(" ")[1]) for head, _, name in entries}
 
     def _untracked(self) -> list[str]:
-        return self._protected(self.ask("ls-files", "-o", "-z", "--full-name", ":/").split("\0"))
+        return self._protected(self.ask(*_OTHERS).split("\0"))
 
     def _updates_submodules(self) -> bool:
         return self.ask("config", "--type=bool", "--get", "submodule.recurse", missing=1).strip() == "true"
 
     def _empty_tree(self) -> str:
+        known = next(filter(None, self._resolved.values()), None)
+        if known is not None:
+            return _EMPTY_TREES[len(known)]
         return _EMPTY_TREES[64 if self.ask("rev-parse", "--show-object-format").strip() == "sha256" else 40]
 
 
+def _listing(*words: str) -> tuple[str, ...]:
+    return "rev-list", f"--max-count={MAX_COMMITS + 1}", *words, "--"
+
+
+def _words(words: Iterable[str]) -> list[str]:
+    """Return the words that may name objects, and HEAD before them."""
+    return [word for word in dict.fromkeys(("HEAD", *words)) if word and "\n" not in word]
+
+
+def _questions(change: GitChange) -> list[tuple[str, ...]]:
+    """Return the questions that are asked about any repository before such a change."""
+    match change.kind:
+        case "restores":
+            return [(*_STAGED, "HEAD"), _INDEX, *([_OTHERS] if change.untracked else [])]
+        case "moves" if change.paths and "--" in change.words:
+            return [(*_STAGED, "HEAD"), _INDEX]
+        case "removes":
+            return [_INDEX]
+        case "cleans":
+            return [_OTHERS]
+        case _:
+            return []
+
+
 _OBJECTS: Final = frozenset({"commit", "tag", "tree"})
+_RESOLVE: Final = ("cat-file", "--batch-check")
+_DIFF: Final = ("diff-tree", "-r", "-z", "--no-renames")
+_STAGED: Final = ("diff-index", "--cached", "-z", "--no-renames")
+_INDEX: Final = ("ls-files", "-s", "-z", "--full-name", ":/")
+_OTHERS: Final = ("ls-files", "-o", "-z", "--full-name", ":/")
+_REFERENCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "moves": ("@{upstream}",),
+    "picks": (),
+    "restores": (),
+    "unstashes": ("refs/stash", "refs/stash^1", "refs/stash^2", "refs/stash^3"),
+    "continues": ("CHERRY_PICK_HEAD", "REVERT_HEAD", "MERGE_HEAD"),
+}
+"""The objects that such a change needs if its words name none."""

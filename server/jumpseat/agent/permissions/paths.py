@@ -136,20 +136,25 @@ class PatternsOfRules:
 
 def linked_protection(path_scope: PathScope) -> list[Path]:
     """Return the targets of links at protected places of the project: the same files under other names."""
-    folder = path_scope.main_folder
-    found = [folder / name for name in NAMES if (folder / name).is_symlink()]
+    # As strings: this happens with each call that writes.
+    folder = f"{path_scope.main_folder}/"
+    found = [folder + name for name in NAMES if posixpath.islink(folder + name)]
     for names, inner in INSIDE.items():
-        places = [folder.joinpath(*names[: depth + 1]) for depth in range(len(names))]
-        linked = any(place.is_symlink() for place in places)
-        found += [place for place in map(places[-1].joinpath, inner) if linked or place.is_symlink()]
-    return [target for place in found if (target := _resolve_or_none(place)) is not None]
+        place, linked = folder, False
+        for name in names:
+            linked = linked or posixpath.islink(place + name)
+            place = f"{place}{name}/"
+        # Without the folder, nothing in it is a link.
+        if linked or posixpath.isdir(place):
+            found += [place + name for name in inner if linked or posixpath.islink(place + name)]
+    return [target for place in found if (target := _resolve_or_none(Path(place))) is not None]
 
 
 def is_protected(path: ResolvedPath, path_scope: PathScope, linked: Sequence[Path] = ()) -> bool:
     """Return whether writing to ``path`` would change what later calls may do, or do."""
     if any(Path(path.real).is_relative_to(place) for place in linked):
         return True
-    for form in (Path(path.given), Path(path.real)):
+    for form in map(Path, dict.fromkeys((path.given, path.real))):
         if _configures(form, path_scope):
             return True
         if any(form.is_relative_to(folder) for folder in path_scope.guarded):

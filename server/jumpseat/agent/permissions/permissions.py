@@ -224,9 +224,20 @@ class Permissions:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
         patterns = self._patterns(facts)
         policy = self.host_policy
-        if policy is not None and (rule := policy.denies(facts, patterns)) is not None:
-            return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
+        # Imported with the first rule that forbids.
+        if policy is not None:
+            from jumpseat.agent.permissions.true_names import UNKNOWN, first_copy, hides_programs
+
+            rule = policy.denies(facts, patterns) or first_copy(policy.deny.shell, facts)
+            if rule is not None:
+                return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
+            if hides_programs(policy.deny.shell, facts):
+                return Verdict("denied", f"The host's policy forbids programs, and {UNKNOWN}", by="rule")
         rule = first_match(self._rules().deny, facts, patterns)
+        if rule is None and any(rule.kind == "shell" for rule in self._rules().deny):
+            from jumpseat.agent.permissions.true_names import first_copy
+
+            rule = first_copy(self._rules().deny, facts)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
 
     def wants_person(self, request: PermissionRequest, facts: Facts) -> str | None:
@@ -238,14 +249,16 @@ class Permissions:
         return policy.wants_person(request, facts, self._patterns(facts)) if policy is not None else None
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
-        """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
+        """Return whether rules, approvals or the operator allow a call of ``tool``, so that nobody is asked."""
         facts = await self.facts_of(request, tool)
         rules = self._rules()
         if self.denial_by_rule(facts) is not None or self.wants_person(request, facts) is not None:
             return False
         if _asking_rule(rules, facts, self._patterns(facts)) is not None:
             return False
-        return self._allowed_by(request, facts, rules, UNGUARDED) is not None
+        if self._allowed_by(request, facts, rules, UNGUARDED) is not None:
+            return True
+        return not self._can_ask() and not self._bypass_disabled and self._may_run_unasked(request)
 
     def _allowed_by(
         self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits, *, inside: bool = False

@@ -48,6 +48,11 @@ class RuleIndex:
             else:
                 self._others.append(number)
 
+    @property
+    def shell(self) -> list[Rule]:
+        """The rules for commands."""
+        return [rule for rule in self._rules if rule.kind == "shell"]
+
     def first_match(self, facts: Facts, patterns: RulePatterns) -> Rule | None:
         """Return the first restricting rule that any part of the call matches."""
         return first_match(self.relevant(facts, patterns), facts, patterns)

@@ -142,8 +142,9 @@ class Facts(Struct, frozen=True):
     ``paths`` are read, or written if ``writes`` is set; ``outside_paths`` are those outside of the session's
     folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
     that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
-    call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
-    change what decides about later calls, so that a person has to allow it; ``git_files`` are such files that
+    call may run others too, ``unknown_programs`` that the name of a program is known only when it runs,
+    ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may change what decides
+    about later calls, so that a person has to allow it; ``git_files`` are such files that
     ``git`` may write, and ``git_writes_unknown`` means that there may be others. ``git_programs`` are settings and
     hooks by which ``git`` runs programs; an approval has to have their ``git_mark``. If ``scope`` is set, an
     approval covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a
@@ -164,6 +165,7 @@ class Facts(Struct, frozen=True):
     name: str | None = None
     writes: bool = False
     opaque: bool = False
+    unknown_programs: bool = False
     incomplete: bool = False
     protected: bool = False
     git_files: tuple[str, ...] = ()
@@ -361,7 +363,7 @@ def _matches(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
             return _matches_tool(rule, facts)
         case "shell":
             return facts.kind == "shell" and (
-                rule.argument is None or any(_is_command(rule.argument, words) for words in facts.possible_commands)
+                rule.argument is None or any(is_command(rule.argument, words) for words in facts.possible_commands)
             )
         case "read" | "write":
             if facts.kind not in (rule.kind, "shell"):
@@ -408,7 +410,7 @@ def _might_match(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
     return any(_is_inside(root, folder) for root in roots for folder in folders)
 
 
-def _is_command(argument: str, words: CommandWords) -> bool:
+def is_command(argument: str, words: CommandWords) -> bool:
     """Return whether a command is the one that a restricting rule names; options may stand between its words."""
     name, *rest = rule_words(argument)
     if not _is_program(name, words):

@@ -31,10 +31,17 @@ WARNED_FROM: Final = 0.8
 """The share of a budget from which on the user is warned."""
 
 _WAYS_ON: Final = {
-    "prompt": "send another prompt, or raise budget.prompt.{member}",
-    "session": "raise budget.session.{member} to go on, or begin another session",
-    "day": "raise `day` in [budget] of config.toml to go on before tomorrow",
+    "prompt": "send another prompt, or raise budget.prompt.{member} (in config.toml: prompt.{key} of [budget])",
+    "session": (
+        "raise budget.session.{member} (on the command line: --{flag}; in config.toml: session.{key} of [budget])"
+        " to go on, or begin another session"
+    ),
+    "day": "raise day.{key} of [budget] in config.toml to go on before tomorrow",
 }
+"""What to do about a budget, which has the same name at each door, in the spelling of that door."""
+
+
+_KEYS: Final = {"maxCost": "max_cost", "maxTokens": "max_tokens"}
 
 
 class Spent(Struct, frozen=True):
@@ -220,7 +227,8 @@ class SessionBudget:
         for scope, limit, spent in await self._state():
             share, words, member = limit.share(spent)
             if share >= 1:
-                way = _WAYS_ON[scope].format(member=member)
+                key = _KEYS[member]
+                way = _WAYS_ON[scope].format(member=member, key=key, flag=key.replace("_", "-"))
                 raise BudgetError(f"the budget of the {scope} is used up, {words}: {way}")
             self._warn_of(scope, limit, spent)
         name = resolved.wire_name
@@ -236,7 +244,7 @@ class SessionBudget:
             )
 
     async def report(self) -> None:
-        """Warn the user about budgets that are almost or wholly used up, once about each."""
+        """Warn the user about budgets that are almost used up, once about each."""
         try:
             state = await self._state()
         except StoreError as error:
@@ -262,7 +270,8 @@ class SessionBudget:
         if share < WARNED_FROM:
             # Another day has begun.
             self._warned.pop(scope, None)
-        elif self._warned.get(scope) != limit:
+        elif share < 1 and self._warned.get(scope) != limit:
+            # Beyond the limit, the error of the next call says all there is to say.
             self._warned[scope] = limit
             self._warn(f"{int(100 * share)} % of the budget of the {scope} is used up: {words}.")
 

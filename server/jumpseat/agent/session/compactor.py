@@ -18,6 +18,14 @@ from jumpseat_protocol.sessions import InfiniteSessionConfig
 MIN_CORRECTION: Final = 0.5
 MAX_CORRECTION: Final = 4.0
 
+FULL_SHARE: Final = 0.75
+"""The share of the context at which results of tools are cleared."""
+
+WORKING_WINDOW: Final = 28_000
+"""The most tokens that this is a share of: a larger window is no reason to send old results with each request.
+
+``benchmarks/context.py`` compares such values."""
+
 STILLS: Final = 2
 """Requests in a row that grow without a growing count, until a provider is taken to cut off prompts."""
 MIN_GROWTH_TOKENS: Final = 100
@@ -32,10 +40,11 @@ class CompactionPolicy(Struct, frozen=True):
     """The conditions for automatic compaction. Thresholds are shares of the model's prompt limit.
 
     From ``background`` on, a summary is made while the session works on; from ``exhaustion`` on, the session waits
-    for it.
+    for it. With ``clears_results``, results of tools are cleared before that: see ``agent/clearing``.
     """
 
     enabled: bool = True
+    clears_results: bool = True
     background: float = 0.8
     exhaustion: float = 0.95
 
@@ -49,6 +58,10 @@ class CompactionPolicy(Struct, frozen=True):
             "exhaustion": config.buffer_exhaustion_threshold,
         }
         return replace(self, **{name: value for name, value in configured.items() if value is not None})
+
+    def clears(self, used: int, prompt_limit: int) -> bool:
+        """Return whether results are cleared if ``used`` of the tokens of a prompt are used."""
+        return self.enabled and self.clears_results and used >= FULL_SHARE * min(prompt_limit, WORKING_WINDOW)
 
 
 class Compactor:

@@ -43,6 +43,8 @@ class History(Projection):
         self.mentions = _NO_NAMES
         # The tools that were called, or activated by a tool search.
         self.tools_in_use = _NO_NAMES
+        # The open calls of scripts, with the calls that run those.
+        self.inner_calls: dict[str, str] = {}
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
 
@@ -81,8 +83,15 @@ class History(Projection):
         self.answered = True
 
     def _use_tool(self, payload: events.ToolExecutionStart) -> None:
-        if payload.tool_name not in self.tools_in_use:
+        outer = payload.parent_tool_call_id
+        # The calls of a sub-agent name the call that started it.
+        if outer is not None and payload.tool_call_id.startswith(f"{outer}."):
+            self.inner_calls[payload.tool_call_id] = outer
+        elif payload.tool_name not in self.tools_in_use:
             self.tools_in_use |= {payload.tool_name}
+
+    def _end_call(self, payload: events.ToolExecutionComplete) -> None:
+        self.inner_calls.pop(payload.tool_call_id, None)
 
     def _activate_tools(self, payload: events.ToolSearchActivated) -> None:
         self.tools_in_use = self.tools_in_use.union(payload.tool_names)
@@ -94,6 +103,7 @@ class History(Projection):
         events.SessionContextCleared: _clear,
         events.AssistantMessage: _answer,
         events.ToolExecutionStart: _use_tool,
+        events.ToolExecutionComplete: _end_call,
         events.ToolSearchActivated: _activate_tools,
     }
 

@@ -169,8 +169,7 @@ class Metrics(Struct, Projection):
         if not before.startswith("--- ") or not after.startswith("+++ b/"):
             return
         self.files[after.removeprefix("+++ b")] = None
-        for line in hunks.split("\n"):
-            self.lines_added += line.startswith("+")
-            self.lines_removed += line.startswith("-")
+        self.lines_added += f"\n{hunks}".count("\n+")
+        self.lines_removed += f"\n{hunks}".count("\n-")
 
     appliers: ClassVar[Appliers] = {events.AssistantUsage: _count_call, events.ToolExecutionComplete: _count_result}

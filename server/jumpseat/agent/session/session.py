@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     # Most sessions have none.
     from jumpseat.agent.session.budget import SessionBudget
     from jumpseat.agent.session.client_tasks import ClientTasks
+    from jumpseat.agent.session.prefix import SentPrefix
     from jumpseat.profiles import Profile
 
 log = logging.getLogger(__name__)
@@ -134,7 +135,7 @@ class Warned(Struct):
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
     ``agent_model``: why the model of the custom agent is not available. ``written_calls``: whether its model has
     written a call as text. ``dropped_tools``: whether the server of the model seems to drop the tools.
-    ``small_window``: whether it was said that the model gets fewer tools.
+    ``small_window``: whether it was said that the model gets fewer tools. ``tools``: names that no tool has.
     ``members``: those of requests that have no effect.
     """
 
@@ -145,6 +146,7 @@ class Warned(Struct):
     written_calls: bool = False
     dropped_tools: bool = False
     small_window: bool = False
+    tools: frozenset[str] = frozenset()
     members: set[str] = field(default_factory=set[str])
 
 
@@ -205,6 +207,8 @@ class Session:
         )
         self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
         self.warned = Warned()
+        # The last request to the model of the session, once there was one.
+        self.sent_prefix: SentPrefix | None = None
         # The agents that have used the ids of calls: "" is the main agent.
         self.call_owners: dict[str, str] = {}
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
@@ -631,15 +635,30 @@ class Session:
         return _is_on(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
 
     async def describe_project(self) -> str:
-        """Return the description of the project for the model, which is made once for each working directory."""
+        """Return the description of the project for the model.
+
+        It is made once for each working directory, and kept with the session: requests of a resumed session begin
+        as before, so that providers find them in their caches.
+        """
         options, root, cwd = self.settings.options, self.root, self.settings.cwd
         if not _is_on(self.services.describes_projects, options.project_brief):
             return ""
         if LOOKING.isdisjoint(self.tools.names()):
             return ""
         if root.brief is None or root.brief[0] != cwd:
-            root.brief = cwd, await self.read_brief()
+            root.brief = cwd, await self._kept_brief(root.storage, str(cwd))
         return root.brief[1].text
+
+    async def _kept_brief(self, storage: Storage, cwd: str) -> Brief:
+        if (kept := await anyio.to_thread.run_sync(storage.read_brief, cwd)) is not None:
+            return kept
+        brief = await self.read_brief()
+        if brief.text:
+            try:
+                await anyio.to_thread.run_sync(storage.write_brief, cwd, brief)
+            except StoreError as error:
+                log.warning("session %s: %s", self.id, error)
+        return brief
 
     async def read_brief(self) -> Brief:
         """Read the description of the project; an empty one if the disk is slow."""

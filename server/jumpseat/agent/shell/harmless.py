@@ -78,13 +78,15 @@ _BIOME: Final = (
     " --colors="
 )
 
+_TSC: Final = (
+    "-bwvp: --noEmit --watch --project= --pretty? --skipLibCheck --strict --version --build --listFiles"
+    " --incremental --noEmitOnError --showConfig --force --dry --verbose --clean --diagnostics"
+    " --extendedDiagnostics"
+)
+
 JAVASCRIPT_TOOLS: Final[Mapping[str, str]] = {
     # Programs that run the project's own code or settings, also as `npx NAME`, `pnpm exec NAME`, `yarn NAME`.
-    "tsc": (
-        "-bwvp: --noEmit --watch --project= --pretty? --skipLibCheck --strict --version --build --listFiles"
-        " --incremental --noEmitOnError --showConfig --force --dry --verbose --clean --diagnostics"
-        " --extendedDiagnostics"
-    ),
+    **dict.fromkeys(("tsc", "vue-tsc"), _TSC),
     "eslint": (
         "--fix --fix-dry-run --quiet --ext= --max-warnings= --cache --no-error-on-unmatched-pattern --color"
         " --no-color --report-unused-disable-directives --fix-type= --debug --no-warn-ignored --rule="
@@ -153,7 +155,7 @@ _BAZEL: Final = "-kj:c: --keep_going --jobs= --test_output= --test_filter= --ver
 _GO: Final = (
     "/v /race /short /cover /failfast /json /count= /run= /bench= /benchmem /benchtime= /timeout="
     " /coverprofile= /covermode= /coverpkg= /parallel= /p= /tags= /cpu= /x /n /a /trimpath /skip= /list="
-    " /shuffle="
+    " /shuffle= /fuzz= /fuzztime= /vet="
 )
 _KUBECTL: Final = (
     "-n:l:wAo:L: --namespace= --selector= --watch --all-namespaces --output= --show-labels"
@@ -415,7 +417,10 @@ WRAPPERS: Final[Mapping[str, Mapping[str, str]]] = {
     "pdm run": PYTHON_TOOLS,
     "rye run": PYTHON_TOOLS,
     "pipenv run": PYTHON_TOOLS,
+    "hatch run": PYTHON_TOOLS,
     "npx": JAVASCRIPT_TOOLS,
+    "bunx": JAVASCRIPT_TOOLS,
+    "bun x": JAVASCRIPT_TOOLS,
     "pnpm exec": JAVASCRIPT_TOOLS,
     "pnpm": JAVASCRIPT_TOOLS,
     "yarn": JAVASCRIPT_TOOLS,

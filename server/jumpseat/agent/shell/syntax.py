@@ -22,6 +22,7 @@ from jumpseat.agent.shell.effects import (
     Placement,
     Reach,
     displayed_paths,
+    hides_program,
     is_opaque,
     names_in,
     possible_commands,
@@ -88,7 +89,7 @@ class ShellLine(Struct, frozen=True):
     ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
     else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
     may run commands that are not in ``possible_commands``: the line is in doubt, a name is expanded, or a shell
-    runs.
+    runs. ``unknown_programs`` means that one of its programs is named by an expansion, or by what a shell reads.
     """
 
     segments: tuple[ShellSegment, ...]
@@ -106,6 +107,7 @@ class ShellLine(Struct, frozen=True):
     certain: bool = False
     reach_known: bool = False
     opaque: bool = True
+    unknown_programs: bool = False
 
     @property
     def commands(self) -> tuple[ParsedCommand, ...]:
@@ -156,6 +158,10 @@ def _parse_again(text: str) -> ShellLine:
         or inner.exceeded
         or any(map(is_opaque, found))
         or any((reader.any_order or command.targets) and reads_code(command.texts) for command in found),
+        unknown_programs=not found
+        or inner.exceeded
+        or len(text) > MAX_LINE_CHARS
+        or any(hides_program(command, piped=reader.any_order or not reader.certain) for command in found),
     )
 
 
@@ -461,7 +467,7 @@ def _filtering(found: Sequence[FoundCommand], line: str) -> Iterator[bool]:
     for command in found:
         start = line.find(command.text, end)
         glue = line[end:start].strip(_SPACES)
-        yield glue in ("|", "|&") and _filters(command)
+        yield _PIPED.fullmatch(glue) is not None and _filters(command)
         end = max(end, start + len(command.text))
 
 
@@ -486,6 +492,7 @@ _JOINED_OUTPUT: Final = re.compile(
     r"(?<![ \t])(?<!2>&1)(?<!/dev/null)(?:[ \t]++(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z"
 )
 """Redirections that change where the output of a command is seen, and nothing else."""
+_PIPED: Final = re.compile(r"(?:2>&1[ \t]*)?\|&?")
 
 # Nodes that only contain commands, and the tokens between these.
 _STRUCTURES: Final = frozenset({

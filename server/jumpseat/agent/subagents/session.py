@@ -84,7 +84,7 @@ class SubAgentSession(Session):
             isinstance(payload, _DELTAS) and not self.root.settings.options.include_sub_agent_streaming_events
         ):
             return self._unpublished(payload)
-        if hasattr(payload, "parent_tool_call_id"):
+        if getattr(payload, "parent_tool_call_id", "") is None:
             payload.parent_tool_call_id = self._identity.call_id  # pyright: ignore[reportAttributeAccessIssue]
         event = self.root.emit_for(self._identity, payload, ephemeral=ephemeral)
         if event.persisted:

@@ -41,6 +41,7 @@ from jumpseat.agent.model_calls.requests import (
     tell_of_small_window,
     uses_xml,
     warn_of_missing,
+    warn_of_unknown_tools,
     warn_of_written_calls,
 )
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
@@ -48,6 +49,7 @@ from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.autopilot import SOURCE
 from jumpseat.agent.session.hooks import WARNING, stop_of
+from jumpseat.agent.session.prefix import SentPrefix
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
@@ -436,13 +438,17 @@ async def _call_model(
             continue
         check_progress(prompt.progress, session.conversation.compactions, request.messages, resolved)
         session.prompt_limit = resolved.known.prompt_limit
+        if await _clear_results(session, resolved, request, estimate):
+            continue
         if await compact_if_needed(session, resolved, request, estimate):
             continue
         compactions = session.conversation.compactions
         _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request)
         tell_of_small_window(session, resolved, request)
+        await warn_of_unknown_tools(session)
         _warn_about_capability(session, resolved, request)
+        _note_prefix(session, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
@@ -468,6 +474,31 @@ async def _call_model(
             if session.conversation.compactions != compactions:
                 estimate = tokens.of_request(replace(request, messages=session.conversation.messages()))
             return resolved, request, estimate, answer
+
+
+def _note_prefix(session: Session, request: ModelRequest) -> None:
+    """Note a request, and log if it does not begin as the last one."""
+    if session.sent_prefix is None:
+        session.sent_prefix = SentPrefix()
+    if (found := session.sent_prefix.note(request, session.conversation)) is not None:
+        session.sent_prefix.log(session.id, found)
+
+
+async def _clear_results(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
+) -> bool:
+    """Clear results of tools if the request nearly fills the context; return whether the conversation changed.
+
+    A summary that is being made will replace them.
+    """
+    compactor = session.compactor
+    used = compactor.apply_calibration(estimate.total)
+    if compactor.trigger is not None or not session.compaction_policy.clears(used, resolved.known.prompt_limit):
+        return False
+    # Most sessions end before.
+    from jumpseat.agent.clearing.clear import clear_results
+
+    return await clear_results(session, resolved, request, estimate)
 
 
 def _check_response_format(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:

@@ -8,12 +8,12 @@ from typing import Final
 import orjson
 
 from jumpseat.ahp.states.values import Action, JsonObject
-from jumpseat.shown.questions import can_remember, describe, fenced
+from jumpseat.shown.questions import describe, fenced, session_label
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest, ShellPermission
 from jumpseat_protocol.visible import visible
 
 _ONCE: Final = {"id": "once", "label": "Allow", "kind": "approve"}
-_SESSION: Final = {"id": "session", "label": "Allow for this session", "kind": "approve"}
+_SESSION: Final = {"id": "session", "kind": "approve"}
 _REJECT: Final = {"id": "reject", "label": "Reject", "kind": "deny"}
 
 OPTION_OF: Final[Mapping[str, str]] = {
@@ -26,7 +26,8 @@ OPTION_OF: Final[Mapping[str, str]] = {
 
 def options_for(request: PermissionRequest) -> list[JsonObject]:
     """Return the options for the user. Approval for the session is offered only where it is safe."""
-    return [_ONCE, _SESSION, _REJECT] if can_remember(request) else [_ONCE, _REJECT]
+    label = session_label(request)
+    return [_ONCE, _REJECT] if label is None else [_ONCE, {**_SESSION, "label": label}, _REJECT]
 
 
 def question_text(request: PermissionRequest, title: str | None) -> tuple[str, str]:
@@ -47,6 +48,6 @@ def decision_of(action: Action, request: PermissionRequest) -> PermissionDecisio
         return PermissionDecision(
             kind="reject", interrupt=False, feedback=feedback if isinstance(feedback, str) and feedback else None
         )
-    if action.get("selectedOptionId") == "session" and can_remember(request):
+    if action.get("selectedOptionId") == "session" and session_label(request) is not None:
         return PermissionDecision(kind="approve-for-session")
     return PermissionDecision(kind="approve-once")

@@ -12,7 +12,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.session.checkpoints import FILE as PLAN
 from jumpseat.store.session.options import keep_options
-from jumpseat.store.session.storage import SessionStorage
+from jumpseat.store.session.storage import BRIEF, SessionStorage
 from jumpseat.store.session.workspace import Workspace
 
 
@@ -56,7 +56,7 @@ def _line(record: dict[str, Any], session_id: str) -> bytes:
 
 
 def copy_small_files(source: SessionStorage, fork: SessionStorage, records: Sequence[dict[str, Any]]) -> None:
-    """Copy the plan, the checkpoints and the changes of files that belong to the copied events.
+    """Copy the small files: the plan, the description of the project, and what belongs to the copied events.
 
     Raises:
         OSError: a file cannot be copied.
@@ -64,6 +64,9 @@ def copy_small_files(source: SessionStorage, fork: SessionStorage, records: Sequ
     """
     if (plan := source.state.read(PLAN)) is not None:
         fork.state.write(PLAN, plan)
+    if (brief := source.state.read(BRIEF)) is not None:
+        # The requests of both begin alike.
+        fork.state.write(BRIEF, brief)
     last = _last_checkpoint(records)
     source.checkpoints.copy_to(fork.checkpoints, last)
     fork.drop_checkpoints(last)

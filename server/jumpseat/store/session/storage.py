@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
 import msgspec.json
+from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.agent.clock import iso_time, utc_now
-from jumpseat.agent.interfaces import Announcements, VirtualFiles
+from jumpseat.agent.interfaces import Announcements, Brief, VirtualFiles
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.store.session.checkpoints import Checkpoint, Checkpoints, Plan
 from jumpseat.store.session.client_metadata import ClientMetadata
@@ -29,6 +31,12 @@ log = logging.getLogger(__name__)
 
 WORKSPACE: Final = "workspace.yaml"
 OBJECTIVE: Final = "autopilot-objective.json"
+BRIEF: Final = "project-brief.json"
+
+
+class _StoredBrief(Struct, frozen=True):
+    cwd: str
+    brief: Brief
 
 
 class StoredLog(Protocol):
@@ -278,6 +286,25 @@ class SessionStorage:
                 self.state.write(OBJECTIVE, content.encode("utf-8", "replace"))
         except OSError as error:
             raise store_error("write", OBJECTIVE, error) from error
+
+    def read_brief(self, cwd: str) -> Brief | None:
+        """Return the description of the project in a working directory, if it is stored with the session."""
+        try:
+            stored = msgspec.json.decode(self.state.read(BRIEF) or b"null", type=_StoredBrief | None)
+        except (OSError, ValueError, msgspec.MsgspecError):
+            return None
+        return stored.brief if stored is not None and stored.cwd == cwd else None
+
+    def write_brief(self, cwd: str, brief: Brief) -> None:
+        """Store the description of the project in a working directory, in place of another one.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            self.state.write(BRIEF, msgspec.json.encode(_StoredBrief(cwd, brief)))
+        except (OSError, UnicodeEncodeError) as error:
+            raise store_error("write", BRIEF, error) from error
 
     @property
     def plan(self) -> Plan:

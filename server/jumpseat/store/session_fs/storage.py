@@ -118,17 +118,35 @@ class ClientStorage(SessionStorage):
         return None if content is None else content.encode("utf-8", "replace")
 
     async def save(self, path: str, content: bytes) -> None:
-        name = self.file_system.provider.relative(path) or ""
-        text = content.decode("utf-8", "replace")
+        name, text = self._changeable(path), content.decode("utf-8", "replace")
         if name == PLAN:
             await self.plan.write(text)
-        elif name.startswith(f"{WORKSPACE_FILES}/"):
+        else:
             try:
                 await self.files.write(name.removeprefix(f"{WORKSPACE_FILES}/"), text)
             except InvalidRequestError as error:
                 raise StoreError(str(error)) from None
+
+    async def remove(self, path: str) -> None:
+        name = self._changeable(path)
+        if name == PLAN:
+            await self.plan.remove()
         else:
+            try:
+                await self.files.remove(name.removeprefix(f"{WORKSPACE_FILES}/"), recursive=False, force=False)
+            except InvalidRequestError as error:
+                raise StoreError(str(error)) from None
+
+    def _changeable(self, path: str) -> str:
+        """Return the name of a file that tools may change.
+
+        Raises:
+            StoreError: they may not.
+        """
+        name = self.file_system.provider.relative(path) or ""
+        if name != PLAN and not name.startswith(f"{WORKSPACE_FILES}/"):
             raise StoreError(f"{path} cannot be changed: only {PLAN} and files in {WORKSPACE_FILES}/ can")
+        return name
 
     def claim(self) -> None:
         """Do nothing: only the client knows who else opens the session."""

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, unified_diff
-from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure, impossible
 from jumpseat_protocol.permissions import WritePermission
 
 
@@ -28,7 +28,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     try:
         if ctx.virtual_files is not None and ctx.is_virtual(args.path):
             if await ctx.virtual_files.load(args.path) is not None:
-                return _exists(args)
+                return _exists(args, _SINCE)
             await ctx.virtual_files.save(args.path, data)
         else:
             await ctx.files.create(path, data)
@@ -37,7 +37,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     except FileExistsError as error:
         if error.filename != str(path):
             return _beneath_a_file(str(error.filename), args)
-        return _exists(args)
+        return _exists(args, _SINCE)
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     return ToolOutcome(
@@ -46,8 +46,11 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     )
 
 
-def _exists(args: CreateArgs) -> ToolOutcome:
-    return failure(f"Path {args.path} already exists. Use edit to change it, or choose another path.")
+_SINCE: Final = ": it was created after permission was asked"
+
+
+def _exists(args: CreateArgs, since: str = "") -> ToolOutcome:
+    return failure(f"Path {args.path} already exists{since}. Use edit to change it, or choose another path.")
 
 
 async def _prepare(ctx: ToolContext, args: CreateArgs) -> Prepared | ToolOutcome:
@@ -63,7 +66,8 @@ async def _prepare(ctx: ToolContext, args: CreateArgs) -> Prepared | ToolOutcome
             return failure(str(error))
         # The model may read these files unasked.
         return _exists(args) if exists else Prepared(request, partial(run_create, ctx, args))
-    return Prepared(request, partial(run_create, ctx, args), refusal=_refusal(ctx, args))
+    refusal = await anyio.to_thread.run_sync(_refusal, ctx, args)
+    return Prepared(request, partial(run_create, ctx, args)) if refusal is None else impossible(request, refusal)
 
 
 def _refusal(ctx: ToolContext, args: CreateArgs) -> ToolOutcome | None:

@@ -11,10 +11,9 @@ from msgspec import Struct
 from pydantic import Field, WithJsonSchema, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, unified_diff
-from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure, impossible
 from jumpseat_protocol.permissions import WritePermission
 
 
@@ -61,12 +60,19 @@ class EditArgs(ToolArgs):
 
 async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
     plan = await _make_plan(ctx, args)
-    if isinstance(plan, ToolOutcome):
-        return plan
+    return plan if isinstance(plan, ToolOutcome) else await _run(ctx, args, plan)
+
+
+async def _run(ctx: ToolContext, args: EditArgs, plan: _Plan) -> ToolOutcome:
+    """Make the planned change, unless the file has changed since."""
+    from jumpseat.tools.editable import changed_since
+
     try:
+        if (refused := await changed_since(ctx, args.path, plan.before)) is not None:
+            return refused
         data = plan.after.encode("utf-8", "surrogateescape")
-        if (files := _virtual_files(ctx, args)) is not None:
-            await files.save(args.path, data)
+        if ctx.virtual_files is not None and ctx.is_virtual(args.path):
+            await ctx.virtual_files.save(args.path, data)
         else:
             await ctx.files.replace(ctx.resolve(args.path), data, plan.mode)
     except StoreError as error:
@@ -100,20 +106,17 @@ async def _make_plan(ctx: ToolContext, args: EditArgs) -> _Plan | ToolOutcome:
     return await anyio.to_thread.run_sync(_change, found.text, args, found.mode)
 
 
-def _virtual_files(ctx: ToolContext, args: EditArgs) -> VirtualFiles | None:
-    return ctx.virtual_files if ctx.is_virtual(args.path) else None
-
-
 def _change(before: str, args: EditArgs, mode: int) -> _Plan | ToolOutcome:
     """Return the text before and after the edit of a file with this text, or a failure."""
     if args.insert_line is not None:
         return _insertion(before, args, args.insert_line, mode)
     from jumpseat.edits.engine import Edit, Refused, apply_edits
+    from jumpseat.tools.editable import does_not_fit
 
     edits = [Edit(edit.old_str, edit.new_str, edit.replace_all) for edit in (args, *args.edits)]
     result = apply_edits(before, edits, args.path)
     if isinstance(result, Refused):
-        return failure(result.reason)
+        return failure(result.reason, withheld=does_not_fit(args.path))
     return _checked(_Plan(before, result.text, mode, result.notes))
 
 
@@ -122,7 +125,8 @@ def _insertion(before: str, args: EditArgs, line: int, mode: int) -> _Plan | Too
     # Not splitlines, which splits at more characters than editors do.
     lines = [line for line in re.split(r"(?<=\n)", before) if line]
     if not 0 <= line <= len(lines):
-        return failure(f"insert_line {line} is not in {args.path}, which has {len(lines)} lines.")
+        reason = f"insert_line {line} is not in {args.path}"
+        return failure(f"{reason}, which has {len(lines)} lines.", withheld=f"{reason}. View the file.")
     end = "\r\n" if before.count("\r\n") * 2 > before.count("\n") else "\n"
     new = args.new_str.replace("\r\n", "\n").replace("\n", end)
     if line and not lines[line - 1].endswith("\n"):
@@ -142,15 +146,13 @@ def _checked(plan: _Plan) -> _Plan | ToolOutcome:
 async def _prepare(ctx: ToolContext, args: EditArgs) -> Prepared | ToolOutcome:
     plan = await _make_plan(ctx, args)
     name = str(ctx.resolve(args.path))
-    if isinstance(plan, _Plan):
-        diff, refusal = await anyio.to_thread.run_sync(plan.diff, name), None
-    elif ctx.is_virtual(args.path):
-        # The model may read these files unasked.
-        return plan
-    else:
-        diff, refusal = "", plan
+    if isinstance(plan, ToolOutcome):
+        request = WritePermission(intention=_intention(args), file_name=name, diff="")
+        # The model may read virtual files unasked.
+        return plan if ctx.is_virtual(args.path) else impossible(request, plan)
+    diff = await anyio.to_thread.run_sync(plan.diff, name)
     request = WritePermission(intention=_intention(args), file_name=name, diff=diff)
-    return Prepared(request, partial(run_edit, ctx, args), refusal=refusal)
+    return Prepared(request, partial(_run, ctx, args, plan))
 
 
 def _intention(args: EditArgs) -> str:

@@ -8,17 +8,18 @@ answer do not run. Whatever happens on the way, cancellation included, each call
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import anyio
 import anyio.lowlevel
 
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import ToolMessage, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.conversation.result_size import largest_result
 from jumpseat.agent.interfaces import ToolsResult
+from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.session.hooks import stop_of
 from jumpseat.agent.session.questions import ask_user
@@ -28,7 +29,7 @@ from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools, activate
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES
-from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
+from jumpseat.tools.tool import Inner, Ordering, SequentialCalls, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 
@@ -106,9 +107,29 @@ class ToolCalls:
         self._session = session
         self._tools = tools
         self._execution = execution
+        execution.inner = self._begin_inner
         self._most = most
-        # The names of other agents' tools about which the model has been told.
+        # The names of other agents' tools about which the model has been told by this process.
         self._told: set[str] = set()
+
+    def _begin_inner(self, outer: ToolUseBlock, state: SharedState) -> Inner:
+        # Imported with the first script.
+        from jumpseat.tools.orchestrator.inner_calls import InnerCalls
+
+        return InnerCalls(self, outer, state)
+
+    def callable_specs(self) -> list[ToolSpec]:
+        """Return the specs of all tools that can be called."""
+        return [tool.spec for tool in self._tools.offered().values()]
+
+    async def close_off(self, command: Sequence[str]) -> list[str] | None:
+        """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
+        return await self._execution.close_off(command)
+
+    def ordering(self, name: str) -> Ordering:
+        """Return the ordering of a tool; calls of an unknown one wait for nothing."""
+        tool = self._tools.find(name)
+        return "independent" if tool is None else tool.ordering
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
@@ -127,8 +148,7 @@ class ToolCalls:
         return outcome or failure(INTERRUPTED)
 
     async def _run(self, calls: list[ToolUseBlock], turn_id: str | None) -> _Answer:
-        found = [self._tools.find(call.name) for call in calls[: self._most]]
-        orderings: list[Ordering] = ["independent" if tool is None else tool.ordering for tool in found]
+        orderings: list[Ordering] = [self.ordering(call.name) for call in calls[: self._most]]
         answer = _Answer(self, calls, orderings, turn_id)
         try:
             await answer.run()
@@ -181,8 +201,18 @@ class ToolCalls:
         outcome.text = self._fit(outcome.text)
         if call.dialect is not None and call.dialect not in self._told:
             self._told.add(call.dialect)
-            outcome.text += self._own_terms(call, call.dialect)
+            terms = self._own_terms(call, call.dialect)
+            outcome.text += "" if self._has_read(terms) else terms
         return outcome
+
+    def _has_read(self, note: str) -> bool:
+        """Return whether a result that the model has got ends with a note: before the session was resumed."""
+        return any(
+            result.text.endswith(note)
+            for message in self._session.conversation.messages()
+            if isinstance(message, ToolMessage)
+            for result in message.results
+        )
 
     async def _unless_repeated(self, call: ToolUseBlock, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         """Run a call, unless it is repeated without end."""
@@ -251,10 +281,12 @@ class ToolCalls:
         """Return the outcome of a call beyond the limit of one answer."""
         return failure(TOO_MANY.format(most=self._most))
 
-    def publish_start(self, call: ToolUseBlock, turn_id: str | None, *, runs: bool) -> None:
+    def publish_start(
+        self, call: ToolUseBlock, turn_id: str | None, *, runs: bool, outer: str | None = None
+    ) -> None:
         """Publish that a call begins; the command of a call that never ``runs`` is not parsed.
 
-        Without ``turn_id``, the call is not part of a turn.
+        Without ``turn_id``, the call is not part of a turn. ``outer`` is the id of the call that makes this one.
         """
         tool = self._tools.find(call.name)
         origin = tool.spec.origin if tool else None
@@ -267,12 +299,15 @@ class ToolCalls:
                 shell_tool_info=shell_info(call) if runs else None,
                 mcp_server_name=origin.server if origin else None,
                 mcp_tool_name=origin.tool if origin else None,
+                parent_tool_call_id=outer,
             ),
             ephemeral=turn_id is None,
         )
 
-    def publish_end(self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str | None) -> None:
-        """Publish the result of a call; without ``turn_id``, it was not part of a turn."""
+    def publish_end(
+        self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str | None, *, outer: str | None = None
+    ) -> None:
+        """Publish the result of a call; the arguments are those of :meth:`publish_start`."""
         error = None
         if not outcome.ok:
             error = events.ToolError(message=outcome.error or outcome.text, code=outcome.status)
@@ -296,6 +331,7 @@ class ToolCalls:
                 session_log=outcome.session_log,
                 sandboxed=outcome.sandboxed,
                 turn_id=turn_id,
+                parent_tool_call_id=outer,
             ),
             ephemeral=turn_id is None,
         )
@@ -308,9 +344,9 @@ class _Answer:
     """
 
     def __init__(
-        self, owner: ToolCalls, calls: list[ToolUseBlock], orderings: list[Ordering], turn_id: str | None
+        self, owner: ToolCalls, calls: list[ToolUseBlock], orderings: Sequence[Ordering], turn_id: str | None
     ) -> None:
-        self.state = SharedState()
+        self.state = SharedState(turn_id=turn_id)
         self.outcomes: list[ToolOutcome | None] = [None] * len(calls)
         self._owner = owner
         self._calls = calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -12,7 +13,7 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
-from jumpseat.tools.filters import ToolSet
+from jumpseat.tools.filters import Configured, set_of
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
@@ -43,6 +44,17 @@ class RepeatLimits(Struct, frozen=True):
     exempt: frozenset[str] = frozenset()
 
 
+class ScriptSettings(Struct, frozen=True):
+    """Where sessions have the tool for scripts.
+
+    With ``by_default``, it is in the default set of tools, too. With ``unconfined``, scripts also run without a
+    sandbox: each is then asked about like a command.
+    """
+
+    by_default: bool = False
+    unconfined: bool = False
+
+
 class Environment(Struct, frozen=True):
     """Shared by the tools of all sessions.
 
@@ -53,7 +65,7 @@ class Environment(Struct, frozen=True):
     run, and ``repeats`` limits how often the same one does. ``record_changes`` keeps what file tools and commands
     change, ``checkers`` look for problems in what file tools have changed: those that know most come last.
     ``reserved`` are the names of all built-in tools, whether a session has them or not.
-    ``tool_set`` is for sessions whose clients choose no tools.
+    ``tool_set`` is for sessions whose clients choose no tools, and ``scripts`` for the tool that runs them.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -68,10 +80,11 @@ class Environment(Struct, frozen=True):
     record_changes: RecordChanges | None = None
     checkers: tuple[CheckerMaker, ...] = ()
     reserved: frozenset[str] = frozenset()
-    tool_set: ToolSet = "default"
-    # The built-in tools with and without those that ask users, made at the first use: all sessions share them.
-    _available: dict[bool, Mapping[str, BuiltinTool[Any]]] = field(
-        default_factory=dict[bool, Mapping[str, BuiltinTool[Any]]]
+    tool_set: Configured = "default"
+    scripts: ScriptSettings = ScriptSettings()
+    # The built-in tools by the needs that sessions meet, made at the first use: all sessions share them.
+    _available: dict[tuple[bool, bool], Mapping[str, BuiltinTool[Any]]] = field(
+        default_factory=dict[tuple[bool, bool], Mapping[str, BuiltinTool[Any]]]
     )
 
     def __post_init__(self) -> None:
@@ -83,19 +96,24 @@ class Environment(Struct, frozen=True):
         environ = self.environ()
         return environ if self.descendants is None else self.descendants.marked(environ, session_id)
 
-    def builtin_tools(self, *, can_ask: bool = True) -> Mapping[str, BuiltinTool[Any]]:
-        """Return the built-in tools that this server can offer, by name; unless ``can_ask``, without questions."""
-        found = self._available.get(can_ask)
+    def builtin_tools(self, *, can_ask: bool = True, scripts: bool = True) -> Mapping[str, BuiltinTool[Any]]:
+        """Return the built-in tools that this server can offer, by name.
+
+        Those that ask users are left out unless ``can_ask``, that for scripts without ``scripts``.
+        """
+        found = self._available.get((can_ask, scripts))
         if found is None:
-            found = self._available[can_ask] = {
-                tool.name: tool
-                for tool in self.builtin
-                if self._meets(tool.needs) and (can_ask or tool.needs != "user_input")
+            found = self._available[can_ask, scripts] = {
+                tool.name: tool for tool in self.builtin if self._meets(tool.needs, can_ask, scripts)
             }
         return found
 
-    def _meets(self, need: str | None) -> bool:
+    def _meets(self, need: str | None, can_ask: bool, scripts: bool) -> bool:
         match need:
+            case "user_input":
+                return can_ask
+            case "scripts":
+                return scripts
             case "web":
                 return self.web is not None
             case "web_search":
@@ -116,10 +134,26 @@ class BuiltinTools:
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
         disabled = self._session.settings.options.ask_user_disabled
         can_ask = not disabled and self._session.clients.user_input_client() is not None
-        return self._environment.builtin_tools(can_ask=can_ask)
+        return self._environment.builtin_tools(can_ask=can_ask, scripts=self._runs_scripts())
+
+    def _runs_scripts(self) -> bool:
+        if not self._wants_scripts():
+            return False
+        environment = self._environment
+        return environment.scripts.unconfined or (
+            environment.sandboxes is not None and environment.sandboxes.can_close_off
+        )
+
+    def _wants_scripts(self) -> bool:
+        """Return whether scripts belong to the set of tools of the session, on this platform."""
+        chosen = set_of(self._session.settings, self._environment.tool_set)
+        wanted = chosen == "all" or (chosen == "default" and self._environment.scripts.by_default)
+        return wanted and sys.platform != "win32"
 
     async def ready(self) -> None:
-        """Return at once."""
+        """Find out whether scripts can be confined, if the session wants them."""
+        if self._wants_scripts() and self._environment.sandboxes is not None:
+            await self._environment.sandboxes.probe()
 
     async def close(self, grace_s: float) -> None:
         """Do nothing: running commands belong to the session's shells."""

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.permissions.permissions import ApprovalLimits
@@ -35,6 +37,7 @@ from jumpseat.tools.tool import (
     Approve,
     BuiltinTool,
     Cancellable,
+    Inner,
     Prepared,
     SequentialCalls,
     Severity,
@@ -48,6 +51,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import (
     HookPermission,
+    McpPermission,
     PermissionDecision,
     PermissionRequest,
     ReadPermission,
@@ -61,6 +65,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MOST_MISSES: Final = 3
+"""Changes of a file that the model may not read, of which it learns without a question that they do not fit."""
 
 LEAVE_WITHIN_S: Final = 1.0
 """Time for a tool to react when its turn ends while it is at work."""
@@ -76,11 +83,13 @@ class SharedState(Struct):
     """The state that the calls of one answer share.
 
     ``stopped`` is the outcome of the calls that have not begun, once the user has cancelled all calls, or has
-    rejected one in a way that ends the turn. ``aborted`` are the outcomes of calls that ran when the turn was
-    aborted, ``records`` what is recorded about all calls, both by their positions.
+    rejected one in a way that ends the turn. ``turn_id`` is ``None`` for calls outside of a turn. ``aborted`` are
+    the outcomes of calls that ran when the turn was aborted, ``records`` what is recorded about all calls, both by
+    their positions.
     """
 
     stopped: ToolOutcome | None = None
+    turn_id: str | None = None
     aborted: dict[int, ToolOutcome] = field(default_factory=dict[int, ToolOutcome])
     records: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
     _is_cancelled: bool = False
@@ -140,6 +149,19 @@ class CallExecution:
         self._tools = tools
         self._shells = shells
         self._checkers: list[Checker] | None = None
+        # Files whose content the model was allowed to read, or has written as a whole.
+        self._known: set[Path] = set()
+        self._misses = Counter[str]()
+        self.inner: Callable[[ToolUseBlock, SharedState], Inner] | None = None
+        """Begins the calls that a call makes."""
+
+    async def close_off(self, command: Sequence[str]) -> list[str] | None:
+        """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
+        sandboxes = self._environment.sandboxes
+        if sandboxes is None:
+            return None
+        scope = self._session.permissions.path_scope
+        return await sandboxes.close_off(command, [*scope.folders(), *scope.session_folders])
 
     async def execute(
         self,
@@ -211,12 +233,15 @@ class CallExecution:
             return verdict
 
         ctx = self._context(call, line, approve)
+        if (inner := self.inner) is not None:
+            ctx.inner = lambda: inner(call, state)
         with_abort = partial(_with_abort, state, index, ctx)
         prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
             return prepared
-        if prepared.refusal is not None and await with_abort(lambda: self._may_read(prepared.permission, call)):
-            return prepared.refusal
+        refused = await with_abort(lambda: self._refusal(prepared, call, record))
+        if refused is not None:
+            return refused
         request = _request_after_hook(prepared.permission, call, hook)
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
         _record(record, prepared.permission, verdict)
@@ -227,6 +252,9 @@ class CallExecution:
         ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
+            if isinstance(request, ReadPermission):
+                self._known.add(ctx.files.place(Path(request.path)))
+            await with_abort(lambda: self._begin_checks(ctx, prepared.permission))
             return await with_abort(partial(self._watched, tool, ctx, prepared.run))
         return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
@@ -304,18 +332,42 @@ class CallExecution:
             return Facts("", call.name)
         return await self._session.permissions.facts_of(request, call.name)
 
-    async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
-        """Return whether the files that a call would change may be read unasked, and no rule forbids the call."""
+    async def _refusal(self, prepared: Prepared, call: ToolUseBlock, record: ToolCall | None) -> ToolOutcome | None:
+        """Return the outcome of a call that nobody is asked about, because it cannot succeed as things are.
+
+        It shows the content of files only if the session may read them. Whether a text fits is content, too: after
+        a few misses, the model has to view the file.
+        """
+        request, refusal = prepared.permission, prepared.refusal
+        if not isinstance(request, WritePermission) or (refusal is None and not self._misses):
+            return refusal
+        facts = await self._facts(request, call)
+        verdict = self._session.permissions.denial_by_rule(facts) or self._denial_in_plan_mode(request, facts, call)
+        if verdict is not None:
+            _record(record, request, verdict)
+            return ToolOutcome(verdict.message, "denied")
+        hidden = [path for path in _files_of(request) if not await self._may_read(path, request, call)]
+        tried = next((path for path in hidden if self._misses[path] >= MOST_MISSES), None)
+        if tried is not None:
+            return failure(f"View {tried} before you change it: earlier changes did not fit.")
+        if refusal is None or not hidden:
+            return refusal
+        if refusal.withheld is not None:
+            self._misses.update(hidden)
+            return replace(refusal, text=refusal.withheld)
+        return failure("This change cannot be made as things are.") if facts.outside_paths else refusal
+
+    async def _may_read(self, path: str, request: WritePermission, call: ToolUseBlock) -> bool:
+        """Return whether the model may read a file unasked, or was allowed to."""
         permissions = self._session.permissions
-        if not isinstance(request, WritePermission):
+        read = ReadPermission(intention=request.intention, path=path)
+        facts = await self._facts(read, call)
+        if permissions.denial_by_rule(facts) is not None:
             return False
-        if permissions.denial_by_rule(await self._facts(request, call)) is not None:
-            return False
-        for path in [file.path for file in request.files] or [request.file_name]:
-            read = ReadPermission(intention=request.intention, path=path)
-            if not await permissions.allows_unasked(read, call.name):
-                return False
-        return True
+        places = {Path(found.real) for found in facts.paths}
+        if places <= self._known or not await anyio.to_thread.run_sync(os.path.lexists, path):
+            return True
+        return await permissions.allows_unasked(read, call.name)
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         edits: list[FileEdit] = []
@@ -323,6 +375,8 @@ class CallExecution:
         def changed(edit: FileEdit) -> None:
             self._changes.record(edit)
             edits.append(edit)
+            if not edit.existed:
+                self._known.add(edit.place)
 
         virtual_files = self._session.storage.virtual_files
         if virtual_files is not None:
@@ -364,7 +418,10 @@ class CallExecution:
             outcome = await _refused_outcome(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
+        elif (refused := await self._refusal(prepared, call, None)) is not None:
+            outcome = refused
         else:
+            await with_abort(lambda: self._begin_checks(ctx, prepared.permission))
             outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
         who = "A hook" if verdict.by == "hook" else "The user"
@@ -408,11 +465,42 @@ class CallExecution:
         # Imported with the first change.
         from jumpseat.tools.findings import described, find, net_changes
 
-        if self._checkers is None:
-            self._checkers = [make(self._session) for make in self._environment.checkers]
-        if found := await find(self._checkers, net_changes(ctx.edits)):
+        if found := await find(self._made_checkers(), net_changes(ctx.edits)):
             outcome.text = f"{outcome.text}\n{described(found, ctx.cwd, later=not ctx.edits)}"
         return outcome
+
+    def _made_checkers(self) -> list[Checker]:
+        if self._checkers is None:
+            self._checkers = [make(self._session) for make in self._environment.checkers]
+        return self._checkers
+
+    async def _begin_checks(self, ctx: ToolContext, request: PermissionRequest | None) -> None:
+        """Let checkers ask for the diagnostics before a change, if a tool of a client lists them."""
+        if not isinstance(request, WritePermission) or not self._environment.checkers:
+            return
+        from jumpseat.tools.findings import Reporter, begin, find_reporter
+
+        tool = find_reporter(self._tools.offered())
+        if tool is not None:
+            paths = [ctx.files.place(Path(name)) for name in _files_of(request) if not ctx.is_virtual(name)]
+            reporter = Reporter(tool.spec.parameters, partial(self._ask_tool, ctx, tool), ctx.cwd)
+            await begin(self._made_checkers(), paths, reporter)
+
+    async def _ask_tool(self, ctx: ToolContext, tool: Tool, arguments: JsonObject) -> str | None:
+        """Return the result of a tool that may run unasked, or is of an MCP server that a client has brought."""
+        call = ToolUseBlock(f"{ctx.call_id}-diagnostics", tool.name, canonical_json(arguments), arguments)
+        prepared = await tool.prepare(self._context(call, None, _deny), call)
+        if isinstance(prepared, ToolOutcome):
+            return None
+        permissions, request = self._session.permissions, prepared.permission
+        if permissions.denial_by_rule(await self._facts(request, call)) is not None:
+            return None
+        own = self._session.settings.options.mcp_servers or {}
+        is_brought = isinstance(request, McpPermission) and request.server_name in own
+        if request is not None and not is_brought and not await permissions.allows_unasked(request, tool.name):
+            return None
+        outcome = await prepared.run()
+        return outcome.text if outcome.ok else None
 
     async def _beside_editor(self, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         """Run a call that may change files whose buffers an editor lends."""
@@ -460,6 +548,10 @@ def _request_after_hook(
             hook_message=hook.permission_decision_reason,
         )
     return None if hook.permission_decision == "allow" else request
+
+
+def _files_of(request: WritePermission) -> list[str]:
+    return [file.path for file in request.files] or [request.file_name]
 
 
 def _record(record: ToolCall | None, request: PermissionRequest | None, verdict: Verdict) -> None:

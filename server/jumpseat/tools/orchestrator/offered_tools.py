@@ -21,13 +21,16 @@ from jumpseat.tools.client_tools import ClientTools
 from jumpseat.tools.filters import (
     EDITS,
     PATCH,
+    SETS,
     Filter,
     SourceName,
     ToolSet,
+    available_of,
     is_minimal,
     is_named,
     left_out,
     may_patch,
+    meant,
     named_beside_sets,
     set_of,
     shortened,
@@ -229,9 +232,9 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(apart.lower())
 
 
-def _is_small(name: str, tool: Tool, settings: SessionSettings) -> bool:
+def _is_small(name: str, tool: Tool, named: Collection[str]) -> bool:
     """Return whether the minimal set has a tool: those of clients and of servers, and named ones, are chosen."""
-    return tool.source != "builtin" or is_minimal(name) or is_named(name, "builtin", named_beside_sets(settings))
+    return tool.source != "builtin" or is_minimal(name) or is_named(name, "builtin", named)
 
 
 class OfferedTools:
@@ -290,9 +293,8 @@ class OfferedTools:
 
     async def absence(self, name: str) -> str:
         """Return the reason why there is no tool of this name, for the model."""
-        for source in self.sources:
-            if is_starting(source) and (reason := await source.absence(name)) is not None:
-                return reason
+        if (reason := await self._absence_of(name)) is not None:
+            return reason
         names = ", ".join(self.offered())
         return f"Tool '{name}' does not exist." + (
             f" Available tools that can be called are {names}." if names else ""
@@ -320,7 +322,11 @@ class OfferedTools:
     def _filter(self, settings: SessionSettings) -> Filter:
         # Most sessions have no groups; those with several look at all tools once.
         all_tools = cache(self._all)
-        return Filter(settings, lambda name: self._members(name, all_tools()) if self._is_group(name) else ())
+        return Filter(
+            settings,
+            lambda name: self._members(name, all_tools()) if self._is_group(name) else (),
+            self._environment.tool_set,
+        )
 
     # --- what the model sees ------------------------------------------------------------------------------------
 
@@ -328,6 +334,35 @@ class OfferedTools:
         """Return the set of tools for a model, whose window may be ``small``."""
         chosen = set_of(self._session.settings, self._environment.tool_set)
         return "minimal" if small and chosen == "default" else chosen
+
+    def _named_beside_sets(self) -> Collection[str]:
+        return named_beside_sets(self._session.settings, self._environment.tool_set)
+
+    async def unknown_names(self) -> dict[str, str | None]:
+        """Return the names among the available and the excluded tools that no tool has, with the one that is meant.
+
+        Tools that may still be missing, and patterns, are left out.
+        """
+        options = self._session.settings.options
+        available = available_of(self._session.settings, self._environment.tool_set) or ()
+        wanted = dict.fromkeys((*available, *options.excluded_tools))
+        if not wanted:
+            return {}
+        known = {*self._environment.reserved, *self._environment.builtin_tools(), TOOL_SEARCH, *SETS}
+        unknown = [name for name in wanted if name not in known and not set(name) & set("*:/")]
+        if unknown:
+            known |= self._all().keys()
+        return {
+            name: meant(name, known)
+            for name in unknown
+            if name not in known and not self._is_group(name) and await self._absence_of(name) is None
+        }
+
+    async def _absence_of(self, name: str) -> str | None:
+        for source in self.sources:
+            if is_starting(source) and (reason := await source.absence(name)) is not None:
+                return reason
+        return None
 
     def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
         """Return the specs of the tools in a request; the tool ``needed`` is never deferred.
@@ -339,7 +374,7 @@ class OfferedTools:
             tools = {
                 name: tool
                 for name, tool in tools.items()
-                if name == needed or _is_small(name, tool, self._session.settings)
+                if name == needed or _is_small(name, tool, self._named_beside_sets())
             }
             return [shortened(tool.spec) if tool.source == "builtin" else tool.spec for tool in tools.values()]
         hidden = self._hidden(tools, needed)
@@ -361,7 +396,8 @@ class OfferedTools:
         """Return the tools' part of the system message."""
         tools = self.offered()
         if self.set_for(small=False) == "minimal":
-            tools = {name: tool for name, tool in tools.items() if _is_small(name, tool, self._session.settings)}
+            named = self._named_beside_sets()
+            tools = {name: tool for name, tool in tools.items() if _is_small(name, tool, named)}
         hidden = self._hidden(tools)
         shown = tools.keys() - hidden.keys()
         texts = [text for source in self._instructing for text in source.instructions(shown)]

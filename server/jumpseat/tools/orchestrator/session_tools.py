@@ -76,6 +76,9 @@ class ToolOrchestrator:
     def shortens(self) -> bool:
         return self._tools.set_for(small=False) == "default"
 
+    async def unknown_names(self) -> dict[str, str | None]:
+        return await self._tools.unknown_names()
+
     def deferred_specs(self) -> list[ToolSpec]:
         return self._tools.deferred_specs()
 

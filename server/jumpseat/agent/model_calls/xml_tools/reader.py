@@ -41,6 +41,8 @@ _ATTRIBUTE: Final = re.compile(rf"(?<![\w.-])({_NAME})\s*=\s*({_VALUE})")
 _END: Final = re.compile(rf"</({_NAME})\s*>")
 # A possible prefix of a tag. It covers every prefix, so that the result does not depend on where a text is split.
 PARTIAL_TAG: Final = re.compile(rf"<(?:/|/?{_NAME}(?:[^<>\"']|\"[^\"]*\"|'[^']*')*(?:\"[^\"]*|'[^']*)?)?\Z")
+_REST_OF_TAG: Final = re.compile(r"(?:\s[^<>]*)?(?<!/)>")
+_PART_OF_TAG: Final = re.compile(r"(?:\s[^<>]*)?\Z")
 _NOT_SPACE: Final = re.compile(r"\S")
 _ENTITY: Final = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
 _ENTITIES: Final[Mapping[str, str]] = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -219,7 +221,8 @@ class BlockReader:
             return at + 1
         if text.startswith("<![CDATA[", at):
             return self._cdata(at)
-        if not final and _is_prefix_of(text, at, "<![CDATA[", f"</{top.tag}", f"<{top.tag}"):
+        is_near_end = len(text) - at < max(len("<![CDATA["), len(top.tag) + 2)
+        if not final and is_near_end and _is_prefix_of(text, at, "<![CDATA[", f"</{top.tag}", f"<{top.tag}"):
             return at
         window = text[at : at + MAX_TAG_CHARS]
         if window.startswith(f"</{top.tag}"):
@@ -235,13 +238,10 @@ class BlockReader:
                 return at
         elif window.startswith(f"<{top.tag}"):
             # A nested element with the same name: its closing tag does not close this one.
-            if re.match(rf"<{re.escape(top.tag)}(?:\s[^<>]*)?(?<!/)>", window):
+            rest = window[len(top.tag) + 1 :]
+            if _REST_OF_TAG.match(rest):
                 top.nested += 1
-            elif (
-                not final
-                and len(window) < MAX_TAG_CHARS
-                and re.match(rf"<{re.escape(top.tag)}(?:\s[^<>]*)?\Z", window)
-            ):
+            elif not final and len(window) < MAX_TAG_CHARS and _PART_OF_TAG.match(rest):
                 return at
         top.parts.append("<")
         top.literal = True

@@ -1,0 +1,374 @@
+"""Recognize commands of testers, linters and builders that differ in the tests, files and views they choose.
+
+Such a tool runs the project's code or settings, which can do anything in a sandbox. An approval of a confined
+command therefore covers the same tool with other tests and files of the project, and with options whose names say
+that they choose or show something. It covers no option that may name an output, code, settings or a place, nor one
+that may remove something: these names are in no table here. A word that speaks of a deployment is covered nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from jumpseat.agent.shell.harmless import OTHER_NAMES, WORKING
+from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, SHELLS, TAKES_CODE
+from jumpseat.agent.shell.reading import READING
+
+CHECKS: Final = re.compile(
+    r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:-]*)?\Z"
+)
+"""Names of tasks that only check something."""
+
+_DEPLOYS: Final = re.compile(
+    r"(?i:deploy|publish|releas|upload|promot|roll-?out|roll-?back)|(?i:prod|production|push)(?![a-z])"
+    r"|(?<![a-z])(?i:live|ship)(?![a-z])"
+)
+_REMOVES: Final = re.compile(
+    r"(?<![a-z])(?i:delete|destroy|drop|purge|wipe|reset|nuke|truncate|uninstall|install|apply|migrate|erase|prune"
+    r"|clean|remove|rm)(?![a-z])"
+)
+
+_CHECKERS: Final = frozenset({
+    # Any operand names what they examine or test.
+    "actionlint", "alejandra", "ansible-lint", "ava", "bandit", "basedpyright", "bash -n", "bats",
+    "bazel build", "bazel test", "behave", "biome check", "biome lint", "black", "brakeman", "buf lint",
+    "busted", "cabal test", "cargo audit", "cargo clippy", "cargo deny check", "cargo machete",
+    "cargo nextest run", "cargo test", "cargo udeps", "clang-format", "clang-tidy", "clippy", "codespell",
+    "composer show", "cppcheck", "credo", "credo diff", "crystal spec", "cspell", "ctest", "cucumber",
+    "cypress run", "dart analyze", "dart format", "dart test", "deno check", "deno lint", "deno test", "detekt",
+    "djlint", "dotnet format", "dotnet test", "dune build", "dune test", "elm-test", "errcheck", "eslint",
+    "flake8", "flutter analyze", "flutter test", "fourmolu", "gleam check", "gleam test", "go test", "go vet",
+    "gofmt", "golangci-lint run", "gotestsum", "govulncheck", "hadolint", "hatch test", "hlint", "isort",
+    "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck", "markdownlint",
+    "markdownlint-cli2", "meson test", "minitest", "mix credo", "mix dialyzer", "mix format", "mix test",
+    "mocha", "mypy", "next lint", "nim check", "node --check", "nose2", "ormolu", "oxlint", "pants test",
+    "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check", "php-cs-fixer fix", "phpcs", "phpmd",
+    "phpstan", "phpstan analyse", "phpstan analyze", "phpunit", "pint", "playwright test", "pre-commit run",
+    "prettier", "proselint", "protolint", "psalm", "pycodestyle", "pydocstyle", "pylint", "pyre check",
+    "pyright", "pytest", "python manage.py test", "rails test", "rebar3 ct", "rebar3 eunit", "reek", "revive",
+    "rspec", "rubocop", "ruby -c", "ruff check", "ruff format", "rustfmt", "scalafmt", "semgrep scan", "sh -n",
+    "shellcheck", "shfmt", "spago test", "sqlfluff lint", "srb tc", "stack test", "standard", "standardrb",
+    "staticcheck", "stylelint", "svelte-check", "swift test", "swiftlint", "tap", "taplo check", "taplo lint",
+    "tflint", "trunk check", "tsc", "tsd", "ty check", "unittest", "vale", "vitest", "vitest run", "vue-tsc",
+    "vulture", "xo", "yamllint", "zig test",
+})  # fmt: skip
+
+_TASKS: Final = frozenset({
+    # Their operands are tasks of the project.
+    "ant", "bin/rails", "bin/rake", "bun run", "composer", "composer run", "deno task", "gradle", "hatch run",
+    "inv", "invoke", "just", "lerna run", "mage", "make", "mvn", "nox", "npm run", "nx", "nx affected",
+    "nx run", "nx run-many", "pdm run", "pnpm run", "poe", "rake", "task", "tox", "turbo", "turbo run",
+    "yarn run", "zig build",
+})  # fmt: skip
+
+_WRAPPERS: Final = frozenset({
+    "bun x", "bundle exec", "bunx", "composer exec", "coverage run -m", "hatch run", "npx", "pdm run",
+    "pipenv run", "pnpm", "pnpm exec", "poetry run", "python -m", "rye run", "uv run", "yarn", "yarn run",
+})  # fmt: skip
+
+_SCRIPTS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
+
+_INSTALLED: Final = re.compile(r"(?:\./)?(?:(?:vendor/bin|node_modules/\.bin|\.?venv/bin|bin)/)?([\w.-]+)\Z")
+
+_VALUE: Final = frozenset({
+    "analyzer", "bail", "benchmark", "browser", "case", "category", "class", "color", "colors", "columns",
+    "concurrency", "configuration", "cores", "cpus", "deps", "depth", "details", "direct", "dist",
+    "durations", "edges", "enable", "exclude", "expression", "ext", "extension", "fail", "feature",
+    "features", "files", "filter", "focus", "format", "formatter", "fuzz", "grep", "group", "groups",
+    "ignore", "include", "invert", "j", "jobs", "k", "kind", "lang", "level", "limit", "lines", "locale",
+    "log-level", "match", "max", "message", "name", "names", "nodes", "order", "package", "packages",
+    "parallel", "pattern", "patterns", "platform", "precision", "processes", "profile", "project", "projects",
+    "python", "rating", "repeat", "reporter", "reruns", "retries", "rule", "rules", "scope", "score",
+    "seconds", "seed", "select", "severity", "shard", "show", "sort", "spec", "standard", "style", "suite",
+    "suites", "summary", "tab-width", "tag", "tags", "target", "targets", "tb", "test", "tests", "testsuite",
+    "theme", "threads", "threshold", "time", "timeout", "times", "trace-level", "type", "types", "under",
+    "verbosity", "version", "warnings", "width", "word", "workers",
+})  # fmt: skip
+"""The last words of the names of options whose values choose or show something."""
+
+_FLAG: Final = frozenset({
+    "all", "annotate", "autocorrect", "backtrace", "bail", "bench", "bind", "branch", "brief", "browser",
+    "bs", "build", "cache", "cached", "capture", "changed", "changes", "check", "ci", "clippy", "collect",
+    "color", "colour", "compact", "concise", "count", "cov", "coverage", "cs", "debug", "deps", "details",
+    "detect", "diff", "each", "early", "edges", "emit", "error", "errors", "exact", "examples", "exit",
+    "explain", "fail", "failed", "failing", "failure", "failures", "fast", "fatal", "features", "files",
+    "first", "fix", "flat", "frozen", "full", "group", "headed", "header", "headless", "hidden", "ignore",
+    "ignored", "in", "incremental", "info", "interactive", "isolated", "json", "keep", "last", "lf", "lib",
+    "locked", "long", "minify", "missing", "modules", "nested", "new", "no", "no-build", "nocapture",
+    "noemit", "offline", "on", "once", "only", "open", "optional", "parallel", "pass", "passed", "pedantic",
+    "pretty", "preview", "print", "process", "progress", "quick", "quiet", "random", "raw", "recursive",
+    "rerun", "restore", "run", "runner", "safe", "same", "script", "sequential", "serial", "short", "show",
+    "silent", "skip", "skipped", "slow", "slowest", "sort", "source", "staged", "stale", "stat", "statistics",
+    "stats", "stop", "strict", "style", "success", "suite", "summary", "tags", "tasks", "test", "testdox",
+    "tests", "time", "timing", "timings", "trace", "traceback", "tree", "types", "unit", "unmatched",
+    "unused", "update", "use", "verbose", "verify", "version", "warn", "warning", "warnings", "watch", "with",
+    "without", "workspace", "workspaces", "zero",
+})  # fmt: skip
+"""Words of the names of options without a value that choose or show something."""
+
+_SHOWS: Final = frozenset({
+    "--backtrace", "--color", "--colors", "--debug", "--info", "--json", "--minify", "--no-color",
+    "--no-colors", "--no-daemon", "--no-progress", "--pretty", "--progress", "--quiet", "--silent",
+    "--sourcemap", "--sourcemaps", "--stacktrace", "--stats", "--strict", "--time", "--timings", "--verbose",
+    "--warn", "--warnings", "-Wall", "-Werror", "-Wextra", "-Xlint", "-q", "-v", "-vv", "-vvv",
+})  # fmt: skip
+"""Options that change what any program shows, and leave what it does."""
+
+_SHORT: Final = re.compile(r"-(?:v+|q+|j\d+|n\d+|[xlsSaAiV])\Z")
+_SHORT_WITH_VALUE: Final = frozenset({"-k", "-t", "-j", "-n", "-g", "-R", "-m", "-run", "-bench"})
+_PLAIN: Final = re.compile(r"[\w,:|*^$!~ %.+-]*\Z")
+_NAME: Final = re.compile(r"--?([A-Za-z][\w.-]+)\Z")
+_PROPERTY: Final = re.compile(
+    r"-[DP](?:\w+\.)*(?:tests?|it\.test|skip\w*|fail\w*|includes?|excludes?|verbose|groups|excludedGroups"
+    r"|rerunFailingTestsCount)(?:=[\w.,:*#$!+|-]*)?\Z"
+)
+_SETTING: Final = re.compile(
+    r"(?:T|TESTS?|TESTARGS|TEST_ARGS|TESTFLAGS|TESTOPTS|PYTEST_ARGS|ARGS|FILTER|K|RUN|NAME|PKG|PACKAGE|V|VERBOSE|Q"
+    r"|DEBUG|CI|SPEC|SPEC_OPTS|JOBS|J|N|FILES?|MODULE|SEED|COUNT|COVERAGE|COLOR)=[\w.,:/=*@ +-]*\Z"
+)
+_CHECKING_NAME: Final = re.compile(
+    r"(?:lint|linter|check|checker|spec|fmt|cov|coverage|validate|validator|verify|audit|analy[sz]e|analy[sz]er"
+    r"|(?:\A|[-_:]|doc|unit|type)test)\Z"
+)
+_SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*\Z")
+_CHOICE: Final = re.compile(r"[\w./:@*#%\[\]{}()~^$|&,<>= '\"+?!-]*\Z")
+_ENVIRONMENT: Final = re.compile(r"py\d*|pypy\d*")
+
+_ONE_TASK: Final = frozenset({
+    "composer", "composer run", "deno task", "hatch run", "inv", "invoke", "lerna run", "nx", "pdm run", "poe",
+    "turbo", "turbo run",
+})  # fmt: skip
+"""Their further operands are arguments of the task."""
+
+_SELECTING: Final[Mapping[str, str]] = {
+    "nox": "-s", "nx affected": "-t", "nx run-many": "-t", "tox": "-e",
+}  # fmt: skip
+"""Programs whose tasks are the value of an option."""
+
+
+CHECKS_MARK: Final = "(checks)"
+
+
+def described(likeness: str) -> str:
+    """Return in words which commands a :func:`likeness <jumpseat.agent.shell.runners.likeness>` stands for."""
+    if "\n" in likeness:
+        return f"{' '.join(likeness.split())} with options that change what it shows"
+    command, _, same = likeness.strip().partition(" *")
+    if command.endswith(CHECKS_MARK):
+        what = "with other tasks that check something"
+    elif command == "--version":
+        return "--version of other programs"
+    else:
+        what = "with other arguments"
+    return f"{command.removesuffix(CHECKS_MARK).rstrip()} {what}{f', but the same {same.strip()}' if same else ''}"
+
+
+def speaks_of_deployment(text: str) -> bool:
+    """Return whether the words of a command speak of a deployment, which an approval covers only as it is."""
+    return _DEPLOYS.search(text) is not None
+
+
+def tool_likeness(prefix: str, rest: Sequence[str]) -> str:
+    """Return what is equal for commands of one tool of the project that are alike; ``""`` for any other command."""
+    if len(rest) == 2 and rest[1] == "--version" and _SUBCOMMAND.match(rest[0]):
+        return "--version" if not prefix and _is_program_of_tools(rest[0]) else ""
+    return _of_checker(prefix, rest) or _with_other_output(prefix, rest)
+
+
+def _is_program_of_tools(name: str) -> bool:
+    return INTERPRETERS.match(name) is not None or any(row.split()[0] == name for row in WORKING)
+
+
+def unwrapped(words: list[str]) -> tuple[str, list[str]]:
+    """Return the words that start a tool of the project, and the tool with its arguments."""
+    taken: list[str] = []
+    while count := next((n for n in (3, 2, 1) if " ".join(words[:n]) in _WRAPPERS and len(words) > n), 0):
+        if CHECKS.match(words[count]) if count > 1 else _names_script(words):
+            break
+        taken, words = [*taken, *words[:count]], words[count:]
+    if words and "/" in words[0] and (found := _INSTALLED.match(words[0])) is not None:
+        taken, words = [*taken, words[0]], [OTHER_NAMES.get(found[1], found[1]), *words[1:]]
+    return " ".join(taken), words
+
+
+def _names_script(words: list[str]) -> bool:
+    named = ("add", "install", "run", "workspace", "workspaces")
+    return words[0] in _SCRIPTS and (
+        words[1].startswith("-") or words[1] in named or CHECKS.match(words[1]) is not None
+    )
+
+
+def _of_checker(prefix: str, words: Sequence[str]) -> str:
+    names = [(count, " ".join(words[:count])) for count in (3, 2, 1) if len(words) >= count]
+    known = [(count, name) for count, name in names if name in _CHECKERS]
+    found = known or [(count, name) for count, name in names if _says_it_checks(words[:count])]
+    if not found or any(map(_REMOVES.search, words)):
+        return ""
+    count, name = found[0]
+    return " ".join((prefix, name, "*", *_kept(words[count:])))
+
+
+def _says_it_checks(words: Sequence[str]) -> bool:
+    """Return whether a program, or a subcommand of one, says by its name that it only checks something."""
+    plain = all(map(_SUBCOMMAND.match, words)) and (words[0] in _MANY_TOOLS or words[0] not in _BASES)
+    return plain and _CHECKING_NAME.search(words[-1]) is not None and words[0] not in _SCRIPTS | _TASKS
+
+
+def task_likeness(prefix: str, words: Sequence[str]) -> str:
+    """Recognize tasks that only check something: ``make lint``, ``npm run test``, ``tox -e py312``."""
+    if not words or any(map(_REMOVES.search, words)):
+        return ""
+    script = _package_script(words)
+    if script is not None:
+        task, arguments = script
+        known = CHECKS.match(task) is not None
+        return " ".join((prefix, words[0], f"run {CHECKS_MARK} *", *_kept(arguments))) if known else ""
+    name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
+    if not name:
+        return ""
+    selecting, arguments = _SELECTING.get(name), list(words[len(name.split()) :])
+    tasks: list[str] = []
+    others: list[str] = []
+    while arguments:
+        word = arguments.pop(0)
+        if word == selecting and arguments:
+            tasks += arguments.pop(0).split(",")
+        elif (
+            not selecting
+            and not others
+            and not (name in _ONE_TASK and tasks)
+            and (_SUBCOMMAND.match(word) or word.startswith(":"))
+        ):
+            tasks.append(word)
+        else:
+            others += _values(word)
+    if not tasks and name in ("tox", "nox"):
+        tasks = ["test"]
+    checks = all(CHECKS.match(task.rpartition(":")[2]) or _ENVIRONMENT.fullmatch(task) for task in tasks)
+    return " ".join((prefix, name, f"{CHECKS_MARK} *", *_kept(others))) if tasks and checks else ""
+
+
+def _values(word: str) -> list[str]:
+    """Return the arguments that a setting such as ``ARGS="-k login"`` passes on; any other word as it is."""
+    return word.partition("=")[2].split() if _SETTING.match(word) else [word]
+
+
+def _package_script(words: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return the script that a package manager runs, with its arguments; packages of a workspace do not count."""
+    if words[0] not in _SCRIPTS:
+        return None
+    left = _without_packages(words[1:])
+    while left:
+        if left[0] in ("-r", "--recursive", "-ws", "--workspaces", "--if-present", "-s", "--silent", "run"):
+            left = left[1:]
+        else:
+            break
+    return (left[0], left[1:]) if left and _SUBCOMMAND.match(left[0]) else None
+
+
+def _without_packages(words: Sequence[str]) -> list[str]:
+    """Return the words in front of ``--`` without the packages of the workspace, and those behind it."""
+    end = words.index("--") if "--" in words else len(words)
+    left, found = list(words[:end]), list[str]()
+    while left:
+        word = left.pop(0)
+        if word in ("--filter", "-F", "-w", "--workspace", "workspace") and left and _is_choice(left[0]):
+            left.pop(0)
+        elif not re.match(r"--(?:filter|workspace)=[\w@/*-]+\Z", word):
+            found.append(word)
+    return [*found, *words[end:]]
+
+
+def _with_other_output(prefix: str, words: Sequence[str]) -> str:
+    """Recognize a program that is called with the same words, except for options that change what it shows."""
+    if prefix == "" and words[0] not in _MANY_TOOLS and (words[0] in _BASES or _runs(words[0])):
+        return ""
+    if any(map(_REMOVES.search, words)):
+        return ""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[1:end] if word not in _SHOWS]
+    return "\n".join((prefix, words[0], *kept, *words[end:]))
+
+
+def _kept(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments that do more than choose tests and files of the project, and what is shown."""
+    kept: list[str] = []
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-"):
+            kept += [] if _is_choice(word) else [word]
+            continue
+        if word == "--" or _SHORT.match(word) or _PROPERTY.match(word) or word in _SHOWS:
+            continue
+        if word in _SHORT_WITH_VALUE:
+            kept += [] if not left or _is_choice(left[0]) else [word, left[0]]
+            left = left[1:]
+            continue
+        name, equals, value = word.partition("=")
+        kind = _option_kind(name)
+        if equals:
+            fits = _is_choice(value) if kind == "paths" else _PLAIN.match(value) if kind == "value" else None
+            fits = fits or (kind == "flag" and value in ("true", "false", "auto", "always", "never"))
+            kept += [] if fits else [word]
+        elif kind in ("paths", "value") and left and not left[0].startswith("-"):
+            fits = _is_choice(left[0]) if kind == "paths" else _PLAIN.match(left[0])
+            kept += [] if fits else [word, left[0]]
+            left = left[1:]
+        elif not kind or (left and not left[0].startswith("-") and name not in _NO_VALUE):
+            # The next word may be its value: the name of an output, for example.
+            kept += [word, *left[:1]]
+            left = left[1:]
+    return kept
+
+
+def _option_kind(name: str) -> str:
+    """Return what an option with a long name does: choose ``paths``, take another ``value``, be a ``flag``."""
+    found = _NAME.match(name)
+    if found is None:
+        return ""
+    *first, last = [part.lower() for part in re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", found[1])]
+    if last in ("file", "files") and not _BEFORE_FILES.issuperset(first):
+        return "flag" if all(part in _FLAG for part in (*first, last)) else ""
+    if last in _CHOOSES and all(part in _FLAG | _VALUE | _CHOOSES | _BEFORE for part in first):
+        return "paths"
+    if last in _VALUE and all(part in _FLAG | _VALUE | _BEFORE for part in first):
+        return "value"
+    return "flag" if all(part in _FLAG for part in (*first, last)) else ""
+
+
+def _is_choice(word: str) -> bool:
+    """Return whether a word may choose tests or files of the project, and names no program."""
+    return (
+        _CHOICE.match(word) is not None
+        and not word.startswith(("/", "~", "@", "+"))
+        # A setting may be that of a program or of a shell.
+        and re.match(r"\w[\w.]*=", word) is None
+        and re.search(r"(?<![.\w])\.\.(?:/|\Z)", word) is None
+        and (word == "." or not _runs(word.rpartition("/")[2]))
+    )
+
+
+def _runs(program: str) -> bool:
+    return INTERPRETERS.match(program) is not None or program in RUNS_OTHERS | TAKES_CODE | SHELLS
+
+
+_CHOOSES: Final = frozenset({
+    "exclude", "file", "files", "filter", "grep", "ignore", "include", "match", "method", "module", "only",
+    "package", "packages", "pattern", "patterns", "project", "projects", "spec", "specs", "suite", "suites",
+    "target", "targets", "test", "tests", "testsuite",
+})  # fmt: skip
+"""The last words of the names of options whose values may be files of the project."""
+
+_BEFORE_FILES: Final = frozenset({"changed", "exclude", "ignore", "include", "only", "spec", "test"})
+_BEFORE: Final = frozenset({
+    "as", "max", "min", "per", "python", "tab", "wait",
+})  # fmt: skip
+_NO_VALUE: Final = frozenset(
+    {"--all", "--check", "--fix", "--diff", "--watch", "--headed", "--no-cache", "--noEmit", "--lf"}
+)
+_MANY_TOOLS: Final = frozenset({"bundle", "cargo", "dart", "dotnet", "flutter", "mix", "swift", "uv"})
+"""Programs whose subcommands are tools for a project, further ones of which can be installed."""
+_BASES: Final = frozenset(row.split()[0] for row in (*READING, *WORKING)) | RUNS_OTHERS | TAKES_CODE

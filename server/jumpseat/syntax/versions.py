@@ -1,0 +1,74 @@
+"""The last checked versions of files: of the next ones, only what has changed is parsed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from jumpseat.syntax.parsing import SyntaxProblem
+
+if TYPE_CHECKING:
+    from tree_sitter import Tree
+
+MOST_BYTES: Final = 256 * 1024
+"""Limit of the text of all versions; their trees take 10 to 20 times as much."""
+
+
+class Version(Struct, frozen=True):
+    """A text and its errors; ``None`` if it takes too long to parse, or is in another language.
+
+    They are ``partial`` if the text was not looked at as a whole: if the tree comes from that of another version,
+    or if only the changed rows were checked.
+    """
+
+    data: bytes
+    found: list[SyntaxProblem] | None
+    tree: Tree | None = None
+    partial: bool = False
+
+
+class Versions:
+    """The last version of each file, for as many files as fit. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._versions: dict[tuple[str, str], Version] = {}
+
+    def find(self, name: str, package: str, data: bytes) -> Version | None:
+        """Return the version of the file ``name`` for a grammar, if that has this text."""
+        version = self._versions.get((name, package))
+        return version if version is not None and version.data == data else None
+
+    def note(self, name: str, package: str, version: Version) -> None:
+        versions = {**self._versions}
+        versions.pop((name, package), None)
+        room = MOST_BYTES - len(version.data)
+        for key in reversed(list(versions)):
+            room -= len(versions[key].data)
+            if room < 0:
+                del versions[key]
+        self._versions = {**versions, (name, package): version}
+
+
+def edited(version: Version, data: bytes, start: int, common_end: int) -> Tree | None:
+    """Return the tree of a version, edited so that it can be the base of a parse of ``data``.
+
+    ``start`` and ``common_end`` are the bytes that both texts have in common at their beginning and at their end.
+    """
+    if version.tree is None:
+        return None
+    tree = version.tree.copy()
+    old_end, new_end = len(version.data) - common_end, len(data) - common_end
+    tree.edit(
+        start_byte=start,
+        old_end_byte=old_end,
+        new_end_byte=new_end,
+        start_point=_point(data, start),
+        old_end_point=_point(version.data, old_end),
+        new_end_point=_point(data, new_end),
+    )
+    return tree
+
+
+def _point(data: bytes, offset: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, offset), offset - (data.rfind(b"\n", 0, offset) + 1)

@@ -1,0 +1,1 @@
+"""Runs with real weights, which ``make test`` does not have."""
