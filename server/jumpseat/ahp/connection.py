@@ -160,6 +160,10 @@ class AhpConnection:
                 carry_out(mirror, action, origin)
             except JumpseatError as error:
                 self._refuse(channel, client_seq, action, str(error))
+            except Exception:
+                # Nobody waits for a response that could tell of it.
+                log.exception("internal error: %s", action["type"])
+                self._refuse(channel, client_seq, action, "internal error")
 
     def _refuse(self, channel: str, client_seq: int, action: Any, reason: str) -> None:
         self.door.hub.refuse(Origin(self.client_id, client_seq), channel, action, reason)

@@ -136,6 +136,8 @@ class Door:
             await resume_session(mirror.context, SessionResumeParams.model_validate(options))
             if known is None:
                 await self._add(mirror, "ready")
+            else:
+                known.follow()
         except SessionNotFoundError:
             return None
         finally:

@@ -27,7 +27,7 @@ from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
 from jumpseat.ahp.translation.summaries import actions_for_session, chat_summary, live_summary, with_activity
 from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, session_uri
-from jumpseat.errors import ClientCallError
+from jumpseat.errors import ClientCallError, JumpseatError
 from jumpseat.rpc.client import ConnectedClient
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
@@ -90,6 +90,8 @@ class Mirror(ConnectedClient):
         self.session_uri, self.chat_uri = session_uri(session_id), chat_uri(session_id)
         self.translator = Translator()
         self.ctx: Context | None = None
+        # The session whose events arrive, until the last of them, when it is no longer live.
+        self._source: Session | None = None
         self.created_at = ""
         self._hub = hub
         self._readers = readers
@@ -124,7 +126,7 @@ class Mirror(ConnectedClient):
 
     async def open(self, *, lifecycle: str) -> None:
         """Open the channels in the state to which the log leads, and apply what has happened since it was read."""
-        session = self.session
+        session = self._source = self.session
         storage = self.context.registry.storage(session)
         workspace = storage.workspace
         title = (workspace.name or workspace.summary if workspace is not None else None) or ""
@@ -187,7 +189,12 @@ class Mirror(ConnectedClient):
 
     async def _rewind(self) -> None:
         """Show the turns that are left after the log was cut."""
-        left = await self._fold(changed(self.chat, turns=[], activeTurn=None))
+        try:
+            left = await self._fold(changed(self.chat, turns=[], activeTurn=None))
+        except JumpseatError as error:
+            log.warning("session %s: cannot read the log that was cut: %s", self.session_id, error)
+            self._release()
+            return
         self.publish({"type": "chat/truncated"}, self._causes.pop(Cause("chat/truncated"), None))
         if left["turns"]:
             self.publish({"type": "chat/turnsLoaded", "turns": left["turns"]})
@@ -212,6 +219,11 @@ class Mirror(ConnectedClient):
         return config.values_of(
             session.settings.mode, session.settings.options.model, allow_all=session.permissions.approve_all
         )
+
+    def follow(self) -> None:
+        """Follow the session from now on that was opened again."""
+        self._source = self.session
+        self.sync_queue()
 
     def become_ready(self) -> None:
         """Tell that the session can run turns."""
@@ -309,7 +321,9 @@ class Mirror(ConnectedClient):
 
     def sync_queue(self) -> None:
         """Publish the changes of the queue."""
-        waiting, steering = self.session.queue.waiting()
+        if self._source is None:
+            return
+        waiting, steering = self._source.queue.waiting()
         queued = [self._waiting(item) for item in waiting]
         for action in list(queue_actions(self.chat, queued, [self._waiting(prompt) for prompt in steering])):
             self.publish(action)

@@ -127,6 +127,8 @@ class Translator(Struct):
         if turn is not None and message.delivery == "steering":
             turn.message_ids.add(message.message_id)
             turn.last_at = event.timestamp
+            # No other event tells that the message waits no more.
+            yield {"type": "chat/pendingMessageRemoved", "kind": "steering", "id": turn_id}
             yield _part(turn, {"kind": "systemNotification", "content": f"You added: {message.content}"})
         elif turn is None or turn.id != turn_id:
             shown = {"text": message.content, "origin": {"kind": "user" if message.source is None else "agent"}}
