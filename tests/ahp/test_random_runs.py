@@ -40,7 +40,7 @@ async def until_stable(client: Client) -> None:
             return
         if active is not None:
             waits = client.states[client.chat]["status"] & 31 == 24
-            last = active["responseParts"][-1] if active["responseParts"] else {}
+            last: JsonObject = active["responseParts"][-1] if active["responseParts"] else {}
             if waits or last.get("content") == "I am":
                 return
         elif client.states[client.chat].get("queuedMessages") and was_cancelled(client):
@@ -58,7 +58,7 @@ async def step(random: Random, client: Client, number: int) -> None:
     turn = active["id"] if active is not None else f"t{number}"
     text = random.choice(PROMPTS)
     message = {"text": text, "origin": {"kind": "user"}}
-    needed = client.states[client.session].get("inputNeeded") or []
+    needed: list[JsonObject] = client.states[client.session].get("inputNeeded") or []
     queued = [one["id"] for one in chat.get("queuedMessages") or ()]
     match random.randrange(9):
         case 0 | 1:
