@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
@@ -703,6 +703,7 @@ def run(options: Options) -> NoReturn:
     """Serve until the process ends; exit with the exit code."""
     # Before the first thread.
     use_one_arena()
+    stdio: Stdio | None = None
     try:
         log_to_stderr(
             options.log_level, options.log_format, Path(options.log_dir).absolute() if options.log_dir else None
@@ -718,7 +719,7 @@ def run(options: Options) -> NoReturn:
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
-    _exit(1)
+    _exit(1, stdio)
 
 
 async def _run_prompt(session: Session, prompt: Prompt) -> None:
@@ -735,12 +736,16 @@ async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:
         raise JumpseatError(failure)
     # The event loop is left open: a second signal that arrives while it closes would end the process with another
     # exit code, or be reported on stderr.
-    _exit(0)
+    _exit(0, stdio)
 
 
-def _exit(code: int) -> NoReturn:
+def _exit(code: int, stdio: Stdio | None) -> NoReturn:
     """Exit without the interpreter's own clean-up: everything is written and closed."""
     sys.stderr.flush()
+    # Linux closes the last file first, and a client that sees the end of the output may still send a request.
+    for file in (0,) if stdio is None else (0, stdio.stdin):
+        with suppress(OSError, ValueError):
+            os.close(file if isinstance(file, int) else file.fileno())
     os._exit(code)
 
 
