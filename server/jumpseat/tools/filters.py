@@ -4,7 +4,8 @@ A pattern is a bare ``name`` (of any source), ``source:name`` or ``source:*``, w
 ``custom`` or ``mcp``. Excluded wins over available. The list of a custom agent narrows the result; it may also
 contain ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 
-Two names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools in spite of one.
+Three names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools in spite of one, and
+``@default`` for the default in spite of the configuration.
 """
 
 from __future__ import annotations
@@ -117,10 +118,11 @@ Configured: TypeAlias = ToolSet | tuple[str, ...]
 """The tools of sessions whose clients choose none: a set, or names and patterns, among them names of sets."""
 
 ALL: Final = "@all"
+DEFAULT: Final = "@default"
 MINIMAL: Final = "@minimal"
 """Names of sets among the available tools of a session. No tool can have such a name."""
 
-SETS: Final = frozenset({ALL, MINIMAL})
+SETS: Final = frozenset({ALL, DEFAULT, MINIMAL})
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
@@ -145,14 +147,16 @@ _KEPT: Final[Mapping[str, tuple[str, ...]]] = {
 def available_of(settings: SessionSettings, configured: Configured) -> Collection[str] | None:
     """Return the available tools of a session; ``configured`` applies if its client has not chosen."""
     available = settings.options.available_tools
-    return configured if available is None and not isinstance(configured, str) else available
+    if available is None:
+        return None if isinstance(configured, str) else configured
+    return None if DEFAULT in available else available
 
 
 def set_of(settings: SessionSettings, configured: Configured) -> ToolSet:
     """Return the set of tools of a session; ``configured`` applies if its client has not chosen."""
     available = available_of(settings, configured)
     if available is None:
-        return cast("ToolSet", configured)
+        return "default" if settings.options.available_tools is not None else cast("ToolSet", configured)
     return "minimal" if MINIMAL in available else "all"
 
 
