@@ -133,6 +133,10 @@ def test_the_model_is_told_what_differed_and_nothing_where_nothing_did() -> None
         "old_str matched lines 7-8 but for trailing blanks, indentation, typographic characters, entities,"
         " line numbers and code fence.",
     )
+    for old, text in (("b = 2\n", "a = 1\nb = 2"), ("\t= 2", "a = 1\nb  = 2\n")):
+        assert landed(old, old.replace("2", "3"), text).notes == (
+            "old_str matched line 2 but for white space around it.",
+        )
 
 
 def test_what_the_edit_does_not_change_keeps_its_bytes() -> None:
