@@ -132,7 +132,7 @@ async def test_edits_of_one_file_are_made_together_or_not_at_all(tmp_path: Path)
         assert path.read_text() == "a = 3\nb = a\na2 = a\n"
         everywhere = await call(ctx, "edit", path="a.py", old_str="a", new_str="x", replace_all=True)
     assert failed.text.startswith("Edit 2 of 2: old_str was not found in a.py.")
-    assert failed.text.endswith("None of the edits was made.")
+    assert failed.text.endswith("\nNone of the edits was made.")
     assert made.text == "File a.py updated with changes."
     assert everywhere.text == "File a.py updated with changes.\nold_str was replaced 4 times."
     assert path.read_text() == "x = 3\nb = x\nx2 = x\n"
