@@ -26,8 +26,13 @@ async def test_create_writes_the_file_and_its_parent_directories(tmp_path: Path)
 async def test_create_never_overwrites(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "linked").symlink_to("sub", target_is_directory=True)
     async with tool_session(tmp_path) as ctx:
-        for path in ("old.txt", "link", "."):
+        for path in (".", "sub", "linked"):
+            outcome = await call(ctx, "create", path=path, file_text="new")
+            assert outcome.text == f"Path {path} is a folder. Choose another path, such as one in it."
+        for path in ("old.txt", "link"):
             outcome = await call(ctx, "create", path=path, file_text="new")
             assert not outcome.ok
             assert outcome.text == f"Path {path} already exists. Use edit to change it, or choose another path."
