@@ -359,3 +359,23 @@ print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=Tru
 """
     end, _ = await run(script)
     assert end.output == "nothing\n"
+
+
+async def test_a_script_can_neither_break_its_connection_nor_take_the_memory_of_the_machine(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    script = """
+deep = []
+for _ in range(900):
+    deep = [deep]
+for attempt in (lambda: view(deep), lambda: bytearray(3 << 30)):
+    try:
+        print(attempt())
+    except (ToolError, MemoryError) as error:
+        print(type(error).__name__)
+help("none")
+"""
+    made = session(tasks, tmp_path, script, sandboxes, approve_all=True)
+    await made.ask("go")
+    assert outcome(made).splitlines() == ["ToolError", "MemoryError", "There is no tool 'none'."]
+    assert ends(made)["c1"].success

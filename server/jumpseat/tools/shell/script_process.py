@@ -32,6 +32,8 @@ OWN_S: Final = 60.0
 MAX_CALLS: Final = 200
 AT_ONCE: Final = 16
 MAX_REQUEST_BYTES: Final = 2 * 1024 * 1024
+MAX_REQUESTS_BYTES: Final = 16 * 1024 * 1024
+"""All calls of a script together, since each is stored."""
 OUTPUT_BYTES: Final = 1024 * 1024
 """The output that is kept; the oldest is dropped first."""
 
@@ -147,9 +149,12 @@ class ScriptProcess:
         drained.set()
 
     async def _read_calls(self, fd: int, replies: int, running: TaskGroup) -> None:
-        rest = bytearray()
+        rest, size = bytearray(), 0
         while data := await _read(fd):
             rest += data
+            size += len(data)
+            if size > MAX_REQUESTS_BYTES:
+                return self._stop(f"The calls of the script were larger than {MAX_REQUESTS_BYTES} bytes together.")
             while (end := rest.find(b"\n")) >= 0:
                 line = bytes(rest[:end])
                 del rest[: end + 1]
