@@ -29,7 +29,7 @@ from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools, activate
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES
-from jumpseat.tools.tool import Inner, Ordering, SequentialCalls, ToolOutcome, failure
+from jumpseat.tools.tool import Inner, Ordering, SequentialCalls, ToolOutcome, failure, is_ignoring
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 
@@ -198,12 +198,20 @@ class ToolCalls:
             outcome = await (self._unless_repeated(call, run) if in_turn else run())
             if outcome.stopped is not None and state.stopped is None:
                 state.stopped = ToolOutcome(STOPPED, status="denied")
-        outcome.text = self._fit(outcome.text)
+        outcome.text = self._fit(outcome.text) + self._ignored(call)
         if call.dialect is not None and call.dialect not in self._told:
             self._told.add(call.dialect)
             terms = self._own_terms(call, call.dialect)
             outcome.text += "" if self._has_read(terms) else terms
         return outcome
+
+    def _ignored(self, call: ToolUseBlock) -> str:
+        """Return the line that tells the model which of its arguments had no effect."""
+        tool = self._tools.find(call.name)
+        if tool is None or not is_ignoring(tool):
+            return ""
+        names = ", ".join(f"`{name[:40]}`" for name in tool.ignored(call.arguments or {})[:10])
+        return f"\n[Ignored, because `{call.name}` has no such argument: {names}]" if names else ""
 
     def _has_read(self, note: str) -> bool:
         """Return whether a result that the model has got ends with a note: before the session was resumed."""
