@@ -92,7 +92,7 @@ async def test_a_result_names_the_arguments_that_had_no_effect(tmp_path: Path) -
         ("view", {**path, "encoding": None, "explanation": "why"}, None),
         ("edit", {**path, "old_str": "", "new_str": "more\n", "insert_line": 0}, None),
         ("grep", {"pattern": "x", "path": str(seen), "ignore_case": True}, None),
-        ("sql", {"query": "SELECT 1", "limit": 3}, "`limit`"),
+        ("sql", {"query": "SELECT 1", "database": "session", "limit": 3}, "`limit`"),
     ]
     replies = [calls(str(index), name, arguments) for index, (name, arguments, _) in enumerate(given)]
     async with ModelServer(*replies, answers({"content": "ok"})) as model, running_server(tmp_path) as ours:
