@@ -183,6 +183,9 @@ class ToolCalls:
     async def _run_one(
         self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None, *, in_turn: bool
     ) -> ToolOutcome:
+        # Before the call, during which the session may end.
+        ignored = self._ignored(call)
+        terms = "" if call.dialect is None else self._own_terms(call, call.dialect)
         if state.stopped is not None:
             outcome = await self._execution.cancelled(call, state.stopped)
         else:
@@ -198,10 +201,9 @@ class ToolCalls:
             outcome = await (self._unless_repeated(call, run) if in_turn else run())
             if outcome.stopped is not None and state.stopped is None:
                 state.stopped = ToolOutcome(STOPPED, status="denied")
-        outcome.text = self._fit(outcome.text) + self._ignored(call)
+        outcome.text = self._fit(outcome.text) + ignored
         if call.dialect is not None and call.dialect not in self._told:
             self._told.add(call.dialect)
-            terms = self._own_terms(call, call.dialect)
             outcome.text += "" if self._has_read(terms) else terms
         return outcome
 
