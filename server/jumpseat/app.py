@@ -91,7 +91,7 @@ from jumpseat.system.process_memory import protect_memory, use_one_arena
 from jumpseat.system.watchdog import watch_loop
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
-from jumpseat.tools.filters import Configured, configured_of, meant
+from jumpseat.tools.filters import SET_NAMES, Configured, configured_of, meant
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits, ScriptSettings
@@ -670,7 +670,7 @@ def _tools_of(options: Options, config: Config) -> Configured:
     Raises:
         ConfigError: an argument is the misspelt name of a built-in tool or of a set.
     """
-    known = {*BUILTIN_NAMES, *config.tools.declared, "minimal", "default", "all"}
+    known = {*BUILTIN_NAMES, *config.tools.declared, *SET_NAMES}
     for name in options.tools or ():
         if name not in known and (intended := meant(name, known)) is not None:
             raise ConfigError(f"--tools: unknown tool {name!r}, did you mean {intended!r}?")
@@ -743,9 +743,10 @@ def _exit(code: int, stdio: Stdio | None) -> NoReturn:
     """Exit without the interpreter's own clean-up: everything is written and closed."""
     sys.stderr.flush()
     # Linux closes the last file first, and a client that sees the end of the output may still send a request.
-    for file in (0,) if stdio is None else (0, stdio.stdin):
-        with suppress(OSError, ValueError):
-            os.close(file if isinstance(file, int) else file.fileno())
+    with suppress(OSError):
+        if stdio is not None:
+            stdio.stdin.close()
+        os.close(0)
     os._exit(code)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
@@ -113,6 +113,7 @@ def may_patch(tool_filter: Filter, source_of: Callable[[str], SourceName | None]
 # --- named sets -------------------------------------------------------------------------------------------------
 
 ToolSet: TypeAlias = Literal["minimal", "default", "all"]
+SET_NAMES: Final[tuple[ToolSet, ...]] = get_args(ToolSet)
 
 Configured: TypeAlias = ToolSet | tuple[str, ...]
 """The tools of sessions whose clients choose none: a set, or names and patterns, among them names of sets."""
@@ -162,7 +163,7 @@ def set_of(settings: SessionSettings, configured: Configured) -> ToolSet:
 
 def configured_of(names: Sequence[str]) -> Configured:
     """Return the tools that names in a configuration mean; the names of sets are without their ``@`` there."""
-    if len(names) == 1 and names[0] in ("minimal", "default", "all"):
+    if len(names) == 1 and names[0] in SET_NAMES:
         return names[0]
     return tuple(f"@{name}" if name in ("minimal", "all") else name for name in names)
 

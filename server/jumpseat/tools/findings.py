@@ -173,5 +173,5 @@ def _relative(path: Path, cwd: Path) -> str:
 def _short(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text of others as part of a line, without control characters."""
     text = text[: 4 * longest]
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split(" ")).rstrip()
+    line = "".join(char if char.isprintable() else " " for char in text).rstrip()
     return line if len(line) <= longest else line[: longest - 3] + "..."

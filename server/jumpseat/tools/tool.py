@@ -385,23 +385,11 @@ LAST: Final = 1000
 
 
 _PUNCTUATION: Final = re.compile(r"[-_\s]")
-_REMARKS: Final = frozenset(
-    {
-        *(
-            "comment",
-            "description",
-            "explanation",
-            "instruction",
-            "instructions",
-            "intent",
-            "intention",
-            "justification",
-            "note",
-        ),
-        *("purpose", "rationale", "reason", "reasoning", "summary", "thought", "thoughts", "title", "toolsummary"),
-        *("requiresapproval", "safetoautorun", "securityrisk", "shouldreadentirefile", "activeform"),
-    }
-)
+_REMARKS: Final = frozenset({
+    "activeform", "comment", "description", "explanation", "instruction", "instructions", "intent", "intention",
+    "justification", "note", "purpose", "rationale", "reason", "reasoning", "requiresapproval", "safetoautorun",
+    "securityrisk", "shouldreadentirefile", "summary", "thought", "thoughts", "title", "toolsummary",
+})  # fmt: skip
 """Arguments of other agents that change nothing about a call: names without hyphens and underscores."""
 
 

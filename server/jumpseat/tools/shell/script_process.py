@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import JumpseatError
-from jumpseat.system.process_groups import kill_group
+from jumpseat.system.process_groups import kill_group, start_group
 from jumpseat.tools.shell.process import DRAIN_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PROGRAM: Final = Path(__file__).with_name("script_program.py")
@@ -89,27 +89,16 @@ class ScriptProcess:
             for _ in range(3):
                 pipes += os.pipe()
             input_read, input_write, calls_read, calls_write, output_read, output_write = pipes
-            started: list[Process] = []
-            # Cancellation between fork and return would lose the process.
-            with anyio.CancelScope(shield=True):
-                started.append(
-                    await anyio.open_process(
-                        argv,
-                        stdin=input_read,
-                        stdout=calls_write,
-                        stderr=output_write,
-                        cwd="/",
-                        env=dict(environ),
-                        start_new_session=True,
-                    )
-                )
+            process = await start_group(
+                argv, Path("/"), environ, stdin=input_read, stdout=calls_write, stderr=output_write
+            )
             for fd in (input_read, calls_write, output_write):
                 os.close(fd)
                 pipes.remove(fd)
             for fd in pipes:
                 os.set_blocking(fd, False)
             start = orjson.dumps({"script": script, "tools": tools})
-            await self._follow(started[0], start, input_write, calls_read, output_read)
+            await self._follow(process, start, input_write, calls_read, output_read)
         finally:
             for fd in pipes:
                 os.close(fd)
