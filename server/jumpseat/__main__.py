@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -25,12 +26,25 @@ def main() -> None:
     if as_copilot and not os.environ.get("COPILOT_HOME"):
         # In the environment, so that the server that a chat starts uses the same folder.
         os.environ["COPILOT_HOME"] = os.path.expanduser("~/.copilot")
-    command = _command(sys.argv[1:], as_copilot=as_copilot)
+    try:
+        command = _command(sys.argv[1:], as_copilot=as_copilot)
+    except SystemExit:
+        _close_input()
+        raise
     gc.freeze()
     gc.enable()
     # Looking for garbage after each 700 new objects, as by default, takes a tenth of the first `session.create`.
     gc.set_threshold(10_000, 10, 10)
     sys.exit(command())
+
+
+def _close_input() -> None:
+    """Close stdin before the process ends, because Linux closes the last file first.
+
+    An SDK that sees the end of stdout would send a request into a pipe that is still open, and wait for ever.
+    """
+    with suppress(OSError):
+        os.close(0)
 
 
 def _leave_out_modules() -> None:

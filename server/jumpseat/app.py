@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
@@ -91,7 +91,7 @@ from jumpseat.system.process_memory import protect_memory, use_one_arena
 from jumpseat.system.watchdog import watch_loop
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
-from jumpseat.tools.filters import Configured, configured_of, meant
+from jumpseat.tools.filters import SET_NAMES, Configured, configured_of, meant
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits, ScriptSettings
@@ -702,7 +702,7 @@ def _tools_of(options: Options, config: Config) -> Configured:
     Raises:
         ConfigError: an argument is the misspelt name of a built-in tool or of a set.
     """
-    known = {*BUILTIN_NAMES, *config.tools.declared, "minimal", "default", "all"}
+    known = {*BUILTIN_NAMES, *config.tools.declared, *SET_NAMES}
     for name in options.tools or ():
         if name not in known and (intended := meant(name, known)) is not None:
             raise ConfigError(f"--tools: unknown tool {name!r}, did you mean {intended!r}?")
@@ -735,6 +735,7 @@ def run(options: Options) -> NoReturn:
     """Serve until the process ends; exit with the exit code."""
     # Before the first thread.
     use_one_arena()
+    stdio: Stdio | None = None
     try:
         log_to_stderr(
             options.log_level, options.log_format, Path(options.log_dir).absolute() if options.log_dir else None
@@ -750,7 +751,7 @@ def run(options: Options) -> NoReturn:
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
-    _exit(1)
+    _exit(1, stdio)
 
 
 async def _run_prompt(session: Session, prompt: Prompt) -> None:
@@ -767,12 +768,17 @@ async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:
         raise JumpseatError(failure)
     # The event loop is left open: a second signal that arrives while it closes would end the process with another
     # exit code, or be reported on stderr.
-    _exit(0)
+    _exit(0, stdio)
 
 
-def _exit(code: int) -> NoReturn:
+def _exit(code: int, stdio: Stdio | None) -> NoReturn:
     """Exit without the interpreter's own clean-up: everything is written and closed."""
     sys.stderr.flush()
+    # Linux closes the last file first, and a client that sees the end of the output may still send a request.
+    with suppress(OSError):
+        if stdio is not None:
+            stdio.stdin.close()
+        os.close(0)
     os._exit(code)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.parts import language_servers, project_with, word_config
-from tests.lsp.test_client_diagnostics_over_the_wire import BROKEN, EDITS, FILES
+from tests.lsp.test_client_diagnostics_over_the_wire import EDITS, FILES
 from tests.support.editor import CONFIG, Schemas, option, running_editor
 from tests.support.server import calls
 
@@ -34,11 +34,15 @@ server.run()
 """
 
 
-async def test_an_mcp_server_of_an_acp_editor_lists_diagnostics(tmp_path: Path, schemas: Schemas) -> None:
+@pytest.mark.parametrize("rule", ["", 'allow = ["mcp(ide)"]'], ids=["not allowed", "allowed"])
+async def test_an_mcp_server_of_an_acp_editor_lists_diagnostics_if_it_may_run_unasked(
+    tmp_path: Path, schemas: Schemas, rule: str
+) -> None:
     project = project_with(tmp_path, FILES)
     program = tmp_path / "ide.py"
     program.write_text(IDE)
-    config = f"{word_config(project)}\n{CONFIG}"
+    allowed = word_config(project).replace("[permissions]", f"[permissions]\n{rule}")
+    config = f"{allowed}\n{CONFIG}"
     ide = {
         "name": "ide",
         "command": sys.executable,
@@ -51,5 +55,6 @@ async def test_an_mcp_server_of_an_acp_editor_lists_diagnostics(tmp_path: Path, 
     async with running_editor(tmp_path, schemas, *turns, config=config, answers=answers) as (server, editor):
         opened = await editor.call("session/new", {"cwd": str(project), "mcpServers": [ide]})
         await editor.say(opened["sessionId"], "go")
-        assert f"{BROKEN[0]}\n  5. use tow" in editor.answer_text(opened["sessionId"])
-        assert language_servers(server) == []
+        source = "words" if rule else "words unknown"
+        assert f"5:5: unknown name tow ({source})\n  5. use tow" in editor.answer_text(opened["sessionId"])
+        assert bool(language_servers(server)) == (not rule)

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.anyio
 
 NAMES = [None, "alice", "bob"]
 MANY = PAGE + 5
+AT_ONCE = 16
+"""Entries that are written at the same time: NATS syncs each to the disk, and each must be stored in time."""
 
 
 def entry(number: int) -> IndexEntry:
@@ -36,6 +38,11 @@ def numbers(entries: list[Entry]) -> list[int]:
     return [int(orjson.loads(one.json or b"{}")["sessionId"][1:]) for one in entries]
 
 
+async def put_each(writer: Index, given: range) -> None:
+    for number in given:
+        await writer.put(entry(number))
+
+
 @asynccontextmanager
 async def filled(folder: Path) -> AsyncGenerator[Index]:
     """Store :data:`MANY` entries, and yield an index that has read them."""
@@ -44,8 +51,8 @@ async def filled(folder: Path) -> AsyncGenerator[Index]:
         async with jetstream.connect(settings, "test") as stream:
             writer = Index(stream, tasks)
             async with anyio.create_task_group() as writing:
-                for number in range(MANY):
-                    writing.start_soon(writer.put, entry(number))
+                for first in range(AT_ONCE):
+                    writing.start_soon(put_each, writer, range(first, MANY, AT_ONCE))
             index = Index(stream, tasks, folder / "table")
             await index.start()
             yield index

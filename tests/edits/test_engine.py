@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jumpseat.edits.engine import Edit, Landed, Refused, apply_edit, apply_edits
-from tests.support.cases import check_each
+from tests.support.cases import all_cases, check_each
 
 FILE = """\
 import os
@@ -133,6 +133,10 @@ def test_the_model_is_told_what_differed_and_nothing_where_nothing_did() -> None
         "old_str matched lines 7-8 but for trailing blanks, indentation, typographic characters, entities,"
         " line numbers and code fence.",
     )
+    for old, text in (("b = 2\n", "a = 1\nb = 2"), ("\t= 2", "a = 1\nb  = 2\n")):
+        assert landed(old, old.replace("2", "3"), text).notes == (
+            "old_str matched line 2 but for white space around it.",
+        )
 
 
 def test_what_the_edit_does_not_change_keeps_its_bytes() -> None:
@@ -253,6 +257,30 @@ def test_what_is_not_a_slip_is_refused_and_the_nearest_text_is_shown() -> None:
         "+            return width - 1\n"
         "  9. "
     )
+
+
+def test_the_nearest_text_of_a_line_with_a_wrong_word_is_that_line() -> None:
+    text = (
+        "def area(w, h):\n    size = w * h\n    if size > 10:\n"
+        '        print("big", size)\n    return size - 1\n\n\ndef other(a):\n    return a\n'
+    )
+    cases = {
+        "    retrun size - 1": "- 5.",
+        "Return size - 1": "- 5.",
+        "RETURN size - 1": "- 5.",
+        "    retrun size": "- 5.",
+        '        prnt("big", size)': "- 4.",
+        "    Prnt(BIG, size)": "- 4.",
+        "    if sizes > 10:": "- 3.",
+        "def othr(a):": "- 8.",
+        "DEF OTHER(A):": "- 8.",
+        '        prnt("big", size)\n    retrun size - 1': "- 4.\n- 5.",
+    }
+    with all_cases() as case:
+        for old, lines in cases.items():
+            with case(old):
+                shown = [line[:4] for line in refused(old, "x", text).split("\n") if line[0] == "-"]
+                assert "\n".join(shown) == lines
 
 
 def test_only_one_place_may_fit() -> None:

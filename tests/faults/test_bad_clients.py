@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat_protocol.envelope import AUTHENTICATION_FAILED, METHOD_NOT_FOUND
+from jumpseat_protocol.envelope import AUTHENTICATION_FAILED, METHOD_NOT_FOUND, encode_frame
 from tests.support.events import data_of
 from tests.support.limits import WAIT_S
 from tests.support.server import (
@@ -328,6 +328,53 @@ def test_a_server_that_cannot_read_stdin_exits_at_once(
     process = run_server(tmp_path, f"exec $0 --headless {mode} {stdin}")
     expected = f"error: {problem}\n" if problem else ""
     assert (process.returncode, process.stdout, process.stderr) == (1 if problem else 0, "", expected)
+
+
+SHUTDOWN = b'{"jsonrpc": "2.0", "id": 1, "method": "runtime.shutdown", "params": {}}'
+
+ENDS = """
+import os, sys
+from jumpseat.__main__ import main
+
+given, end = os.readlink("/proc/self/fd/0"), os._exit
+
+def tell(code):
+    links = [f"/proc/self/fd/{number}" for number in range(256)]
+    is_open = any(os.path.islink(link) and os.readlink(link) == given for link in links)
+    os.write(2, f"{code}: stdin is {'open' if is_open else 'closed'}\\n".encode())
+    end(0)
+
+os._exit = tell
+try:
+    main()
+except SystemExit as error:
+    tell(error.code)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the files of the process in /proc")
+@pytest.mark.parametrize(
+    ("args", "requests", "code"),
+    [
+        (["--no-such-option"], b"", 2),
+        (["--stdio", "--log-dir", "/dev/null/x"], b"", 1),
+        (["--stdio"], encode_frame(SHUTDOWN), 0),
+    ],
+    ids=["arguments", "start", "shutdown"],
+)
+def test_stdin_is_closed_before_stdout_so_that_a_late_request_fails_at_once(
+    tmp_path: Path, args: list[str], requests: bytes, code: int
+) -> None:
+    environ = {"PATH": os.defpath, "HOME": str(tmp_path)}
+    command = [sys.executable, "-c", ENDS, "--headless", *args]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, cwd=tmp_path
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(requests)
+        process.stdin.flush()
+        assert process.stderr.read().decode().endswith(f"{code}: stdin is closed\n")
 
 
 def run_server(folder: Path, command: str) -> subprocess.CompletedProcess[str]:

@@ -39,6 +39,7 @@ EXAMPLES: Final = {
     "server/jumpseat/lsp/tools.py": {"symbol": "'a'"},
     "server/jumpseat/agent/secrets.py": {"self": "type('', (), {'_values': ['secret', 'secrets']})"},
     "server/jumpseat/store/project/front_matter.py": {"separators": r"r'[,\s]+'"},
+    "server/jumpseat/lab/clumsy.py": {"tool": "type('', (), {'name': 'bash'})"},
     "server/jumpseat/tools/declared/placeholders.py": {"name": "'a'"},
 }
 """Expressions for the variables of patterns that are put together at run time."""

@@ -70,6 +70,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "answer with tools as XML": _scan,
     "whole answer with tools as XML": _finish,
     "passage of an edit": lambda text: apply_edit(text, Edit(text[: len(text) // 2], "x"), "f"),
+    "new text of an edit": lambda text: apply_edit(text, Edit("\0 none", text[:1] or "x"), "f"),
     "answer with written calls": lambda text: find_calls(text, _SPECS),
     "arguments of a call": repair_arguments,
     "name of a tool": lambda text: offered_name(text, TOOLS),

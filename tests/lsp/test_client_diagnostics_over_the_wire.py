@@ -168,6 +168,7 @@ async def test_a_slow_client_costs_no_more_than_the_wait_and_its_diagnostics(tmp
         (PLAIN, "[{}]"),
         # The model would be asked about.
         ({**PLAIN, "skipPermission": False}, "No diagnostics."),
+        (tool("upload_diagnostics", path={"type": "string"}), "No diagnostics."),
         (tool("network_diagnostics", host={"type": "string"}), "No diagnostics."),
     ],
 )

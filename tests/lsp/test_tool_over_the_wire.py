@@ -108,6 +108,21 @@ async def test_a_rename_does_not_tell_old_errors_that_have_the_new_name(tmp_path
     assert (project / "a.words").read_text() == "use last\ndef last\nwarn one\n"
 
 
+async def test_a_rename_tells_no_old_error_that_depends_on_several_of_its_files(tmp_path: Path) -> None:
+    project = project_with(tmp_path, {"a.words": "def one\n", "b.words": "call one\n", "c.words": "call one\n"})
+    async with running_server(tmp_path, config=word_config(project)) as server:
+        texts = await results(
+            server.wire,
+            project,
+            edit("a.words", "def one", "def one\ndef two"),
+            lsp("1", "rename", "a.words", symbol="one", new_name="won"),
+            lsp("2", "symbols", "a.words"),
+            edit("b.words", "call won", "call won\ncall two", "3"),
+        )
+    assert [text.partition("may have brought:\n")[2] for text in texts[:3]] == ["", "", ""]
+    assert "b.words:2:6: missing argument" in texts[3]
+
+
 @pytest.mark.parametrize("rule", ["write(**/a.words)", "write(**/b.words)"])
 async def test_a_rename_of_which_one_file_is_forbidden_changes_none(rule: str, tmp_path: Path) -> None:
     project = project_with(tmp_path, FILES)

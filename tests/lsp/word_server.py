@@ -1,8 +1,9 @@
 """A language server for tests, on pygls: ``word_server.py [FAULT]``.
 
 Files are lists of words. ``def NAME`` defines a name, ``use NAME`` uses one of any file in the project; an unknown
-name is an error, ``warn NAME`` a warning. A line that begins with ``!`` is a fault, which the server has when the
-file is opened or changed; a fault on the command line is one that it has at once.
+name is an error, ``warn NAME`` a warning. ``call NAME`` is an error if the name is known. A line that begins with
+``!`` is a fault, which the server has when the file is opened or changed; a fault on the command line is one that
+it has at once.
 """
 
 from __future__ import annotations
@@ -112,6 +113,11 @@ def publish(uri: str) -> None:
         for number, line in enumerate(document.source.splitlines())
         if len(words := line.split()) == 2 and words[0] in ("use", "warn") and words[1] not in defined
     ]
+    found += [
+        types.Diagnostic(_range(number, line, words[1]), "missing argument", source="words")
+        for number, line in enumerate(document.source.splitlines())
+        if len(words := line.split()) == 2 and words[0] == "call" and words[1] in defined
+    ]
     server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, document.version))
 
 
@@ -150,7 +156,7 @@ def references(params: types.ReferenceParams) -> list[types.Location]:
 def rename(params: types.RenameParams) -> types.WorkspaceEdit:
     changes: dict[str, list[types.TextEdit]] = {}
     name = _word(params.text_document.uri, params.position)
-    for place in places("def", name) + places("use", name):
+    for place in places("def", name) + places("use", name) + places("call", name):
         changes.setdefault(place.uri, []).append(types.TextEdit(place.range, params.new_name))
     return types.WorkspaceEdit(changes)
 

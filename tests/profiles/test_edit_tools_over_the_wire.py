@@ -24,7 +24,11 @@ def answers(delta: JsonObject) -> Reply:
 
 
 def looks_at(call_id: str, path: Path) -> Reply:
-    function = {"name": "ReadFile", "arguments": json.dumps({"filePath": str(path)})}
+    return calls(call_id, "ReadFile", {"filePath": str(path)})
+
+
+def calls(call_id: str, name: str, arguments: JsonObject) -> Reply:
+    function = {"name": name, "arguments": json.dumps(arguments)}
     return answers({"tool_calls": [{"index": 0, "id": call_id, "type": "function", "function": function}]})
 
 
@@ -75,3 +79,27 @@ async def test_names_are_told_once_even_if_the_session_is_resumed(tmp_path: Path
     results = [message["content"] for message in last if message["role"] == "tool"]
     told = ["This tool is called `view`, not `ReadFile`" in str(result) for result in results]
     assert told == [True, False, False]
+
+
+async def test_a_result_names_the_arguments_that_had_no_effect(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.txt"
+    seen.write_text("text\n")
+    path: JsonObject = {"path": str(seen)}
+    given: list[tuple[str, JsonObject, str | None]] = [
+        ("view", {**path, "encoding": "utf-16", "max_depth": 2, "explanation": "why"}, "`encoding`, `max_depth`"),
+        ("Read", {**path, "encoding": "utf-16"}, "`encoding`"),
+        ("view", {"path": str(tmp_path / "none"), "encoding": "utf-16"}, "`encoding`"),
+        ("view", {**path, "encoding": None, "explanation": "why"}, None),
+        ("edit", {**path, "old_str": "", "new_str": "more\n", "insert_line": 0}, None),
+        ("grep", {"pattern": "x", "path": str(seen), "ignore_case": True}, None),
+        ("sql", {"query": "SELECT 1", "database": "session", "limit": 3}, "`limit`"),
+    ]
+    replies = [calls(str(index), name, arguments) for index, (name, arguments, _) in enumerate(given)]
+    async with ModelServer(*replies, answers({"content": "ok"})) as model, running_server(tmp_path) as ours:
+        session: JsonObject = {"provider": {"baseUrl": model.url}, "model": "m", "requestPermission": False}
+        created = await ours.wire.call("session.create", {**session, "workingDirectory": str(tmp_path)})
+        await run_prompt(ours.wire, created["sessionId"])
+    results = [message["content"] for message in model.requests[-1].json["messages"] if message["role"] == "tool"]
+    for (name, _, ignored), result in zip(given, results, strict=True):
+        assert ("[Ignored" in result) == (ignored is not None), (name, result)
+        assert ignored is None or f"has no such argument: {ignored}]" in result

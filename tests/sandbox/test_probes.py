@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,21 +46,28 @@ def test_the_page_says_what_a_mechanism_stops(mechanism: Mechanism) -> None:
     assert found - DEPEND_ON_KERNEL == stated - DEPEND_ON_KERNEL
 
 
-def test_the_command_says_what_holds_and_why_a_mechanism_does_not_work(tmp_path: Path) -> None:
-    program = tmp_path / "bin" / "bwrap"
+@pytest.fixture
+def short_home() -> Iterator[Path]:
+    """A home folder whose path leaves room for those of sockets, which have at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="j", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_the_command_says_what_holds_and_why_a_mechanism_does_not_work(short_home: Path) -> None:
+    program = short_home / "bin" / "bwrap"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
     program.chmod(0o755)
     path = f"{program.parent}:{os.environ['PATH']}"
-    code, out, _ = jumpseat(tmp_path, "check", "sandbox", PATH=path)
+    code, out, _ = jumpseat(short_home, "check", "sandbox", PATH=path)
     assert "bubblewrap does not work: setting up uid map: Permission denied" in out
     # The program that is installed with the server works if namespaces do.
     assert code == int(f"confined by {BEST}." not in out)
-    code, out, _ = jumpseat(tmp_path, "check", "sandbox", "--table", PATH=path)
+    code, out, _ = jumpseat(short_home, "check", "sandbox", "--table", PATH=path)
     printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines()]
     assert [row[0] for row in printed[2:]] == [*WALLS.values()]
     # What does not work here is untested.
     working = [name for name, *cells in zip(*printed, strict=True) if "untested" not in cells]
     assert [name.casefold() for name in working[1:]] == sorted(MECHANISMS)
-    code, out, _ = jumpseat(tmp_path, "check", "sandbox", "--json")
+    code, out, _ = jumpseat(short_home, "check", "sandbox", "--json")
     assert json.loads(out)["used"] == BEST

@@ -37,6 +37,9 @@ async def test_a_client_that_chooses_no_tools_gets_those_of_the_user(
         chosen = await server.wire.create(scripted(SAYS, SAYS), availableTools=["sql"])
         found = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": chosen})
         assert {tool["name"] for tool in found["tools"]} == {"sql"}
+        chosen = await server.wire.create(scripted(SAYS, SAYS), availableTools=["@default"])
+        found = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": chosen})
+        assert {tool["name"] for tool in found["tools"]} >= {"bash", "edit", "view", "web_fetch", "sql"}
 
 
 async def test_a_session_warns_once_of_chosen_tools_that_do_not_exist(tmp_path: Path) -> None:

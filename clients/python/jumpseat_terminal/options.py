@@ -221,10 +221,10 @@ def _count(text: str) -> int:
     return int(digits)
 
 
-def _names(text: str) -> list[str] | None:
+def _names(text: str) -> list[str]:
     """Parse names separated by commas; ``none`` stands for no names, and there are names of sets."""
     if text.strip() in ("minimal", "default", "all"):
-        return None if text.strip() == "default" else [f"@{text.strip()}"]
+        return [f"@{text.strip()}"]
     if text.strip() == "none":
         return []
     sets = {"minimal": "@minimal", "all": "@all"}

@@ -74,7 +74,7 @@ def apply_edits(text: str, edits: Sequence[Edit], name: str) -> Landed | Refused
         result = apply_edit(text, edit, name)
         label = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
         if isinstance(result, Refused):
-            none = " None of the edits was made." if label else ""
+            none = "\nNone of the edits was made." if label else ""
             return Refused(label + result.reason + none)
         text = result.text
         notes += (label + note for note in result.notes)

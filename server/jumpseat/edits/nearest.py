@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
+from heapq import nlargest
 from typing import Final
 
 MOST_SHOWN: Final = 24
@@ -15,6 +16,8 @@ MOST_COMPARED: Final = 200
 """Limit of the lines of a passage that are looked for."""
 MOST_POSTINGS: Final = 200
 """A word on more lines says little about the place."""
+MOST_READ: Final = 1000
+"""Limit of the lines at likely places that are compared letter by letter."""
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -64,19 +67,33 @@ def _best_line(lines: list[str], wanted: list[str], features: Callable[[str], se
     if not votes:
         return None
     # A missing or additional line moves the lines after it.
-    best = max(votes, key=lambda first: (sum(votes.get(first + shift, 0) for shift in (-1, 0, 0, 1)), -first))
-    return min(max(0, best), len(lines) - 1)
+    shifts = (-1, 0, 0, 1) if len(wanted) > 1 else (0,)
+    scores = {first: sum(votes.get(first + shift, 0) for shift in shifts) for first in votes}
+    likely = nlargest(MOST_READ // len(wanted), scores, key=lambda first: (scores[first], -first))
+    parts = _parts_of_all(wanted)
+
+    def likeness(first: int) -> float:
+        here = _parts_of_all(lines[max(0, first) : first + len(wanted)])
+        # Places of passages without parts are as likely as their words.
+        return scores[first] * (0.05 + len(parts & here) / max(1, len(parts) + len(here)))
+
+    return min(max(0, max(likely, key=likeness)), len(lines) - 1)
 
 
 def _words(line: str) -> set[str]:
-    """Return the words of a line, and the line itself."""
-    return {*_WORD.findall(line), line.strip()} - {""}
+    """Return the words of a line, and the line itself, also in small letters."""
+    small = line.lower()
+    return {*_WORD.findall(line), *_WORD.findall(small), line.strip(), small.strip()} - {""}
 
 
 def _parts(line: str) -> set[str]:
-    """Return the parts of a line with three characters."""
-    line = line.strip()
+    """Return the parts of a line with three characters, in small letters."""
+    line = line.strip().lower()
     return {line[start : start + 3] for start in range(len(line) - 2)}
+
+
+def _parts_of_all(lines: Iterable[str]) -> set[str]:
+    return {part for line in lines for part in _parts(line[:MOST_COLUMNS])}
 
 
 def _difference(here: list[str], wanted: list[str], number: int) -> list[str]:

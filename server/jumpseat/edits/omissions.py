@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_COMMENT: Final = r"(?:#|//|/\*+|\{/\*|--|<!--|%|;|\*)"
+_COMMENT: Final = r"(?:#|//|/\*++|\{/\*|--|<!--|%|;|\*)"
 _END: Final = r"\s*+(?:\*/\}?|-->)?"
 _DOTS: Final = r"(?:\.\.\.|…)"
 _WORDS: Final = r"(?:existing|rest|remaining|remainder|remains|unchanged|same|previous|other|omitted|keep|snip)"

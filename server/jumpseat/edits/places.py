@@ -47,6 +47,7 @@ class Passages:
         lines = skeleton(text, encodings).split("\n")
         self._visible = "".join(lines)
         self._offsets = list(accumulate(map(len, lines), initial=0))
+        self._read: tuple[int, int, Reading] = -1, -1, Reading([], [], [""])
         self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
     def find(self, passage: str, where: Callable[[int, int], bool] | None = None) -> list[Place]:
@@ -76,20 +77,25 @@ class Passages:
         offset = self._visible.find(needle) if needle else -1
         compared = 0
         while offset >= 0 and len(found) < MOST_PLACES:
-            compared += len(passage) + 100
-            if found and compared > MOST_COMPARED:
+            if compared > MOST_COMPARED:
                 raise TooManyPlacesError
-            place = self._place(offset, len(needle), wanted)
+            first, last = self._lines_of(offset, len(needle))
+            # Reading lines takes longest, and is done once for places in the same lines.
+            compared += len(passage) + 100 + (self._starts[last + 1] - self._starts[first]) // 8
+            place = self._place(offset, first, last, wanted)
             if place is not None:
                 found.append(place)
             offset = self._visible.find(needle, offset + 1)
         return found
 
-    def _place(self, offset: int, length: int, wanted: Reading) -> Place | None:
-        first = bisect_right(self._offsets, offset) - 1
-        last = bisect_right(self._offsets, offset + length - 1) - 1
+    def _lines_of(self, offset: int, length: int) -> tuple[int, int]:
+        return bisect_right(self._offsets, offset) - 1, bisect_right(self._offsets, offset + length - 1) - 1
+
+    def _place(self, offset: int, first: int, last: int, wanted: Reading) -> Place | None:
         line_start = self._starts[first]
-        lines = read(self.text[line_start : self._starts[last + 1]], self._slips)
+        if self._read[:2] != (first, last):
+            self._read = first, last, read(self.text[line_start : self._starts[last + 1]], self._slips)
+        lines = self._read[2]
         begin = _index_at(lines.keys, offset - self._offsets[first])
         end = None if begin is None else begin + len(wanted.keys)
         if begin is None or end is None or lines.keys[begin:end] != wanted.keys:

@@ -71,4 +71,7 @@ QUOTES: Final[frozenset[Slip]] = frozenset({"other quotes"})
 def listed(slips: Collection[Slip]) -> str:
     """Return the names of slips in a fixed order, such as ``line ends and indentation``."""
     names = [slip for slip in REASONS if slip in slips and slip != "part of a line"]
+    if not names:
+        # Nothing else is ignored without a slip, such as a line end where the file ends without one.
+        return "white space around it"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -15,6 +15,7 @@ OF_LINES: Final[frozenset[Slip]] = frozenset(
 """What is around or before whole lines, and never around a part of one."""
 
 _Step: TypeAlias = Callable[[str, str], tuple[str, str] | None]
+_Take: TypeAlias = Callable[[str], re.Match[str] | None]
 """Returns the passage and the new text without what was around them; nothing if the passage has none of it."""
 
 
@@ -30,14 +31,14 @@ def unwrapped(old: str, new: str) -> Iterator[tuple[tuple[Slip, ...], str, str]]
             yield tuple(wrapping), old, new
 
 
-def _around(pattern: re.Pattern[str], new_pattern: re.Pattern[str] | None = None) -> _Step:
-    """Return a step for what surrounds a passage; the last groups of the patterns are the texts within."""
+def _around(take: _Take, take_new: _Take | None = None) -> _Step:
+    """Return a step for what surrounds a passage; the last groups of the matches are the texts within."""
 
     def step(old: str, new: str) -> tuple[str, str] | None:
-        match = pattern.fullmatch(old)
+        match = take(old)
         if match is None:
             return None
-        new_match = (new_pattern or pattern).fullmatch(new)
+        new_match = (take_new or take)(new)
         return match[match.re.groups], new if new_match is None else new_match[new_match.re.groups]
 
     return step
@@ -161,10 +162,10 @@ def _without(*signs: tuple[str, str]) -> _Step:
 
 
 _STEPS: Final[tuple[tuple[Slip, _Step], ...]] = (
-    ("code fence", _around(_FENCED)),
-    ("search markers", _around(_SEARCHED, _REPLACED)),
-    ("CDATA", _around(_CDATA)),
-    ("inline code", _around(_INLINE)),
+    ("code fence", _around(_FENCED.fullmatch)),
+    ("search markers", _around(_SEARCHED.fullmatch, _REPLACED.fullmatch)),
+    ("CDATA", _around(_CDATA.fullmatch)),
+    ("inline code", _around(_INLINE.fullmatch)),
     ("arrows", _without(("→", "->"), ("⇒", "=>"), ("≤", "<="), ("≥", ">="), ("≠", "!="))),
     ("long dashes", _without(("\u2014", "--"))),
     ("line numbers", _without_numbers),

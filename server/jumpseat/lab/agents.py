@@ -70,20 +70,30 @@ def surroundings(home: Path, lab: LabModel) -> dict[str, str]:
         "OPENAI_MODEL": model,
         "OPENAI_HOST": url,
     }
-    of_copilot = {"COPILOT_HOME": str(home / ".copilot"), "COPILOT_PROVIDER_BASE_URL": f"{url}/v1"}
-    of_goose = {"GOOSE_PROVIDER": "openai", "GOOSE_MODEL": model, "GOOSE_MODE": "auto"}
-    offline = {"COPILOT_OFFLINE": "true", "OPENCODE_DISABLE_MODELS_FETCH": "1", "PI_OFFLINE": "1"}
+    of_copilot = {
+        "COPILOT_HOME": str(home / ".copilot"),
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_MODEL": model,
+        "COPILOT_OFFLINE": "true",
+    }
+    of_goose = {
+        "GOOSE_PROVIDER": "openai",
+        "GOOSE_MODEL": model,
+        "GOOSE_MODE": "auto",
+        "GOOSE_DISABLE_KEYRING": "1",
+    }
+    of_others = {
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "PI_OFFLINE": "1",
+    }
     return {
         **environ,
         **of_home,
         **of_openai,
         **of_copilot,
         **of_goose,
-        **offline,
-        "OPENAI_HOST": url,
-        "COPILOT_MODEL": model,
-        "GOOSE_DISABLE_KEYRING": "1",
-        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        **of_others,
     }
 
 

@@ -5,7 +5,6 @@ The tool is asked before a change and after it, so that what was there before is
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.lsp.delta import Diagnostic, Lines, brought
+from jumpseat.parsing.json_text import read_json
 from jumpseat.tools.findings import FILE_ARGUMENTS, Reporter
 from jumpseat.tools.workspace_files import FileEdit
 
@@ -26,7 +26,7 @@ POLL_S: Final = 0.1
 """Pause between questions to a client that cannot wait for its diagnostics by itself."""
 
 MOST_DIAGNOSTICS: Final = 2000
-LARGEST_REPORT: Final = 2 * 1024 * 1024
+LARGEST_REPORT: Final = 1024 * 1024
 MOST_FILES: Final = 10
 """Files of one call that a tool is asked about one by one."""
 
@@ -202,8 +202,8 @@ def read_report(text: str, cwd: Path) -> dict[Path, list[Diagnostic]] | None:
     text = text[:LARGEST_REPORT].strip()
     if text[:1] in ("[", "{"):
         try:
-            return _of_json(json.loads(text), cwd)
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            return _of_json(read_json(text.encode()), cwd)
+        except (ValueError, TypeError, AttributeError, KeyError, OverflowError):
             return None
     report: dict[Path, list[Diagnostic]] = {}
     for line in text.splitlines():

@@ -114,17 +114,18 @@ class SessionServers:
 
     async def check(self, edits: Sequence[FileEdit], names: Mapping[str, str]) -> list[Finding]:
         """Show changes to the servers; return what those and earlier ones have brought."""
-        waiting: list[Server] = []
+        changes: list[tuple[Server, Path, Change]] = []
         for edit in edits:
             change = Change(_text(edit.before), _text(edit.after), names)
             if not edit.kept or change.before == change.after:
                 continue
             server = await self.server_for(edit.place)
-            if server is None:
-                continue
-            if not server.is_behind and server not in waiting:
-                waiting.append(server)
-            server.submit(edit.place, change)
+            if server is not None:
+                changes.append((server, edit.place, change))
+        waiting = dict.fromkeys(server for server, _, _ in changes if not server.is_behind)
+        # All at once: after some of the files alone, the server would tell what is wrong with that state.
+        for server, place, change in changes:
+            server.submit(place, change)
         if waiting:
             with anyio.move_on_after(self._config.wait_s):
                 async with anyio.create_task_group() as tasks:

@@ -23,7 +23,7 @@ from jumpseat.sandbox.view import View
 
 log = logging.getLogger(__name__)
 
-PROBE_S: Final = 10.0
+PROBE_S: Final = 30.0
 """Time limit of the command that tries a mechanism."""
 
 _ATTEMPT: Final = 'echo in >"$1/file"; { echo out >"$2/file"; } 2>/dev/null; cat "$3/file" 2>/dev/null; :'

@@ -138,7 +138,9 @@ def _targets() -> Generator[tuple[View, dict[str, Any]]]:
             "memory": memory.name,
             "process": process.pid,
         }
-        hidden = (files["hidden"], *map(Path, socket_files()))
+        # Those of other programs may vanish before the sandbox is made.
+        sockets = (path for path in map(Path, socket_files()) if path.is_relative_to(folder))
+        hidden = (files["hidden"], *sockets)
         # The program of the attempts may be among the temporary files.
         shown = tuple(real_paths([sys.executable, sys.prefix, sys.base_prefix, ATTEMPTS.parent]))
         yield View((project,), (files["protected"],), hidden, shown, temp), targets

@@ -39,7 +39,7 @@ def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
 unended_css: Final = mistaken(
     re.compile(
         # In lines of their own, and in one line, but for selectors of nested rules.
-        rb"[\w-]++[ \t]*+:[^\n;{}]*+\n[ \t]*+([\w-]++[ \t]*+:)"
+        rb"(?<![\w-])[\w-]++[ \t]*+:[^\n;{}]{0,500}+\n[ \t]*+([\w-]++[ \t]*+:)"
         rb"|[{;]\s*+[\w-]++[ \t]*+:[^\n;{}():\"']*?[ \t]([\w-]++[ \t]*+:)[^;{}]*+[;}]"
     ),
     "plain_value",

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from jumpseat.syntax.parsing import SyntaxProblem
+from jumpseat.syntax.parsing import SyntaxProblem, point
 
 _STRINGS: Final = rb"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
 _OF_C: Final = re.compile(
@@ -101,6 +101,7 @@ def unfit_sign(
         return None if signs.unfit is None or signs.depends else _unfit(after, signs.unfit.start("bracket"))
     lines = after.split(b"\n")
     left = len(lines) - 1 - rows[1]
+    begin = sum(len(line) + 1 for line in lines[: rows[0]])
     there = b"\n".join(lines[rows[0] : rows[1] + 1])
     old_lines = before.split(b"\n")
     if _counts(b"\n".join(old_lines[rows[0] : len(old_lines) - left])) == _counts(there):
@@ -113,20 +114,19 @@ def unfit_sign(
         return None
     elif old.open != new.open:
         local = signs_of(there).unfit
-        start = sum(len(line) + 1 for line in lines[: rows[0]])
         return (
             SyntaxProblem(rows[0], 0, rows[0], "the brackets do not fit here")
             if local is None
-            else _unfit(after, start + local.start("bracket"))
+            else _unfit(after, begin + local.start("bracket"))
         )
     if old.in_defines != new.in_defines:
         return SyntaxProblem(rows[0], 0, rows[0], "the brackets of this definition do not fit")
     if len(new.quotes) > len(old.quotes):
         for start in new.quotes:
-            row = after.count(b"\n", 0, start)
             # Apostrophes may be in text that is no program.
-            if rows[0] <= row <= rows[1] and (not old.quotes or after[start : start + 1] == b'"'):
-                return SyntaxProblem(row, start - after.rfind(b"\n", 0, start) - 1, row, "the string is not closed")
+            if begin <= start <= begin + len(there) and (not old.quotes or after[start : start + 1] == b'"'):
+                row, column = point(after, start)
+                return SyntaxProblem(row, column, row, "the string is not closed")
     return None
 
 
@@ -136,7 +136,7 @@ def _counts(text: bytes) -> list[int]:
 
 
 def _unfit(data: bytes, start: int) -> SyntaxProblem:
-    row, column = data.count(b"\n", 0, start), start - data.rfind(b"\n", 0, start) - 1
+    row, column = point(data, start)
     bracket = data[start : start + 1].decode()
     message = f"{bracket!r} is not closed" if bracket in "([{" else f"{bracket!r} closes nothing"
     return SyntaxProblem(row, column, row, message)

@@ -79,3 +79,8 @@ def _problem(node: Node) -> SyntaxProblem:
         text = (node.text or b"")[:MOST_QUOTED].decode("utf-8", "replace").split("\n")[0].strip()
         message = f"unexpected {text!r}" if text else "unexpected end of line"
     return SyntaxProblem(row, column, node.end_point[0], message)
+
+
+def point(data: bytes, offset: int) -> tuple[int, int]:
+    """Return the row and the column of a byte, both from 0."""
+    return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from jumpseat.syntax.parsing import SyntaxProblem
+from jumpseat.syntax.parsing import SyntaxProblem, point
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -63,12 +63,8 @@ def edited(version: Version, data: bytes, start: int, common_end: int) -> Tree |
         start_byte=start,
         old_end_byte=old_end,
         new_end_byte=new_end,
-        start_point=_point(data, start),
-        old_end_point=_point(version.data, old_end),
-        new_end_point=_point(data, new_end),
+        start_point=point(data, start),
+        old_end_point=point(version.data, old_end),
+        new_end_point=point(data, new_end),
     )
     return tree
-
-
-def _point(data: bytes, offset: int) -> tuple[int, int]:
-    return data.count(b"\n", 0, offset), offset - (data.rfind(b"\n", 0, offset) + 1)

@@ -21,6 +21,9 @@ TIMEOUT_S: Final = 30.0
 Question: TypeAlias = tuple[tuple[str, ...], bytes]
 """The arguments of git, and its input."""
 
+INDEX: Final = ("ls-files", "-s", "-z", "--full-name", ":/")
+"""Asks for the mode, the digest and the name of each file in the index."""
+
 _NO_REPOSITORY: Final = (b"not a git repository", b"cannot use bare repository")
 
 

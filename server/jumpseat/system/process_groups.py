@@ -19,8 +19,16 @@ import anyio
 from anyio.abc import Process
 
 
-async def start_group(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Process:
-    """Start a program that talks over three pipes and leads its own process group.
+async def start_group(
+    command: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> Process:
+    """Start a program that leads its own process group, by default with three pipes.
 
     Raises:
         OSError: the program cannot be started; ``strerror`` is the reason.
@@ -32,9 +40,9 @@ async def start_group(command: Sequence[str], cwd: Path, environ: Mapping[str, s
             started.append(
                 await anyio.open_process(
                     command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
                     cwd=cwd,
                     env=environ,
                     start_new_session=True,

@@ -35,6 +35,11 @@ def missing(path: str) -> ToolOutcome:
     return failure(f"Path {path} does not exist. Please provide a valid path.")
 
 
+def folder_there(path: str) -> ToolOutcome:
+    """Return the failure of a call that would create a file where a folder is."""
+    return failure(f"Path {path} is a folder. Choose another path, such as one in it.")
+
+
 def describe(error: OSError) -> str:
     """Return the system's message without number and file name, such as ``Permission denied``."""
     return error.strerror or str(error) or type(error).__name__

@@ -4,14 +4,15 @@ A pattern is a bare ``name`` (of any source), ``source:name`` or ``source:*``, w
 ``custom`` or ``mcp``. Excluded wins over available. The list of a custom agent narrows the result; it may also
 contain ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 
-Two names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools in spite of one.
+Three names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools in spite of one, and
+``@default`` for the default in spite of the configuration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
@@ -112,15 +113,17 @@ def may_patch(tool_filter: Filter, source_of: Callable[[str], SourceName | None]
 # --- named sets -------------------------------------------------------------------------------------------------
 
 ToolSet: TypeAlias = Literal["minimal", "default", "all"]
+SET_NAMES: Final[tuple[ToolSet, ...]] = get_args(ToolSet)
 
 Configured: TypeAlias = ToolSet | tuple[str, ...]
 """The tools of sessions whose clients choose none: a set, or names and patterns, among them names of sets."""
 
 ALL: Final = "@all"
+DEFAULT: Final = "@default"
 MINIMAL: Final = "@minimal"
 """Names of sets among the available tools of a session. No tool can have such a name."""
 
-SETS: Final = frozenset({ALL, MINIMAL})
+SETS: Final = frozenset({ALL, DEFAULT, MINIMAL})
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
@@ -145,20 +148,22 @@ _KEPT: Final[Mapping[str, tuple[str, ...]]] = {
 def available_of(settings: SessionSettings, configured: Configured) -> Collection[str] | None:
     """Return the available tools of a session; ``configured`` applies if its client has not chosen."""
     available = settings.options.available_tools
-    return configured if available is None and not isinstance(configured, str) else available
+    if available is None:
+        return None if isinstance(configured, str) else configured
+    return None if DEFAULT in available else available
 
 
 def set_of(settings: SessionSettings, configured: Configured) -> ToolSet:
     """Return the set of tools of a session; ``configured`` applies if its client has not chosen."""
     available = available_of(settings, configured)
     if available is None:
-        return cast("ToolSet", configured)
+        return "default" if settings.options.available_tools is not None else cast("ToolSet", configured)
     return "minimal" if MINIMAL in available else "all"
 
 
 def configured_of(names: Sequence[str]) -> Configured:
     """Return the tools that names in a configuration mean; the names of sets are without their ``@`` there."""
-    if len(names) == 1 and names[0] in ("minimal", "default", "all"):
+    if len(names) == 1 and names[0] in SET_NAMES:
         return names[0]
     return tuple(f"@{name}" if name in ("minimal", "all") else name for name in names)
 

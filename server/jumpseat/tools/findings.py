@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 LONGEST_LINE: Final = 120
 """Characters of a message or an excerpt that are shown."""
 
+LONGEST_PATH: Final = 400
+
 HEADING: Final = "Problems that this change may have brought:"
 LATER: Final = "Problems that earlier changes may have brought:"
 
@@ -55,7 +57,12 @@ class Reporter(Struct, frozen=True):
     cwd: Path
 
 
-_REPORTER: Final = re.compile(r"(?:.*[-_.])?(?:get_?)?diagnostics", re.IGNORECASE)
+_REPORTERS: Final = {
+    "custom": re.compile(r"(?:(?:vscode|nvim|ide|editor|lsp)[-_.])?(?:get_?)?diagnostics", re.IGNORECASE),
+    "mcp": re.compile(r"[^-]++-(?:get_?)?diagnostics", re.IGNORECASE),
+}
+"""Names of tools that only list diagnostics, by their source; those of MCP servers begin with the server."""
+
 FILE_ARGUMENTS: Final = ("path", "uri", "file", "file_path", "filePath", "filepath", "filename")
 """Names of the argument that says which file a tool lists the diagnostics of."""
 
@@ -66,7 +73,8 @@ def find_reporter(tools: Mapping[str, Tool]) -> Tool | None:
     It takes a file, and needs nothing else.
     """
     for name, tool in tools.items():
-        if tool.source not in ("custom", "mcp") or _REPORTER.fullmatch(name) is None:
+        pattern = _REPORTERS.get(tool.source)
+        if pattern is None or pattern.fullmatch(name) is None:
             continue
         schema = tool.spec.parameters
         takes, needs = schema.get("properties", {}), schema.get("required", [])
@@ -149,8 +157,10 @@ def described(findings: Sequence[Finding], cwd: Path, *, later: bool = False) ->
     """Return the findings as text for the model; paths are relative to ``cwd``. ``later``: of earlier calls."""
     lines = [LATER if later else HEADING]
     for finding in findings:
-        name = _relative(finding.path, cwd)
-        lines.append(f"{name}:{finding.line}:{finding.column}: {_short(finding.message)} ({finding.source})")
+        name = _short(_relative(finding.path, cwd), LONGEST_PATH)
+        lines.append(
+            f"{name}:{finding.line}:{finding.column}: {_short(finding.message)} ({_short(finding.source)})"
+        )
         if finding.excerpt.strip():
             lines.append(f"  {finding.line}. {_short(finding.excerpt)}")
     return "\n".join(lines)
@@ -160,6 +170,8 @@ def _relative(path: Path, cwd: Path) -> str:
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.splitlines()).rstrip()
-    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 3] + "..."
+def _short(text: str, longest: int = LONGEST_LINE) -> str:
+    """Return a text of others as part of a line, without control characters."""
+    text = text[: 4 * longest]
+    line = "".join(char if char.isprintable() else " " for char in text).rstrip()
+    return line if len(line) <= longest else line[: longest - 3] + "..."

@@ -15,7 +15,7 @@ from jumpseat.edits.hunks import apply_hunks
 from jumpseat.edits.patches import FilePatch, PatchError, named_files, parse_patch
 from jumpseat.errors import StoreError
 from jumpseat.tools.editable import does_not_fit, read_editable
-from jumpseat.tools.files import problem
+from jumpseat.tools.files import folder_there, problem
 from jumpseat.tools.planned_changes import PlannedChange, diff_of, make_all, question_about, without_change
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure, impossible
 
@@ -131,7 +131,8 @@ class _Plan:
         ctx = self._ctx
         try:
             if ctx.virtual_files is not None and ctx.is_virtual(name):
-                return await ctx.virtual_files.load(name) is not None
+                there = await ctx.virtual_files.load(name)
+                return folder_there(name) if isinstance(there, list) else there is not None
             return await anyio.to_thread.run_sync(_exists, ctx.resolve(name), name)
         except StoreError as error:
             return failure(str(error))
@@ -194,8 +195,8 @@ class _Plan:
 
 
 def _exists(path: Path, name: str) -> bool | ToolOutcome:
-    """Return whether there is something at a path, or a failure if nothing can be created there."""
+    """Return whether there is a file at a path, or a failure if none can be created there."""
     if os.path.lexists(path):
-        return True
+        return folder_there(name) if path.is_dir() else True
     above = next(folder for folder in path.parents if os.path.lexists(folder))
     return False if above.is_dir() else failure(f"{above} is a file, so {name} cannot be created in it.")

@@ -93,6 +93,9 @@ class BoundTool(Generic[A]):
     def summary(self, arguments: JsonObject) -> str | None:
         return self.definition.describe(self.definition.intention, arguments)
 
+    def ignored(self, arguments: JsonObject) -> list[str]:
+        return self.definition.ignored(arguments)
+
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
         args = self.definition.parse(call)
         if isinstance(args, ToolOutcome):

@@ -12,6 +12,7 @@ call. Invalid arguments, missing files and failing commands are outcomes for the
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -274,6 +275,19 @@ class Tool(Protocol):
         ...
 
 
+class Ignoring(Protocol):
+    """A tool that runs without the arguments that it does not have."""
+
+    def ignored(self, arguments: JsonObject) -> list[str]:
+        """Return the names of those arguments that have no effect, although the model means something by them."""
+        ...
+
+
+def is_ignoring(tool: Tool) -> TypeGuard[Ignoring]:
+    """Return whether a tool can name the arguments that it ignores."""
+    return hasattr(tool, "ignored")
+
+
 @runtime_checkable
 class Cancellable(Protocol):
     """A tool that words the outcomes of calls that are cancelled before they are prepared."""
@@ -370,6 +384,15 @@ A = TypeVar("A", bound=ToolArgs)
 LAST: Final = 1000
 
 
+_PUNCTUATION: Final = re.compile(r"[-_\s]")
+_REMARKS: Final = frozenset({
+    "activeform", "comment", "description", "explanation", "instruction", "instructions", "intent", "intention",
+    "justification", "note", "purpose", "rationale", "reason", "reasoning", "requiresapproval", "safetoautorun",
+    "securityrisk", "shouldreadentirefile", "summary", "thought", "thoughts", "title", "toolsummary",
+})  # fmt: skip
+"""Arguments of other agents that change nothing about a call: names without hyphens and underscores."""
+
+
 class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     """The half of a built-in tool that models see.
 
@@ -411,6 +434,21 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
         except ValidationError as error:
             problems = "; ".join(validation_problems(error, self.args, "arguments"))
             return failure(f"Invalid arguments for `{self.name}`: {problems}")
+
+    def ignored(self, arguments: JsonObject) -> list[str]:
+        """Return the names of those arguments that the tool does not have, but for empty ones and mere remarks."""
+        if arguments.keys() <= self._taken:
+            return []
+        return [
+            name
+            for name, value in arguments.items()
+            if name not in self._taken and value and _PUNCTUATION.sub("", name).casefold() not in _REMARKS
+        ]
+
+    @cached_property
+    def _taken(self) -> frozenset[str]:
+        fields = self.args.model_fields
+        return frozenset(fields) | {field.alias for field in fields.values() if field.alias is not None}
 
     def describe(self, intention: Callable[[A], str], arguments: JsonObject) -> str | None:
         """Describe what a call is about to do; return ``None`` for invalid arguments."""

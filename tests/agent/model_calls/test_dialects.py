@@ -10,6 +10,7 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed, ModelRequest, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin.task import TOOL as TASK
 from tests.support.cases import check_each
 
 SPECS = [tool.spec for tool in BUILTIN_TOOLS]
@@ -133,6 +134,54 @@ CALLS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
         "edit",
         EDIT,
     ),
+    **{
+        f"the folder of a command: {name} with {folder}": (
+            name,
+            {"command": "ls", folder: "a b"},
+            "bash",
+            {"command": "cd 'a b' && ls"},
+        )
+        for name in ("bash", "Bash", "functions.bash", "run_shell_command", "shell")
+        for folder in ("cwd", "workdir", "dir_path", "directory", "workingDirectory", "folder", "path")
+    },
+    **{
+        f"{name} of {' and '.join(lines)}": (
+            name,
+            {"path": "a", **lines},
+            "view",
+            {"path": "a", "view_range": meant},
+        )
+        for name in ("view", "View", "Read")
+        for lines, meant in (
+            ({"offset": 2, "limit": 3}, [2, 4]),
+            ({"start_line": 2, "end_line": 4}, [2, 4]),
+            ({"start_line_one_indexed": 2, "end_line_one_indexed_inclusive": 4}, [2, 4]),
+            ({"limit": 3}, [1, 3]),
+            ({"startLine": 2}, [2, -1]),
+            ({"range": ["2", 4]}, [2, 4]),
+        )
+    },
+    **{
+        f"{name} with {key}": (name, {"pattern": "x", key: value}, name.lower(), {"pattern": "x", meant: value})
+        for name, key, value, meant in (
+            ("grep", "include", "*.py", "glob"),
+            ("Grep", "filePattern", "*.py", "glob"),
+            ("grep", "dir_path", "sub", "path"),
+            ("grep", "cwd", "sub", "path"),
+            ("grep", "ignore_case", True, "-i"),
+            ("grep", "context_lines", 2, "-C"),
+            ("grep", "max_results", 2, "head_limit"),
+            ("glob", "dir", "sub", "path"),
+            ("Glob", "directory", "sub", "path"),
+        )
+    },
+    "a command of ours behind": (
+        "bash",
+        {"command": "ls", "run_in_background": True},
+        "bash",
+        {"command": "ls", "mode": "async"},
+    ),
+    "the output of a command": ("BashOutput", {"bash_id": "1"}, "read_bash", {"shellId": "1"}),
     "a namespace": ("functions.bash", {"command": "ls"}, "bash", {"command": "ls"}),
     "null for what is optional": (
         "Grep",
@@ -186,6 +235,23 @@ def test_calls_that_may_mean_something_else_are_left_alone() -> None:
         "right": ("edit", EDIT, SPECS),
         "offered under this name": ("shell", {"command": ["ls"]}, taken),
         "incomplete": ("Edit2", {"file_path": "a", "old_string": "b"}, SPECS),
+        "arguments of its own": (
+            "bash",
+            {"command": "ls", "cwd": "a"},
+            [ToolSpec("bash", "", ToolSchema.of({"properties": {"command": {}, "cwd": {}}}))],
+        ),
+        "a range of its own": (
+            "view",
+            {"path": "a", "offset": 2, "limit": 1},
+            [ToolSpec("view", "", ToolSchema.of({"properties": {"path": {}, "offset": {}, "limit": {}}}))],
+        ),
+        "any arguments": (
+            "bash",
+            {"command": "ls", "cwd": "a"},
+            [ToolSpec("bash", "", ToolSchema.of({"properties": {"command": {}}, "additionalProperties": True}))],
+        ),
+        "values that fit no form": ("view", {"path": "a", "offset": "x", "limit": -1, "range": [1]}, SPECS),
+        "a folder that is none": ("bash", {"command": "ls", "cwd": 1}, SPECS),
         "nothing like it": ("deploy", {"path": "a"}, SPECS),
         "not offered": (
             "Write",
@@ -214,6 +280,15 @@ def test_arguments_are_taken_out_of_another_one_and_lists_out_of_text() -> None:
     own = [ToolSpec("run", "", ToolSchema.of(schema))]
     for arguments in ({"input": {"text": "a"}}, {"text": "[1]"}, {"input": "x"}):
         assert translated("run", arguments, own).arguments == arguments
+
+
+def test_a_task_of_another_agent_gets_a_name() -> None:
+    arguments = {"description": "Find the tests!", "prompt": "p", "subagent_type": "explore"}
+    meant = {"description": "Find the tests!", "prompt": "p", "agent_type": "explore"}
+    for tool in ("Task", "task", "Agent"):
+        for name in ({}, {"name": "mine"}):
+            call = translated(tool, {**arguments, **name}, [*SPECS, TASK.spec])
+            assert (call.name, call.arguments) == ("task", {"name": "find-the-tests", **meant, **name})
 
 
 def test_arguments_of_any_tool_may_be_spelled_differently() -> None:

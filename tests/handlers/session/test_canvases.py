@@ -101,10 +101,10 @@ async def test_the_error_of_a_client_is_that_of_the_request_and_nothing_is_open(
 
 async def test_the_model_opens_canvases_only_where_a_client_shows_them(tmp_path: Path) -> None:
     turns = [
-        calls("list_canvas_capabilities", call_id="a", canvasId="counter"),
-        calls("open_canvas", call_id="b", canvasId="counter", instanceId="c1", input={"start": 1}),
-        calls("invoke_canvas_action", call_id="c", instanceId="c1", actionName="reset"),
-        calls("invoke_canvas_action", call_id="d", instanceId="c1", actionName="zz"),
+        calls("list_canvas_capabilities", canvasId="counter"),
+        calls("open_canvas", canvasId="counter", instanceId="c1", input={"start": 1}),
+        calls("invoke_canvas_action", instanceId="c1", actionName="reset"),
+        calls("invoke_canvas_action", instanceId="c1", actionName="zz"),
         says("Done."),
     ]
     answers = {"canvas.open": [SHOWN], "canvas.action.invoke": [[1, 2]]}

@@ -96,6 +96,8 @@ REFUSED = {
     "a missing file": ("*** Update File: x.py\n@@\n-a\n+b\n", "Path x.py does not exist."),
     "a missing file to delete": ("*** Delete File: x.py\n", "Path x.py does not exist."),
     "a new file that exists": ("*** Add File: d.py\n+x\n", "Path d.py already exists. Update the file"),
+    "a new file where a folder is": ("*** Add File: folder\n+x\n", "Path folder is a folder."),
+    "a move onto a folder": ("*** Update File: d.py\n*** Move to: folder\n", "Path folder is a folder."),
     "a move onto a file": ("*** Update File: d.py\n*** Move to: c.py\n", "Path c.py already exists."),
     "a file below a file": ("*** Add File: d.py/x\n+x\n", "is a file, so d.py/x cannot be created in it."),
     "a folder": ("*** Delete File: folder\n", "Path folder is not a file."),

@@ -26,8 +26,13 @@ async def test_create_writes_the_file_and_its_parent_directories(tmp_path: Path)
 async def test_create_never_overwrites(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "linked").symlink_to("sub", target_is_directory=True)
     async with tool_session(tmp_path) as ctx:
-        for path in ("old.txt", "link", "."):
+        for path in (".", "sub", "linked"):
+            outcome = await call(ctx, "create", path=path, file_text="new")
+            assert outcome.text == f"Path {path} is a folder. Choose another path, such as one in it."
+        for path in ("old.txt", "link"):
             outcome = await call(ctx, "create", path=path, file_text="new")
             assert not outcome.ok
             assert outcome.text == f"Path {path} already exists. Use edit to change it, or choose another path."
@@ -132,7 +137,7 @@ async def test_edits_of_one_file_are_made_together_or_not_at_all(tmp_path: Path)
         assert path.read_text() == "a = 3\nb = a\na2 = a\n"
         everywhere = await call(ctx, "edit", path="a.py", old_str="a", new_str="x", replace_all=True)
     assert failed.text.startswith("Edit 2 of 2: old_str was not found in a.py.")
-    assert failed.text.endswith("None of the edits was made.")
+    assert failed.text.endswith("\nNone of the edits was made.")
     assert made.text == "File a.py updated with changes."
     assert everywhere.text == "File a.py updated with changes.\nold_str was replaced 4 times."
     assert path.read_text() == "x = 3\nb = x\nx2 = x\n"

@@ -8,6 +8,7 @@ option              default        meaning
 ``prompt_caching``  true           whether to mark the unchanging parts of requests for the cache
 ``thinking``        by model name  ``adaptive`` (effort levels) or ``budget`` (tokens): how to ask for it
 ``citations``       true           whether documents are sent with citations switched on
+``think_tags``      not Anthropic  whether ``<think>`` at the beginning of an answer encloses reasoning
 ``body``            ``{}``         more fields for the body; they win
 =================== ============== =====================================================================
 """

@@ -13,6 +13,7 @@ option                 default            meaning
 ``reasoning``          by model name      whether the model reasons; others refuse the fields for reasoning
 ``hosted_tools``       ``[]``             tools that the provider runs itself (``[{"type": "web_search"}]``)
 ``custom_tools``       ``true``           whether models whose family takes free-form tools are offered them
+``think_tags``         not at OpenAI      whether ``<think>`` at the beginning of an answer encloses reasoning
 ``body``               ``{}``             more fields for the body; they win
 ====================== ================== =============================================================
 """

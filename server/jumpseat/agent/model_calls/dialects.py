@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 import orjson
@@ -34,6 +34,7 @@ _TOOLS: Final[Mapping[str, str]] = {
     "web_fetch": "fetch fetchurl fetchwebpage",
     "web_search": "searchweb googlewebsearch",
     "ask_user": "askuserquestion askfollowupquestion question",
+    "task": "agent dispatchagent runsubagent spawnagent",
 }
 _MEANT: Final = {alias: name for name, aliases in _TOOLS.items() for alias in aliases.split()}
 
@@ -56,16 +57,34 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     "question": "prompt text",
     "url": "uri link",
     "glob": "include includepattern filepattern includes",
+    "-A": "after aftercontext linesafter",
+    "-B": "before beforecontext linesbefore",
+    "-C": "context contextlines",
+    "-i": "ignorecase caseinsensitive",
+    "-n": "linenumbers showlinenumbers",
+    "head_limit": "limit maxresults maxmatches",
+    "shellId": "bashid sessionid terminalid id",
+    "agent_type": "subagenttype subagent agent type",
 }
 """Other names of arguments: of required ones, and of those in :data:`_OPTIONAL`."""
 
-_OPTIONAL: Final = ("path", "glob")
-"""Optional arguments without which a call would mean more than it says."""
+_OPTIONAL: Final = ("path", "glob", "-A", "-B", "-C", "-i", "-n", "head_limit")
+"""Optional arguments without which a call would mean something else than it says."""
 
-_FOLDERS: Final = frozenset({"directory", "dir", "cwd", "workdir", "workingdirectory"})
-_BACKGROUND: Final = frozenset({"isbackground", "runinbackground", "background"})
-_FIRST: Final = frozenset({"startline", "linestart", "startlineonebased"})
-_LAST: Final = frozenset({"endline", "lineend", "endlineoneindexedinclusive"})
+_FORMS: Final[Mapping[str, str]] = {
+    "folder": "directory dir dirpath directorypath folder folderpath path cwd workdir workingdir workingdirectory"
+    " currentdirectory currentworkingdirectory basedir basepath root rootdir searchpath searchdirectory"
+    " targetdirectory",
+    "background": "isbackground runinbackground background",
+    "first line": "offset lineoffset start startline linestart fromline firstline startlineonebased"
+    " startlineoneindexed",
+    "last line": "end endline lineend toline lastline endlineonebased endlineoneindexed endlineoneindexedinclusive",
+    "count": "limit count maxlines numlines linecount",
+    "range": "range linerange lines",
+    "with case": "casesensitive iscasesensitive",
+    "as regex": "isregexp isregex regexp regex",
+}
+"""Names of arguments that our tools have in another form."""
 
 
 def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) -> ToolUseBlock:
@@ -80,9 +99,14 @@ def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec])
     if name is None or name not in tools:
         return call
     schema = tools[name].parameters
-    if name != call.name or _missing(arguments, schema):
-        arguments = _in_terms_of(schema, _with_own_forms(name, arguments))
-    elif (properties := as_schema(schema.get("properties"))) and any(key not in properties for key in arguments):
+    properties = as_schema(schema.get("properties"))
+    if (
+        name != call.name
+        or _missing(arguments, schema)
+        or (name in _TOOLS and properties and not schema.get("additionalProperties"))
+    ):
+        arguments = _in_terms_of(schema, _with_own_forms(name, arguments, properties))
+    elif properties and any(key not in properties for key in arguments):
         arguments = _respelled(arguments, properties)
     if (name, arguments) == (call.name, call.arguments) or _missing(arguments, schema):
         return call
@@ -110,7 +134,7 @@ def as_patch(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) 
     elif (call.name if call.name in tools else _meant_tool(bare_name, arguments)) == "bash":
         commands = [value for key, value in arguments.items() if _plain(key) in ("command", "cmd")]
         text = _patch_of(commands[0]) if len(commands) == 1 else None
-        folders = [value for key, value in arguments.items() if _plain(key) in ("workdir", "cwd") and value]
+        folders = [value for key, value in arguments.items() if _plain(key) in _FORMS["folder"].split() and value]
         if text is not None and folders:
             text = _below(folders[0], text) if isinstance(folders[0], str) else None
     if text is None or "*** " not in text:
@@ -168,24 +192,30 @@ def _missing(arguments: JsonObject, schema: JsonObject) -> bool:
     return any(arguments.get(name) is None for name in required)
 
 
-def _with_own_forms(name: str, arguments: JsonObject) -> JsonObject:
-    """Return the arguments with values in the form of our tools."""
+def _with_own_forms(name: str, arguments: JsonObject, properties: JsonObject) -> JsonObject:
+    """Return the arguments with values in the form of our tools. Those in ``properties`` keep their meaning."""
     arguments = dict(arguments)
-    if name != "bash" and arguments.get("command") in _EDITOR_COMMANDS:
+    others = _Others(arguments, properties)
+    if name != "bash" and "command" not in properties and arguments.get("command") in _EDITOR_COMMANDS:
         del arguments["command"]
     if name == "view" and "view_range" not in arguments:
-        _use_range(arguments)
+        _use_range(arguments, others)
     if name == "bash":
         for key in ("command", "cmd"):
             words: Any = arguments.get(key)
             if isinstance(words, list) and all(isinstance(word, str) for word in cast("list[Any]", words)):
                 arguments[key] = _command_line(cast("list[str]", words))
-        _use_folder(arguments)
+        _use_folder(arguments, others)
+    if name in ("bash", "task") and others.take("background", _is_bool) is True:
+        arguments.setdefault("mode", "async" if name == "bash" else "background")
+    if name == "task" and "name" not in arguments and isinstance(text := arguments.get("description"), str):
+        arguments["name"] = re.sub(r"[\W_]+", "-", text[:40].casefold()).strip("-") or "agent"
     if name == "grep":
-        if False in (_taken(arguments, "casesensitive"), _taken(arguments, "iscasesensitive")):
+        if others.take("with case", _is_bool) is False:
             arguments.setdefault("-i", True)
+        exact = others.take("as regex", _is_bool) is False
         for key in ("query", "pattern"):
-            if isinstance(text := arguments.get(key), str) and _taken(arguments, "isregexp", "isregex") is False:
+            if exact and isinstance(text := arguments.get(key), str):
                 arguments[key] = re.escape(text)
     if isinstance(edits := arguments.get("edits"), str):
         arguments["edits"] = _parsed(edits)
@@ -198,31 +228,60 @@ def _with_own_forms(name: str, arguments: JsonObject) -> JsonObject:
     return arguments
 
 
-def _use_range(arguments: JsonObject) -> None:
+class _Others:
+    """The arguments of a call that its tool does not have."""
+
+    def __init__(self, arguments: JsonObject, properties: JsonObject) -> None:
+        self._arguments = arguments
+        self._properties = properties
+
+    def take(self, form: str, fits: Callable[[Any], bool]) -> Any:
+        """Remove the first one with a name of this form and a value that fits, and return the value."""
+        names = _FORMS[form].split()
+        for key, value in self._arguments.items():
+            if key not in self._properties and _plain(key) in names and fits(value):
+                return self._arguments.pop(key)
+        return None
+
+
+def _use_range(arguments: JsonObject, others: _Others) -> None:
     """Replace the first line, and the last one or the count, by a range."""
-    offset, count = _number(arguments.pop("offset", None)), _number(arguments.pop("limit", None))
-    first, last = _number(_taken(arguments, *_FIRST)), _number(_taken(arguments, *_LAST))
-    first = max(1, offset or first or 1)
-    if count is not None and count > 0:
-        last = first + count - 1
+    lines: list[Any] | None = others.take("range", _is_range)
+    if lines is not None:
+        arguments["view_range"] = [_number(line) for line in lines]
+        return
+    first = max(1, _number(others.take("first line", _is_count)) or 1)
+    count = _number(others.take("count", lambda value: _is_count(value) and _number(value) != 0))
+    last = first + count - 1 if count is not None else _number(others.take("last line", _is_line))
     if first > 1 or last is not None:
         arguments["view_range"] = [first, -1 if last is None else last]
 
 
-def _use_folder(arguments: JsonObject) -> None:
-    """Replace the folder of a command by its change, and a wish to run behind by the mode."""
-    folder = _taken(arguments, *_FOLDERS)
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_line(value: Any) -> bool:
+    return _number(value) is not None
+
+
+def _is_count(value: Any) -> bool:
+    number = _number(value)
+    return number is not None and number >= 0
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and [_is_line(line) for line in cast("list[Any]", value)] == [True, True]
+
+
+def _use_folder(arguments: JsonObject, others: _Others) -> None:
+    """Replace the folder of a command by its change."""
     command = next((key for key in ("command", "cmd") if isinstance(arguments.get(key), str)), None)
-    if isinstance(folder, str) and folder not in ("", ".", "./") and command is not None:
+    if command is None:
+        return
+    folder: str | None = others.take("folder", lambda value: isinstance(value, str))
+    if folder not in (None, "", ".", "./"):
         arguments[command] = f"cd {shlex.quote(folder)} && {arguments[command]}"
-    if _taken(arguments, *_BACKGROUND) is True:
-        arguments.setdefault("mode", "async")
-
-
-def _taken(arguments: JsonObject, *names: str) -> Any:
-    """Remove an argument with one of these names, and return its value."""
-    key = next((key for key in arguments if _plain(key) in names), None)
-    return None if key is None else arguments.pop(key)
 
 
 def _number(value: Any) -> int | None:
@@ -273,7 +332,10 @@ def _in_terms_of(schema: JsonObject, arguments: JsonObject) -> JsonObject:
     for name in (*required, *(name for name in _OPTIONAL if name in properties)):
         if name in renamed:
             continue
-        aliases = _ARGUMENTS.get(name, "").split()
+        aliases = {
+            *_ARGUMENTS.get(name, "").split(),
+            *(_FORMS["folder"].split() if name == "path" and name not in required else ()),
+        }
         found = [key for key in renamed if key not in properties and _plain(key) in aliases]
         if len(found) == 1:
             renamed = {name if key == found[0] else key: value for key, value in renamed.items()}

@@ -18,7 +18,7 @@ from jumpseat.agent.shell.git_calls import git_folders
 from jumpseat.agent.shell.syntax import ShellLine
 from jumpseat.sandbox.git_folders import HARMLESS, HELPER
 from jumpseat.system.git import GitError
-from jumpseat.system.git_reading import NoRepositoryError, Repository
+from jumpseat.system.git_reading import INDEX, NoRepositoryError, Repository
 from jumpseat.system.regular_files import exists, read_regular
 
 MAX_FOLDERS: Final = 8
@@ -28,8 +28,7 @@ MAX_VALUE_CHARS: Final = 60
 MAX_HOOK_BYTES: Final = 1024 * 1024
 
 _SETTINGS: Final = ("config", "--list", "-z", "--show-scope")
-_INDEX: Final = ("ls-files", "-s", "-z", "--full-name", ":/")
-_QUESTIONS: Final = ((_SETTINGS, b""), (_INDEX, b""))
+_QUESTIONS: Final = ((_SETTINGS, b""), (INDEX, b""))
 
 ANOTHER: Final = "another repository, which options or variables name"
 UNREADABLE: Final = "settings that cannot be read"
@@ -120,7 +119,7 @@ def _only_describes(name: str, value: str) -> bool:
 
 def _submodules(repository: Repository) -> list[Path]:
     """Return the submodules that are there: git looks into them with their own settings."""
-    entries = repository.ask(*_INDEX).split("\0")
+    entries = repository.ask(*INDEX).split("\0")
     names = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
     return [repository.top / name for name in names if exists(repository.top / name / ".git")]
 

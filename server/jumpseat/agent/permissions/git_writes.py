@@ -27,7 +27,7 @@ from jumpseat.agent.shell.git_calls import GitChange, git_change, only_looks
 from jumpseat.agent.shell.syntax import ShellLine
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
 from jumpseat.system.git import GitError
-from jumpseat.system.git_reading import NoRepositoryError, Repository, lines_of
+from jumpseat.system.git_reading import INDEX, NoRepositoryError, Repository, lines_of
 from jumpseat.system.regular_files import exists, read_regular
 
 MAX_FOLDERS: Final = 4
@@ -317,7 +317,7 @@ class _Writes(Repository):
 
     def _index(self) -> dict[str, tuple[str, str]]:
         """Return the mode and the digest of each file in the index."""
-        output = self.ask(*_INDEX)
+        output = self.ask(*INDEX)
         entries = (entry.partition("\t") for entry in output.split("\0") if entry)
         return {name: (head.split(" ")[0], head.split(" ")[1]) for head, _, name in entries}
 
@@ -347,11 +347,11 @@ def _questions(change: GitChange) -> list[tuple[str, ...]]:
     """Return the questions that are asked about any repository before such a change."""
     match change.kind:
         case "restores":
-            return [(*_STAGED, "HEAD"), _INDEX, *([_OTHERS] if change.untracked else [])]
+            return [(*_STAGED, "HEAD"), INDEX, *([_OTHERS] if change.untracked else [])]
         case "moves" if change.paths and "--" in change.words:
-            return [(*_STAGED, "HEAD"), _INDEX]
+            return [(*_STAGED, "HEAD"), INDEX]
         case "removes":
-            return [_INDEX]
+            return [INDEX]
         case "cleans":
             return [_OTHERS]
         case _:
@@ -362,7 +362,6 @@ _OBJECTS: Final = frozenset({"commit", "tag", "tree"})
 _RESOLVE: Final = ("cat-file", "--batch-check")
 _DIFF: Final = ("diff-tree", "-r", "-z", "--no-renames")
 _STAGED: Final = ("diff-index", "--cached", "-z", "--no-renames")
-_INDEX: Final = ("ls-files", "-s", "-z", "--full-name", ":/")
 _OTHERS: Final = ("ls-files", "-o", "-z", "--full-name", ":/")
 _REFERENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "moves": ("@{upstream}",),

@@ -162,7 +162,7 @@ _KUBECTL: Final = (
     " --field-selector= --no-headers --sort-by= --context="
 )
 _GH_LIST: Final = (
-    "-L:s:l:a:A:S:q:B:H: --limit= --state= --label= --assignee= --author= --search= --json= --jq= --base="
+    "-L:s:l:a:A:S:B:H: --limit= --state= --label= --assignee= --author= --search= --json= --base="
     " --head= --comments --draft --template= --workflow= --branch= --user= --status="
 )
 _DOCKER_LIST: Final = "-aqf:n:s --all --quiet --filter= --format= --no-trunc --last= --latest --size"
@@ -396,10 +396,10 @@ WORKING: Final[Mapping[str, str]] = {
     "gh pr list": _GH_LIST,
     "gh pr diff": "--name-only --patch --color=",
     "gh pr status": _GH_LIST,
-    "gh pr checks": "--watch --required --json= --jq= -q:",
+    "gh pr checks": "--watch --required --json=",
     "gh issue view": _GH_LIST,
     "gh issue list": _GH_LIST,
-    "gh run view": "--log --log-failed -v --json= --jq= -q: --job= -j:",
+    "gh run view": "--log --log-failed -v --json= --job= -j:",
     "gh run list": _GH_LIST,
     "gh repo view": _GH_LIST,
     "gh release list": _GH_LIST,

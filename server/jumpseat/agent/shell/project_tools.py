@@ -2,8 +2,9 @@
 
 Such a tool runs the project's code or settings, which can do anything in a sandbox. An approval of a confined
 command therefore covers the same tool with other tests and files of the project, and with options whose names say
-that they choose or show something. It covers no option that may name an output, code, settings or a place, nor one
-that may remove something: these names are in no table here. A word that speaks of a deployment is covered nowhere.
+that they choose or show something. Names of outputs, places and removals are in no table here. Some names mean more
+to some tools, such as ``ctest -S`` (a script) or ``black`` without ``--check`` (changes): still in the sandbox. A
+word that speaks of a deployment is covered nowhere.
 """
 
 from __future__ import annotations

@@ -35,15 +35,27 @@ async def remove_expired_for_ever(ownerships: Ownerships, membership: Membership
     """Remove the sessions that have not changed for ``retention_s``, while this replica is the first one."""
     while True:
         await anyio.sleep(min(RETENTION_CHECK_S, retention_s / 10))
-        if not membership.is_first:
-            continue
-        for entry in ownerships.index.all(int((time.time() - retention_s) * 1e9)):
+        if membership.is_first:
             try:
-                if await ownerships.owner(entry.session_id) is None:
-                    await ownerships.remove(entry.session_id)
-                    log.info("session %s is removed: it is older than store.retention_days", entry.session_id)
-            except JumpseatError as error:
-                log.warning("session %s cannot be removed: %s", entry.session_id, error)
+                await _remove_expired(ownerships, retention_s)
+            except StoreError as error:
+                # The replica may be leaving.
+                log.info("expired sessions are looked for later: %s", error)
+
+
+async def _remove_expired(ownerships: Ownerships, retention_s: float) -> None:
+    """Remove the sessions that have not changed for ``retention_s``.
+
+    Raises:
+        StoreUnavailableError: the list of sessions is closed.
+    """
+    for entry in ownerships.index.all(int((time.time() - retention_s) * 1e9)):
+        try:
+            if await ownerships.owner(entry.session_id) is None:
+                await ownerships.remove(entry.session_id)
+                log.info("session %s is removed: it is older than store.retention_days", entry.session_id)
+        except JumpseatError as error:
+            log.warning("session %s cannot be removed: %s", entry.session_id, error)
 
 
 async def remove_orphans_for_ever(stream: JetStream, membership: Membership) -> None:

@@ -81,7 +81,8 @@ async def _run(
 def _help(specs: dict[str, ToolSpec], name: str | None) -> str:
     """Return the text of ``help(name)``: all tools in a line each, or all about one."""
     if name is not None:
-        spec = specs[name]
+        if (spec := specs.get(name)) is None:
+            return f"There is no tool {name!r}."
         return f"{_signature(spec)}\n{spec.description}\n{spec.schema.json.decode()}"
     return "\n".join(f"{_signature(spec)}: {spec.description.split(chr(10), 1)[0]}" for spec in specs.values())
 

@@ -9,7 +9,7 @@ from typing import Final
 import anyio.to_thread
 
 from jumpseat.errors import StoreError
-from jumpseat.tools.files import problem, unified_diff
+from jumpseat.tools.files import folder_there, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure, impossible
 from jumpseat_protocol.permissions import WritePermission
 
@@ -27,8 +27,8 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
         return failure("file_text contains an unpaired surrogate. Write the character itself.")
     try:
         if ctx.virtual_files is not None and ctx.is_virtual(args.path):
-            if await ctx.virtual_files.load(args.path) is not None:
-                return _exists(args, _SINCE)
+            if (there := await ctx.virtual_files.load(args.path)) is not None:
+                return folder_there(args.path) if isinstance(there, list) else _exists(args, _SINCE)
             await ctx.virtual_files.save(args.path, data)
         else:
             await ctx.files.create(path, data)
@@ -37,7 +37,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     except FileExistsError as error:
         if error.filename != str(path):
             return _beneath_a_file(str(error.filename), args)
-        return _exists(args, _SINCE)
+        return folder_there(args.path) if await anyio.to_thread.run_sync(path.is_dir) else _exists(args, _SINCE)
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     return ToolOutcome(
@@ -61,11 +61,13 @@ async def _prepare(ctx: ToolContext, args: CreateArgs) -> Prepared | ToolOutcome
     )
     if ctx.virtual_files is not None and ctx.is_virtual(args.path):
         try:
-            exists = await ctx.virtual_files.load(args.path) is not None
+            there = await ctx.virtual_files.load(args.path)
         except StoreError as error:
             return failure(str(error))
+        if isinstance(there, list):
+            return folder_there(args.path)
         # The model may read these files unasked.
-        return _exists(args) if exists else Prepared(request, partial(run_create, ctx, args))
+        return Prepared(request, partial(run_create, ctx, args)) if there is None else _exists(args)
     refusal = await anyio.to_thread.run_sync(_refusal, ctx, args)
     return Prepared(request, partial(run_create, ctx, args)) if refusal is None else impossible(request, refusal)
 
@@ -75,7 +77,7 @@ def _refusal(ctx: ToolContext, args: CreateArgs) -> ToolOutcome | None:
     path = ctx.resolve(args.path)
     try:
         if os.path.lexists(path):
-            return _exists(args)
+            return folder_there(args.path) if path.is_dir() else _exists(args)
         above = next(folder for folder in path.parents if os.path.lexists(folder))
         return None if above.is_dir() else _beneath_a_file(str(above), args)
     except (OSError, ValueError) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import StoreError
@@ -19,6 +20,8 @@ from jumpseat_protocol.events import SessionTodosChanged
 class SqlArgs(ToolArgs):
     query: str
     description: str = Field("", description="In a few words")
+    # Hidden from models: some were trained on a tool that has several databases, and name the only one here.
+    database: SkipJsonSchema[str | None] = None
 
 
 async def _run(session: Session, resources: Resources, ctx: ToolContext, args: SqlArgs) -> ToolOutcome:

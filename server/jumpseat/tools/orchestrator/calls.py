@@ -29,7 +29,7 @@ from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools, activate
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES
-from jumpseat.tools.tool import Inner, Ordering, SequentialCalls, ToolOutcome, failure
+from jumpseat.tools.tool import Inner, Ordering, SequentialCalls, Tool, ToolOutcome, failure, is_ignoring
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 
@@ -183,6 +183,8 @@ class ToolCalls:
     async def _run_one(
         self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None, *, in_turn: bool
     ) -> ToolOutcome:
+        # Looked up before the call, during which the session may end.
+        tool = self._tools.find(call.name)
         if state.stopped is not None:
             outcome = await self._execution.cancelled(call, state.stopped)
         else:
@@ -198,10 +200,10 @@ class ToolCalls:
             outcome = await (self._unless_repeated(call, run) if in_turn else run())
             if outcome.stopped is not None and state.stopped is None:
                 state.stopped = ToolOutcome(STOPPED, status="denied")
-        outcome.text = self._fit(outcome.text)
+        outcome.text = self._fit(outcome.text) + _ignored(call, tool)
         if call.dialect is not None and call.dialect not in self._told:
             self._told.add(call.dialect)
-            terms = self._own_terms(call, call.dialect)
+            terms = _own_terms(call, call.dialect, tool)
             outcome.text += "" if self._has_read(terms) else terms
         return outcome
 
@@ -233,13 +235,6 @@ class ToolCalls:
         outcome = await run()
         outcome.text += self._repeats.count(call, outcome)
         return outcome
-
-    def _own_terms(self, call: ToolUseBlock, dialect: str) -> str:
-        """Return the line that tells the model what the tool and its arguments are called."""
-        tool = self._tools.find(call.name)
-        names = ", ".join(tool.spec.parameters.get("properties", {})) if tool is not None else ""
-        other = f" not `{dialect}`," if dialect != call.name else ""
-        return f"\n[This tool is called `{call.name}`,{other} and its arguments are {names}.]" if names else ""
 
     async def outcome_of_abort(self, call: ToolUseBlock) -> ToolOutcome:
         """Return the outcome of a call that had not begun when the turn was aborted."""
@@ -447,6 +442,21 @@ def shell_info(call: ToolUseBlock) -> events.ShellToolInfo | None:
     return events.ShellToolInfo(
         possible_paths=list(line.possible_paths), has_write_file_redirection=line.has_write_file_redirection
     )
+
+
+def _ignored(call: ToolUseBlock, tool: Tool | None) -> str:
+    """Return the line that tells the model which of its arguments had no effect."""
+    if tool is None or not is_ignoring(tool):
+        return ""
+    names = ", ".join(f"`{name[:40]}`" for name in tool.ignored(call.arguments or {})[:10])
+    return f"\n[Ignored, because `{call.name}` has no such argument: {names}]" if names else ""
+
+
+def _own_terms(call: ToolUseBlock, dialect: str, tool: Tool | None) -> str:
+    """Return the line that tells the model what the tool and its arguments are called."""
+    names = ", ".join(tool.spec.parameters.get("properties", {})) if tool is not None else ""
+    other = f" not `{dialect}`," if dialect != call.name else ""
+    return f"\n[This tool is called `{call.name}`,{other} and its arguments are {names}.]" if names else ""
 
 
 def _first(error: BaseException) -> BaseException:

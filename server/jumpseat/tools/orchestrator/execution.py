@@ -51,7 +51,6 @@ from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 from jumpseat_protocol.permissions import (
     HookPermission,
-    McpPermission,
     PermissionDecision,
     PermissionRequest,
     ReadPermission,
@@ -487,7 +486,7 @@ class CallExecution:
             await begin(self._made_checkers(), paths, reporter)
 
     async def _ask_tool(self, ctx: ToolContext, tool: Tool, arguments: JsonObject) -> str | None:
-        """Return the result of a tool that may run unasked, or is of an MCP server that a client has brought."""
+        """Return the result of a tool that may run unasked."""
         call = ToolUseBlock(f"{ctx.call_id}-diagnostics", tool.name, canonical_json(arguments), arguments)
         prepared = await tool.prepare(self._context(call, None, _deny), call)
         if isinstance(prepared, ToolOutcome):
@@ -495,9 +494,7 @@ class CallExecution:
         permissions, request = self._session.permissions, prepared.permission
         if permissions.denial_by_rule(await self._facts(request, call)) is not None:
             return None
-        own = self._session.settings.options.mcp_servers or {}
-        is_brought = isinstance(request, McpPermission) and request.server_name in own
-        if request is not None and not is_brought and not await permissions.allows_unasked(request, tool.name):
+        if request is not None and not await permissions.allows_unasked(request, tool.name):
             return None
         outcome = await prepared.run()
         return outcome.text if outcome.ok else None

@@ -73,10 +73,14 @@ class InnerCalls:
         Raises:
             JumpseatError: an error of the session, such as a log that cannot be written.
         """
+        try:
+            written = canonical_json(arguments)
+        except TypeError as error:
+            return failure(f"The arguments cannot be sent as JSON: {error}.")
         self._count += 1
         # The calls of the answer have the positions from 0 on.
         index = -self._count
-        call = ToolUseBlock(f"{self._outer.id}.{self._count}", name, canonical_json(arguments), arguments)
+        call = ToolUseBlock(f"{self._outer.id}.{self._count}", name, written, arguments)
         owner, state = self._owner, self._state
         owner.publish_start(call, self._turn_id, runs=True, outer=self._outer.id)
         outcome: ToolOutcome | None = None

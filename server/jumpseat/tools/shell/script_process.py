@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import JumpseatError
-from jumpseat.system.process_groups import kill_group
+from jumpseat.system.process_groups import kill_group, start_group
 from jumpseat.tools.shell.process import DRAIN_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PROGRAM: Final = Path(__file__).with_name("script_program.py")
@@ -32,6 +32,8 @@ OWN_S: Final = 60.0
 MAX_CALLS: Final = 200
 AT_ONCE: Final = 16
 MAX_REQUEST_BYTES: Final = 2 * 1024 * 1024
+MAX_REQUESTS_BYTES: Final = 16 * 1024 * 1024
+"""All calls of a script together, since each is stored."""
 OUTPUT_BYTES: Final = 1024 * 1024
 """The output that is kept; the oldest is dropped first."""
 
@@ -87,27 +89,16 @@ class ScriptProcess:
             for _ in range(3):
                 pipes += os.pipe()
             input_read, input_write, calls_read, calls_write, output_read, output_write = pipes
-            started: list[Process] = []
-            # Cancellation between fork and return would lose the process.
-            with anyio.CancelScope(shield=True):
-                started.append(
-                    await anyio.open_process(
-                        argv,
-                        stdin=input_read,
-                        stdout=calls_write,
-                        stderr=output_write,
-                        cwd="/",
-                        env=dict(environ),
-                        start_new_session=True,
-                    )
-                )
+            process = await start_group(
+                argv, Path("/"), environ, stdin=input_read, stdout=calls_write, stderr=output_write
+            )
             for fd in (input_read, calls_write, output_write):
                 os.close(fd)
                 pipes.remove(fd)
             for fd in pipes:
                 os.set_blocking(fd, False)
             start = orjson.dumps({"script": script, "tools": tools})
-            await self._follow(started[0], start, input_write, calls_read, output_read)
+            await self._follow(process, start, input_write, calls_read, output_read)
         finally:
             for fd in pipes:
                 os.close(fd)
@@ -147,9 +138,12 @@ class ScriptProcess:
         drained.set()
 
     async def _read_calls(self, fd: int, replies: int, running: TaskGroup) -> None:
-        rest = bytearray()
+        rest, size = bytearray(), 0
         while data := await _read(fd):
             rest += data
+            size += len(data)
+            if size > MAX_REQUESTS_BYTES:
+                return self._stop(f"The calls of the script were larger than {MAX_REQUESTS_BYTES} bytes together.")
             while (end := rest.find(b"\n")) >= 0:
                 line = bytes(rest[:end])
                 del rest[: end + 1]

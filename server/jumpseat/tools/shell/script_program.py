@@ -8,7 +8,6 @@ Imports nothing of the server, because the interpreter cannot read it.
 
 from __future__ import annotations
 
-import builtins
 import json
 import linecache
 import os
@@ -18,9 +17,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 AT_ONCE = 8
+MEMORY_BYTES = 2 << 30
+PROCESSOR_S = 120
+FILE_BYTES = 64 << 20
 
 
 class ToolError(Exception):
@@ -95,10 +98,8 @@ def _names(channel: _Channel, tools: dict[str, list[str]]) -> dict[str, Any]:
 
     def help(tool: Any = None) -> None:  # noqa: A001 - as in Python
         name = getattr(tool, "tool", tool)
-        if name is None or name in tools:
-            print(channel.ask(help=name))  # noqa: T201
-        else:
-            builtins.help(tool)
+        is_ours = name is None or isinstance(name, str)
+        print(channel.ask(help=name) if is_ours else tool.__doc__)  # noqa: T201
 
     def function_of(name: str) -> Callable[..., str]:
         def function(*values: Any, **arguments: Any) -> str:
@@ -112,9 +113,30 @@ def _names(channel: _Channel, tools: dict[str, list[str]]) -> dict[str, Any]:
     return {**functions, "call": call, "parallel": parallel, "help": help, "ToolError": ToolError}
 
 
+def _limit() -> None:
+    """Limit what each process of the script takes of the machine; it cannot raise the limits."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    os.nice(5)
+    limits = {
+        resource.RLIMIT_AS: MEMORY_BYTES,
+        resource.RLIMIT_CPU: PROCESSOR_S,
+        resource.RLIMIT_FSIZE: FILE_BYTES,
+    }
+    for kind, limit in limits.items():
+        _, hardest = resource.getrlimit(kind)
+        limit = limit if hardest == resource.RLIM_INFINITY else min(limit, hardest)
+        # Some systems do not limit addresses.
+        with suppress(OSError, ValueError):
+            resource.setrlimit(kind, (limit, limit))
+
+
 def main() -> None:
     channel = _Channel()
     start = channel.first()
+    _limit()
     sys.argv = ["script"]
     names = {"__name__": "__main__", **_names(channel, start["tools"])}
     lines = [f"{line}\n" for line in start["script"].splitlines()]
