@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ SCRIPT: Final[JsonObject] = {
             "when": "ask me",
             "turns": [calls("ask_user", question="Which?", choices=["Red", "Blue"]), {"text": "Fine."}],
         },
+        {"when": "my tool", "turns": [calls("look_up", word="seat"), {"text": "It says: {{last_tool_result}}"}]},
         {"turns": [{"deltas": ["The ", "answer"]}] * 9},
     ]
 }
@@ -155,6 +157,85 @@ async def test_a_question_of_the_model_is_answered_by_an_action(tmp_path: Path) 
         call = next(part["toolCall"] for part in parts(client) if part["kind"] == "toolCall")
         assert call["content"] == [{"type": "text", "text": "User selected: Blue"}]
         await check_equal(port, client)
+
+
+TOOL: Final[JsonObject] = {
+    "name": "look_up",
+    "description": "Looks a word up",
+    "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+}
+
+
+def tools_of(client: Client, *tools: JsonObject) -> JsonObject:
+    return {"clientId": client.client_id, "tools": list(tools)}
+
+
+async def test_a_tool_of_the_client_that_only_this_client_answers(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as a, connected(port, "b") as b:
+        uri = await a.create(activeClient=tools_of(a, TOOL))
+        assert a.states[uri]["activeClients"] == [tools_of(a, TOOL)]
+        await b.join(uri)
+        # A second client with a tool of the same name gets none of its calls.
+        assert "rejectionReason" not in await b.echo(
+            await b.dispatch("session/activeClientSet", activeClient=tools_of(b, TOOL))
+        )
+        await a.prompt("t1", "my tool")
+        while not a.states[uri].get("inputNeeded"):
+            await a.action("session/inputNeededSet")
+        (needed,) = a.states[uri]["inputNeeded"]
+        call = needed["toolCall"]
+        assert (needed["kind"], needed["clientId"], call["toolInput"], call["status"], call["confirmed"]) == (
+            "toolClientExecution",
+            "a",
+            '{"word":"seat"}',
+            "running",
+            "not-needed",
+        )
+        await check_equal(port, a)
+        names = {"turnId": "t1", "toolCallId": call["toolCallId"]}
+        content = [{"type": "text", "text": "so far"}]
+        await a.echo(await a.dispatch("chat/toolCallContentChanged", **names, content=content))
+        await check_equal(port, a)
+        result = {
+            "success": True,
+            "pastTenseMessage": "Looked up",
+            "content": [
+                {"type": "text", "text": "a place to sit"},
+                {"type": "embeddedResource", "data": "aGVsbG8=", "contentType": "application/octet-stream"},
+            ],
+        }
+        for kind, members in (("Complete", {"result": result}), ("ContentChanged", {"content": content})):
+            assert "rejectionReason" in await b.echo(await b.dispatch(f"chat/toolCall{kind}", **names, **members))
+        assert "rejectionReason" not in await a.echo(
+            await a.dispatch("chat/toolCallComplete", **names, result=result)
+        )
+        await a.action("chat/turnComplete")
+        assert parts(a)[-1]["content"] == "It says: a place to sit"
+        assert parts(a)[-2]["toolCall"]["contributor"] == {"kind": "client", "clientId": "a"}
+        assert "rejectionReason" in await a.echo(await a.dispatch("chat/toolCallComplete", **names, result=result))
+        await check_equal(port, a)
+
+
+async def test_calls_of_a_client_that_leaves_the_session_fail(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as a, connected(port, "b") as b:
+        uri = await a.create()
+        await b.join(uri)
+        for wrong in ({"name": "look up"}, {**TOOL, "inputSchema": 1}, "look_up", {**TOOL, "name": "bash"}):
+            sent = await b.dispatch("session/activeClientSet", activeClient={"clientId": "b", "tools": [wrong]})
+            assert "rejectionReason" in await b.echo(sent), wrong
+        await b.echo(await b.dispatch("session/activeClientSet", activeClient=tools_of(b, TOOL)))
+        await a.prompt("t1", "my tool")
+        await a.action("session/inputNeededSet")
+        async with raw(port, "b") as again:
+            await again.reconnect(b)
+            assert again.states[uri]["inputNeeded"][0]["clientId"] == "b"
+            left = {"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": uri}}
+            await again.socket.send(json.dumps(left))
+            await a.action("session/activeClientRemoved")
+            await a.action("chat/turnComplete")
+        assert "has left" in parts(a)[-1]["content"]
+        assert a.states[uri]["activeClients"] == []
+        await check_equal(port, a)
 
 
 async def test_turns_are_taken_back(tmp_path: Path) -> None:

@@ -96,9 +96,14 @@ class AhpConnection:
         if method == "dispatchAction":
             return self._take_dispatch
         if method == "unsubscribe":
-            return lambda params: self.door.hub.unsubscribe(self, channel_of(params))
+            return self._unsubscribe
         handler = BEFORE.get(method) or (AFTER.get(method) if self.initialized else None)
         return None if handler is None else lambda params: handler(self, checked(params))
+
+    def _unsubscribe(self, params: Any) -> None:
+        uri = channel_of(params)
+        self.door.hub.unsubscribe(self, uri)
+        self.door.withdraw_tools(self.client_id, uri)
 
     # --- dispatches ---------------------------------------------------------------------------------------------
 

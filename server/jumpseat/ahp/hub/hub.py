@@ -139,14 +139,17 @@ class Hub:
         if known is not None and known.connection is connection:
             known.connection, known.expires_at = None, self._clock() + GRACE_S
 
-    def expire(self) -> None:
-        """Forget the clients whose grace has ended."""
+    def expire(self) -> list[str]:
+        """Forget the clients whose grace has ended, and return their ids."""
         now = self._clock()
-        self._clients = {
-            client_id: known
+        gone = [
+            client_id
             for client_id, known in self._clients.items()
-            if known.expires_at is None or known.expires_at > now
-        }
+            if known.expires_at is not None and known.expires_at <= now
+        ]
+        for client_id in gone:
+            del self._clients[client_id]
+        return gone
 
     def reconnect(self, connection: Subscriber, access: Access, last_seen: int, uris: Iterable[str]) -> JsonObject:
         """Give a client its place again, and return what it has missed: actions, or else snapshots.

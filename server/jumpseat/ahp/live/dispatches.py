@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.ahp.hub.channels import Origin
+from jumpseat.ahp.live import client_tools
 from jumpseat.ahp.live.mirror import Cause, Mirror
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation import attachments, config, forms
@@ -245,17 +246,10 @@ def _configure(mirror: Mirror, action: Action, origin: Origin) -> None:
         mirror.publish(action, None if changes else origin)
 
 
-def _set_client(mirror: Mirror, action: Action, origin: Origin) -> None:
-    client: JsonObject = action["activeClient"]
-    if client.get("clientId") != origin.client_id or not isinstance(client.get("tools"), list):
-        raise InvalidRequestError("a client sets itself only, with an array 'tools'")
-    mirror.publish(action, origin)
-
-
 def _remove_client(mirror: Mirror, action: Action, origin: Origin) -> None:
     if action["clientId"] != origin.client_id:
         raise InvalidRequestError("a client removes itself only")
-    mirror.publish(action, origin)
+    client_tools.remove_client(mirror, origin.client_id, origin)
 
 
 _DIRECT: Final = frozenset(
@@ -272,6 +266,8 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/turnCancelled": _cancel_turn,
     "chat/truncated": _truncate,
     "chat/toolCallConfirmed": _confirm,
+    "chat/toolCallContentChanged": client_tools.show_progress,
+    "chat/toolCallComplete": client_tools.complete,
     "chat/inputAnswerChanged": _change_answer,
     "chat/inputCompleted": _complete_input,
     "chat/pendingMessageSet": _queue,
@@ -279,6 +275,6 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/queuedMessagesReordered": _reorder,
     "session/titleChanged": _set_title,
     "session/configChanged": _configure,
-    "session/activeClientSet": _set_client,
+    "session/activeClientSet": client_tools.set_client,
     "session/activeClientRemoved": _remove_client,
 }

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.ahp.hub.channels import PUBLIC
 from jumpseat.ahp.hub.hub import Hub
+from jumpseat.ahp.live import client_tools
 from jumpseat.ahp.live.errors import AhpError
 from jumpseat.ahp.live.mirror import Mirror, Reader
 from jumpseat.ahp.states.root import reduce_root
@@ -138,6 +139,7 @@ class Door:
                 await self._add(mirror, "ready")
             else:
                 known.follow()
+                client_tools.offer(known, known.state["activeClients"])
         except SessionNotFoundError:
             return None
         finally:
@@ -178,6 +180,8 @@ class Door:
             await self._add(mirror, "creating")
             if config.get("autoApprove") is True:
                 session.permissions.set_mode("allow-all")
+            if options.get("activeClient") is not None:
+                client_tools.begin_with(mirror, options["activeClient"])
         finally:
             del self._opening[session_id]
             ended.set()
@@ -227,10 +231,17 @@ class Door:
         """Close the sessions that no client can come back to any more."""
         while True:
             await anyio.sleep(SWEEP_S)
-            self.hub.expire()
+            for client_id in self.hub.expire():
+                self.withdraw_tools(client_id)
             for mirror in list(self._mirrors.values()):
                 if not self.hub.is_wanted(mirror.uris):
                     await self._leave(mirror)
+
+    def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
+        """Withdraw the tools of a client that has left a session, or all of them."""
+        for mirror in self._mirrors.values():
+            if uri in (None, mirror.session_uri):
+                client_tools.remove_client(mirror, client_id)
 
     async def _leave(self, mirror: Mirror) -> None:
         session = self._server.registry.get_live(mirror.session_id)

@@ -173,6 +173,8 @@ class Mirror(ConnectedClient):
 
         # A long log takes longer than other connections should wait.
         chat = await anyio.to_thread.run_sync(fold)
+        # The calls of the log were those of clients that may be gone.
+        translator.owners.update(self.translator.owners)
         self.translator = translator
         translator.join(is_working=session.working)
         if not session.working and not session.open_questions():
@@ -309,7 +311,7 @@ class Mirror(ConnectedClient):
         if not self._causes:
             return None
         kind = action["type"]
-        if kind == "chat/toolCallConfirmed":
+        if kind in ("chat/toolCallConfirmed", "chat/toolCallComplete"):
             subject: str = action["toolCallId"]
         else:
             subject = action.get("requestId") or action.get("turnId") or ""

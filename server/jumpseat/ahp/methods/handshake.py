@@ -34,6 +34,7 @@ async def initialize(connection: Peer, params: JsonObject) -> JsonObject:
     connection.client_id = client_id
     hub = connection.door.hub
     hub.introduce(connection, connection.rights)
+    connection.door.withdraw_tools(client_id)
     connection.initialized = True
     snapshots: list[JsonObject] = []
     for uri in _strings(params, "initialSubscriptions", required=False):

@@ -11,6 +11,7 @@ from jumpseat.ahp.live.errors import PROVIDER_NOT_FOUND, AhpError
 from jumpseat.ahp.states.values import IDLE, JsonObject, present
 from jumpseat.ahp.translation import config
 from jumpseat.ahp.translation.attachments import uri_of
+from jumpseat.ahp.translation.client_tools import tools_of
 from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
 from jumpseat.errors import SessionNotFoundError
 from jumpseat_protocol.sessions import SessionMetadata
@@ -89,9 +90,14 @@ async def create(connection: Peer, params: JsonObject) -> None:
     provider = params.get("provider")
     if provider not in (None, PROVIDER):
         raise AhpError(PROVIDER_NOT_FOUND, f"unknown provider {str(provider)[:100]!r}: expected {PROVIDER!r}")
-    for name, kind in (("config", dict), ("workingDirectories", list)):
+    for name, kind in (("config", dict), ("workingDirectories", list), ("activeClient", dict)):
         if params.get(name) is not None and not isinstance(params[name], kind):
-            raise AhpError.invalid(f"{name}: expected an {'object' if kind is dict else 'array'}")
+            raise AhpError.invalid(f"{name}: expected an {'array' if kind is list else 'object'}")
+    if (client := params.get("activeClient")) is not None:
+        if client.get("clientId") != connection.client_id or not isinstance(client.get("tools"), list):
+            raise AhpError.invalid("activeClient: expected the client itself, with an array 'tools'")
+        # Refused before there is a session.
+        tools_of([client])
     await connection.door.create(_channel(params), connection.rights, params)
 
 

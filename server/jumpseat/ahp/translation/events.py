@@ -36,6 +36,8 @@ class Translator(Struct):
     turn: Turn | None = None
     first_events: dict[str, str] = field(default_factory=dict[str, str])
     """The ids of the events that the turns begin with, by the ids of the turns."""
+    owners: dict[str, str] = field(default_factory=dict[str, str])
+    """The ids of the clients that run tools, by the names of the tools."""
     # The calls of commands that the user has run; they belong to no turn.
     _of_user: set[str] = field(default_factory=set[str])
     # The latest message to the model in the place of a prompt.
@@ -87,6 +89,11 @@ class Translator(Struct):
     def question_of(self, call_id: str) -> str | None:
         """Return the id of the open question about a call, by the call's id for clients."""
         return next((request_id for request_id, call in self._asking.items() if call.id == call_id), None)
+
+    def request_of(self, call_id: str) -> str | None:
+        """Return the id of the question for the result of a call, by the call's id for clients."""
+        calls = self.turn.calls() if self.turn is not None else ()
+        return next((call.request_id for call in calls if call.id == call_id), None)
 
     def end_turn(self) -> Iterator[Action]:
         """Return the action that ends the open turn, if any."""
@@ -150,7 +157,8 @@ class Translator(Struct):
         yield from self.end_turn()
         time = event.timestamp
         self.first_events[turn_id] = event.id
-        self.turn = Turn(turn_id, time, time, set() if message_id is None else {message_id})
+        message_ids = set[str]() if message_id is None else {message_id}
+        self.turn = Turn(turn_id, time, time, message_ids, owners=self.owners)
         # Of a message that has waited, the id was that of the turn, too.
         queued = {} if message_id is None else {"queuedMessageId": turn_id}
         yield {"type": "chat/turnStarted", "turnId": turn_id, "startedAt": time, "message": message, **queued}
@@ -185,6 +193,8 @@ class Translator(Struct):
                 yield from _show_output(turn, payload.tool_call_id, payload.progress_message)
             case events.ToolExecutionComplete():
                 yield from self._complete(turn, payload)
+            case events.ExternalToolRequested():
+                yield from _call_client(turn, payload)
             case events.PermissionRequested() if not payload.resolved_by_hook:
                 yield from self._ask(turn, payload)
             case events.PermissionCompleted():
@@ -220,18 +230,13 @@ class Translator(Struct):
             yield _started(turn, call)
         call.phase = "running"
         call.title = title_of(start.tool_name, start.arguments, call.intention)
-        yield _of_call(
-            "Ready",
-            turn,
-            call,
-            invocationMessage=call.title,
-            toolInput=_input_text(start.arguments),
-            intention=call.intention,
-            confirmed="not-needed",
-        )
+        call.input = _input_text(start.arguments)
+        if call.client is None:
+            yield from _show_ready(turn, call)
 
     def _complete(self, turn: Turn, end: events.ToolExecutionComplete) -> Iterator[Action]:
         if (call := turn.end_call(end.tool_call_id)) is not None:
+            yield from _show_ready(turn, call)
             yield _of_call("Complete", turn, call, result=results.result_of(end, call.tool, call.title))
 
     def _ask(self, turn: Turn, asked: events.PermissionRequested) -> Iterator[Action]:
@@ -239,7 +244,7 @@ class Translator(Struct):
         call = turn.running(request.tool_call_id)
         if call is None:
             call = turn.add_call(asked.request_id, request.kind, "running")
-            call.is_foreign = True
+            call.is_foreign, call.client = True, None
             yield _started(turn, call)
         self._asking[asked.request_id] = call
         title, text = question_text(request, call.title or None)
@@ -250,8 +255,10 @@ class Translator(Struct):
             call,
             confirmationTitle=title,
             invocationMessage={"markdown": text} if text else title,
+            toolInput=call.input,
             options=options_for(request),
         )
+        call.input = None
 
     def _answer(self, turn: Turn, answered: events.PermissionCompleted) -> Iterator[Action]:
         call = self._asking.pop(answered.request_id, None)
@@ -329,7 +336,30 @@ def _of_call(kind: str, turn: Turn, call: Call, **members: Any) -> Action:
 
 
 def _started(turn: Turn, call: Call) -> Action:
-    return _of_call("Start", turn, call, toolName=call.tool, displayName=call.tool)
+    contributor = None if call.client is None else {"kind": "client", "clientId": call.client}
+    return _of_call("Start", turn, call, toolName=call.tool, displayName=call.tool, contributor=contributor)
+
+
+def _show_ready(turn: Turn, call: Call) -> Iterator[Action]:
+    """Show that a call runs, if that is not shown yet."""
+    if call.input is not None:
+        yield _of_call(
+            "Ready",
+            turn,
+            call,
+            invocationMessage=call.title,
+            toolInput=call.input,
+            intention=call.intention,
+            confirmed="not-needed",
+        )
+        call.input = None
+
+
+def _call_client(turn: Turn, asked: events.ExternalToolRequested) -> Iterator[Action]:
+    call = turn.running(asked.tool_call_id)
+    if call is not None and call.client is not None:
+        call.request_id = asked.request_id
+        yield from _show_ready(turn, call)
 
 
 def _stream(turn: Turn, delta: events.ToolCallDelta) -> Iterator[Action]:

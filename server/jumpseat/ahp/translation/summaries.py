@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from jumpseat.ahp.states.values import ACTIVITY, Action, JsonObject, State, changed, present
+from jumpseat.ahp.translation.client_tools import runner_of
 from jumpseat.ahp.translation.uris import PROVIDER
 
 _NONE: Final[JsonObject] = {}
@@ -46,6 +47,16 @@ def _input_needed(chat: State) -> Iterator[JsonObject]:
                 "id": call["toolCallId"],
                 "chat": chat["resource"],
                 "turnId": active["id"] if active is not None else "",
+                "toolCall": call,
+            }
+        elif part["kind"] == "toolCall" and (client := runner_of(part["toolCall"])) is not None:
+            call = part["toolCall"]
+            yield {
+                "kind": "toolClientExecution",
+                "id": call["toolCallId"],
+                "chat": chat["resource"],
+                "turnId": active["id"] if active is not None else "",
+                "clientId": client,
                 "toolCall": call,
             }
         elif part["kind"] == "inputRequest" and part.get("response") is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
@@ -18,7 +19,9 @@ class Call(Struct):
 
     ``id`` is that for clients, in which no two calls of a turn may have the same; some models use an id again.
     ``sent_chars`` counts the characters of the arguments that were sent. ``is_foreign``: the call is that of a
-    sub-agent, of which only its question is shown.
+    sub-agent, of which only its question is shown. ``client`` is the id of the client that runs the call, and
+    ``request_id`` that of the question for its result; ``input`` are the arguments that are not shown as final yet,
+    because that client would begin too early.
     """
 
     id: str
@@ -28,10 +31,15 @@ class Call(Struct):
     intention: str | None = None
     title: str = ""
     is_foreign: bool = False
+    client: str | None = None
+    request_id: str | None = None
+    input: str | None = None
 
 
 class Turn(Struct):
     """An open turn. ``last_at`` is the time of its last stored event, ``message_ids`` are those of its prompts.
+
+    ``owners`` are the ids of the clients that run tools, by the names of the tools.
 
     ``works`` is true while a call of the model and its tools are not done, which is so after a crash, too.
     """
@@ -46,6 +54,7 @@ class Turn(Struct):
     usage: JsonObject = field(default_factory=lambda: JsonObject())
     sent_chars: dict[str, int] = field(default_factory=dict[str, int])
     _calls: dict[str, list[Call]] = field(default_factory=dict[str, list[Call]])
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
@@ -57,9 +66,13 @@ class Turn(Struct):
     def add_call(self, call_id: str, tool: str, phase: Phase) -> Call:
         """Add a call and return it."""
         count = self._counts[call_id] = self._counts.get(call_id, 0) + 1
-        call = Call(call_id if count == 1 else f"{call_id}#{count}", tool, phase)
+        call = Call(call_id if count == 1 else f"{call_id}#{count}", tool, phase, client=self.owners.get(tool))
         self._calls.setdefault(call_id, []).append(call)
         return call
+
+    def calls(self) -> Iterator[Call]:
+        """Return all calls without a result."""
+        return (call for calls in self._calls.values() for call in calls)
 
     def call(self, call_id: str | None, *phases: Phase) -> Call | None:
         """Return the first call with an id, in the given phases or in any; ``None`` if there is none."""
