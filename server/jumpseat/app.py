@@ -63,11 +63,11 @@ from jumpseat.options import Options, TcpOptions
 from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import IgnoredMembers, find_route
-from jumpseat.rpc.transport import HEADERS, Framing, Stdio, Wire, open_stdio, take_stdio
+from jumpseat.rpc.transport import HEADERS, LINES, Framing, Stdio, Wire, open_stdio, take_stdio
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
-from jumpseat.sessions.access import Access, Gate
+from jumpseat.sessions.access import EVERYTHING, Access, Gate
 from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.idle import Activity, IdleSessions, activity_of
 from jumpseat.sessions.registry import SessionRegistry
@@ -212,7 +212,7 @@ class App:
         mask_logs(self.secrets)
         self.connections: set[AnyConnection] = set()
         self._ignored_members = IgnoredMembers()
-        self._acp = options.acp
+        self._acp, self._speaks_ahp = options.acp, options.ahp
         self._ahp: Door | None = None
         self._on_stdio = options.tcp is None
         self.gate, self.made_token = _gate(options.tcp, home)
@@ -385,7 +385,8 @@ class App:
 
     def _log_start(self, options: Options, config: Config) -> None:
         tcp = options.tcp
-        transport = "tcp" if tcp is not None else "acp" if options.acp else "stdio"
+        on_stdio = "acp" if options.acp else "ahp" if options.ahp else "stdio"
+        transport = "tcp" if tcp is not None else on_stdio
         port = None if tcp is None else tcp.port or None
         where = fields(
             version=__version__,
@@ -401,6 +402,8 @@ class App:
 
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
+        if self._speaks_ahp:
+            return self._connect_ahp(EVERYTHING, LINES).wire
         return self._connect_acp() if self._acp else self.connect().wire
 
     @property
@@ -432,19 +435,18 @@ class App:
         if access is None or self._cluster is not None or (has_origin and not self.gate.knows(token)):
             return None
 
-        def connect(framing: Framing) -> AhpConnection:
-            # Imported here, because most servers have no such clients.
-            from jumpseat.ahp.connection import AhpConnection
-            from jumpseat.ahp.live.door import Door
+        return partial(self._connect_ahp, access, peer=peer)
 
-            if self._ahp is None:
-                self._ahp = Door(Server(self.registry, self.models, self, self.mcp), self._tasks)
-            forget = self.connections.discard
-            connection = AhpConnection(self._ahp, access, self._tasks, self.secrets, forget, framing, peer)
-            self.connections.add(connection)
-            return connection
+    def _connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
+        # Imported here, because most servers have no such clients.
+        from jumpseat.ahp.connection import AhpConnection
+        from jumpseat.ahp.live.door import Door
 
-        return connect
+        if self._ahp is None:
+            self._ahp = Door(Server(self.registry, self.models, self, self.mcp), self._tasks)
+        connection = AhpConnection(self._ahp, access, self._tasks, self.secrets, self._forget, framing, peer)
+        self.connections.add(connection)
+        return connection
 
     def new_connection(
         self, on_close: Callable[[Connection], None], peer: str | None, framing: Framing = HEADERS
@@ -607,11 +609,14 @@ class App:
                     connection.abort()
 
     def _handle_disconnect(self, connection: ClientConnection) -> None:
-        self.connections.discard(connection)
         if self._cluster is not None and isinstance(connection, Connection):
             self._cluster.clients.disconnected(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)
+        self._forget(connection)
+
+    def _forget(self, connection: AnyConnection) -> None:
+        self.connections.discard(connection)
         if self._on_stdio or (self.ending and not self.connections):
             self.stop()
 
@@ -828,8 +833,8 @@ async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStac
     config = load_config(home, environment_providers()).store
     if config.url is None:
         return None
-    if options.acp:
-        raise ConfigError("store.url is not available with --acp: editors keep their sessions in files")
+    if options.acp or options.ahp:
+        raise ConfigError("store.url is not available with --acp and --ahp: they keep sessions in files")
     try:
         from jumpseat.cluster.cluster import join_cluster
         from jumpseat.cluster.nats.settings import cluster_settings

@@ -14,7 +14,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 import anyio
@@ -50,10 +50,18 @@ async def door_server(
         yield server, int(line.removeprefix("jumpseat serves WebSocket clients on port "))
 
 
+class Socket(Protocol):
+    """A connection that carries whole messages."""
+
+    async def send(self, message: str) -> None: ...
+
+    async def recv(self) -> str | bytes: ...
+
+
 class Client:
     """One connection, the states of its channels, and all that it has received."""
 
-    def __init__(self, socket: ClientConnection, client_id: str) -> None:
+    def __init__(self, socket: Socket, client_id: str) -> None:
         self.socket = socket
         self.client_id = client_id
         self.states: dict[str, JsonObject] = {}
@@ -163,6 +171,22 @@ class Client:
     async def settle(self) -> None:
         """Read all that the server has sent so far."""
         await self.call("ping")
+
+    async def read_actions(self, count: int) -> bool:
+        """Read messages until ``count`` actions have come, or all that were sent; return whether it was all."""
+        self._numbers += 1
+        ping = {"jsonrpc": "2.0", "id": self._numbers, "method": "ping", "params": {"channel": ROOT}}
+        await self.socket.send(json.dumps(ping))
+        number = self._numbers
+        for _ in range(count):
+            if (await self._read(lambda found: found.get("id") == number or "action" in found["params"])).get("id"):
+                return True
+        return False
+
+    def abort(self) -> None:
+        """End the connection at once, with what is unread."""
+        assert isinstance(self.socket, ClientConnection)
+        self.socket.transport.abort()
 
     def _take(self, snapshots: Sequence[JsonObject]) -> None:
         for snapshot in snapshots:

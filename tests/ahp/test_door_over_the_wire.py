@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import pytest
+from anyio.abc import ByteSendStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 from websockets.exceptions import InvalidStatus
 
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.ahp.client import ROOT, Client, check_equal, connected, door_server, raw
+from tests.support.editor import CONFIG
+from tests.support.forked import INSTALLED
+from tests.support.limits import WAIT_S
 from tests.support.server import calls
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +29,7 @@ SCRIPT: Final[JsonObject] = {
             "when": "make a file",
             "turns": [calls("create", path="made.txt", file_text="hello\n"), {"text": "All done."}],
         },
+        {"when": "delete nothing", "turns": [calls("bash", command="rm -f nothing"), {"deltas": ["Do", "ne"]}]},
         {"when": "hang on", "turns": [{"text": "I am", "hang": True}]},
         {
             "when": "ask me",
@@ -329,6 +337,34 @@ async def test_a_client_comes_back_to_what_it_has_missed(tmp_path: Path) -> None
             await check_equal(port, again)
 
 
+@pytest.mark.timeout(300)
+async def test_a_connection_that_is_cut_after_each_message(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as b:
+        await b.create()
+        cut, was_whole = 0, False
+        while not was_whole:
+            async with connected(port, "a") as a:
+                await a.join(b.session)
+                await b.prompt(f"t{cut}", "delete nothing")
+                await b.action("session/inputNeededSet")
+                call = b.states[b.session]["inputNeeded"][0]["toolCall"]["toolCallId"]
+                await b.echo(
+                    await b.dispatch(
+                        "chat/toolCallConfirmed", turnId=f"t{cut}", toolCallId=call, approved=cut % 2 == 0
+                    )
+                )
+                await b.action("chat/turnComplete")
+                await b.settle()
+                was_whole = await a.read_actions(cut)
+                a.abort()
+            async with raw(port, "a") as again:
+                assert await again.reconnect(a) == "replay"
+                await check_equal(port, again)
+                assert again.states == {**b.states, ROOT: again.states[ROOT]}
+            cut += 1
+        assert cut > 10
+
+
 async def test_after_a_restart_clients_get_snapshots_of_the_same_turns(tmp_path: Path) -> None:
     async with door_server(tmp_path, SCRIPT) as (server, port), connected(port, "a") as a:
         await a.create()
@@ -385,3 +421,37 @@ async def test_tokens_and_origins(tmp_path: Path) -> None:
         async with raw(port, "a", "?tkn=secret", origin="vscode-file://vscode-app") as client:
             await client.initialize()
         assert "secret" not in server.stderr
+
+
+async def test_one_client_over_stdio(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text(CONFIG)
+    (home / "script.json").write_text(json.dumps(SCRIPT))
+    environ = {"PATH": os.environ["PATH"], "COPILOT_HOME": str(home)}
+    with anyio.fail_after(WAIT_S):
+        async with await anyio.open_process([INSTALLED, "ahp"], env=environ, cwd=tmp_path, stderr=None) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            client = Client(LineSocket(process.stdin, BufferedByteReceiveStream(process.stdout)), "a")
+            await client.initialize()
+            await client.create()
+            await client.prompt("t1", "hello")
+            await client.action("chat/turnComplete")
+            assert parts(client)[-1]["content"] == "The answer"
+            await process.stdin.aclose()
+            assert await process.wait() == 0
+
+
+class LineSocket:
+    """A connection over pipes, one message per line."""
+
+    def __init__(self, stdin: ByteSendStream, stdout: BufferedByteReceiveStream) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+
+    async def send(self, message: str) -> None:
+        await self._stdin.send(message.encode() + b"\n")
+
+    async def recv(self) -> bytes:
+        return await self._stdout.receive_until(b"\n", 1 << 20)
