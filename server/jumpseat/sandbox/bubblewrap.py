@@ -151,8 +151,8 @@ class Bubblewrap:
 
     def isolated(self, command: Sequence[str]) -> list[str]:
         """Return the command line that runs ``command`` in a network namespace of its own, otherwise unconfined."""
-        options = ("--unshare-user", "--unshare-net", "--die-with-parent")
-        return [self.program, *options, *_BEFORE, "--", *command]
+        # With folders of its own, it would enter a second user namespace, to which the network does not belong.
+        return [self.program, "--unshare-user", "--unshare-net", "--dev-bind", "/", "/", "--", *command]
 
 
 _Accesses: TypeAlias = Sequence[tuple[str, Access]]
