@@ -1,8 +1,8 @@
 """A network namespace for the commands of one session, with a listener in it that belongs to this process.
 
 Connections to the listener are the only way out of the namespace. All commands of the session share the namespace,
-so that one command can reach a server that another one has started. The namespace ends when it is closed, or when this
-process ends.
+so that one command can reach a server that another one has started. The namespace ends with this process, if it is
+not closed before.
 """
 
 from __future__ import annotations
