@@ -259,6 +259,22 @@ async def test_the_tool_is_offered_where_scripts_can_be_confined_or_the_user_all
         assert await offered(sandboxes=sandboxes, settings=settings) is expected
 
 
+async def test_only_sessions_with_scripts_or_commands_wait_for_the_test_of_the_sandbox(
+    tasks: TaskGroup, tmp_path: Path
+) -> None:
+    for available, excluded, expected in (
+        (["view"], [], False),
+        (["@all"], ["call_tools"], False),
+        (["@all"], [], True),
+    ):
+        sandboxes = Sandboxes(SandboxSettings("off"), tmp_path / "home", dict(os.environ))
+        settings = SessionSettings(cwd=tmp_path)
+        settings.options.available_tools, settings.options.excluded_tools = available, excluded
+        made = make_session(tasks, builtin=TOOLS, sandboxes=sandboxes, settings=settings)
+        await made.session.tools.ready()
+        assert sandboxes.probed is expected
+
+
 async def test_a_script_without_a_sandbox_is_asked_about_like_a_command(tasks: TaskGroup, tmp_path: Path) -> None:
     scripts = ScriptSettings(by_default=True, unconfined=True)
     made = session(tasks, tmp_path, "print(6 * 7)", None, scripts=scripts)

@@ -13,7 +13,7 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.descendants import Descendants
-from jumpseat.tools.filters import Configured, set_of
+from jumpseat.tools.filters import SCRIPTS, Configured, Filter, set_of
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
@@ -145,10 +145,16 @@ class BuiltinTools:
         )
 
     def _wants_scripts(self) -> bool:
-        """Return whether scripts belong to the set of tools of the session, on this platform."""
-        chosen = set_of(self._session.settings, self._environment.tool_set)
+        """Return whether scripts belong to the tools of the session, on this platform."""
+        settings, configured = self._session.settings, self._environment.tool_set
+        chosen = set_of(settings, configured)
         wanted = chosen == "all" or (chosen == "default" and self._environment.scripts.by_default)
-        return wanted and sys.platform != "win32"
+        # To know that a sandbox works takes as long as twenty turns, so that nobody waits for it in vain.
+        return (
+            wanted
+            and sys.platform != "win32"
+            and Filter(settings, configured=configured).offers(SCRIPTS, "builtin")
+        )
 
     async def ready(self) -> None:
         """Find out whether scripts can be confined, if the session wants them."""
