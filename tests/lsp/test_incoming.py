@@ -25,12 +25,15 @@ def diagnostic(text: str) -> dict[str, Any]:
     return {"range": {"start": SPOT, "end": SPOT}, "message": text}
 
 
+MANY = [diagnostic(str(number)) for number in range(100_000)]
+
+
 @pytest.mark.parametrize(
     "diagnostics",
     [
-        [diagnostic(str(number)) for number in range(100_000)],
+        MANY,
         [diagnostic("\ud83d" + "x" * LARGEST_PART)],
-        [{**diagnostic("a"), "data": [[]] * LARGEST_PART}],
+        [{**diagnostic("a"), "data": "[" * LARGEST_PART}],
     ],
     ids=["many", "long", "with data"],
 )
