@@ -269,7 +269,8 @@ def _members(text: str) -> dict[str, str]:
 
 def _servers(text: str) -> dict[str, str]:
     half = text[: len(text) // 2]
-    servers = {part: {"command": "false", "args": [part]} for part in _parts(half, 300)}
+    parts = enumerate(_parts(half, 300))
+    servers = {f"server{number}": {"command": "false", "args": [part]} for number, part in parts}
     return {".mcp.json": json.dumps({"mcpServers": servers})}
 
 

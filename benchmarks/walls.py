@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from blocking_server import AskedServer, SdkBench, Model, call
+from blocking_server import AskedServer, Model, SdkBench, call
 
 LIMIT: Final = 0.03
 COMMAND_LIMIT_MS: Final = 5.0
