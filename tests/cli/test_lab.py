@@ -207,7 +207,7 @@ def test_the_real_server_gets_through_a_few_tasks(protocol: str) -> None:
     tasks = load_tasks(("python/edit-guard", "go/find-value", "rust/follow-new-file"))
     outcomes: list[Outcome] = []
 
-    plan = Plan([executable(), *arguments], protocol, seed="3", limit_s=WAIT_S)
+    plan = Plan([executable(), *arguments], protocol, ("3",), limit_s=WAIT_S)
     anyio.run(run_tasks, plan, tasks, outcomes.append)
 
     assert [outcome.problems for outcome in outcomes] == [[], [], []]

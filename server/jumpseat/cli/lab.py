@@ -34,7 +34,13 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--protocol", choices=("copilot", "acp", "command"), default="copilot")
     parser.add_argument("--model", help="a real model in place of the simulated one")
     parser.add_argument("--base-url", metavar="URL", help="its provider, with the key in $LAB_API_KEY")
-    parser.add_argument("--seed", default="1", help="chooses the mistakes of the simulated model")
+    parser.add_argument(
+        "--seed",
+        type=lambda text: text.split(","),
+        default=["1"],
+        metavar="SEED[,...]",
+        help="chooses the mistakes of the simulated model; with several seeds, each task is run with each",
+    )
     parser.add_argument("--window", type=int, default=WINDOW, metavar="TOKENS", help="the window of the model")
     parser.add_argument("--first", type=int, metavar="N", help="run the first N of the tasks")
     parser.add_argument("--limit", type=float, default=TASK_S, metavar="SECONDS", help="the time of a task")
@@ -76,7 +82,8 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
         return 0
     print_text(
         f"\n{figures['succeeded']} of {figures['tasks']} succeeded; per task: {figures['rounds']} rounds,"
-        f" {figures['tokens']} tokens sent ({figures['cached']:.0%} cached), {figures['seconds']} s"
+        f" {figures['tokens']} tokens sent ({figures['cached']:.0%} cached), {figures['seconds']} s;"
+        f" {figures['tokens_per_success']} tokens per success"
     )
     slips = slips_of(outcomes)
     for slip in sorted({slip for slip, _ in slips}):
@@ -91,7 +98,7 @@ def _show(outcome: Outcome, *, verbose: bool) -> None:
     verdict = "ok     " if outcome.ok else "FAILED "
     slips = f", {', '.join(outcome.slips)}" if outcome.slips else ""
     cost = f"{outcome.rounds} rounds, {outcome.tokens} tokens, {outcome.seconds:.1f} s"
-    print_text(f"{verdict} {outcome.task} ({cost}{slips})")
+    print_text(f"{verdict} {outcome.task} (seed {outcome.seed}, {cost}{slips})")
     if verbose:
         for problem in outcome.problems:
             print_text(f"  {problem[:400]}")
