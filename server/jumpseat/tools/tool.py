@@ -69,6 +69,7 @@ class ToolOutcome(Struct):
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
     ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
     ``withheld`` takes the place of a text that shows the content of files, if the model may not read these files.
+    ``absent`` is the path that the model gave, if the call has failed because there is nothing.
     """
 
     text: str
@@ -88,6 +89,7 @@ class ToolOutcome(Struct):
     exit_code: int | None = None
     stopped: HookStopError | None = None
     withheld: str | None = None
+    absent: str | None = None
 
     @property
     def ok(self) -> bool:
