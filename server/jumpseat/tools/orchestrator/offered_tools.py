@@ -341,18 +341,19 @@ class OfferedTools:
     def _named_beside_sets(self) -> Collection[str]:
         return named_beside_sets(self._session.settings, self._environment.tool_set)
 
-    async def unknown_names(self) -> dict[str, str | None]:
+    async def unknown_names(self, offered: Collection[str]) -> dict[str, str | None]:
         """Return the names among the available and the excluded tools that no tool has, with the one that is meant.
 
-        Tools that may still be missing, and patterns, are left out.
+        Tools that may still be missing, and patterns, are left out. Tools have the names ``offered`` for certain.
         """
         options = self._session.settings.options
         available = available_of(self._session.settings, self._environment.tool_set) or ()
-        wanted = dict.fromkeys((*available, *options.excluded_tools))
+        wanted = dict.fromkeys((*available, *options.excluded_tools)).keys() - offered
+        # Each request asks.
         if not wanted:
             return {}
         known = {*self._environment.reserved, *self._environment.builtin_tools(), TOOL_SEARCH, *SETS}
-        unknown = [name for name in wanted if name not in known and not set(name) & set("*:/")]
+        unknown = sorted(name for name in wanted if name not in known and not set(name) & set("*:/"))
         if unknown:
             known |= self._all().keys()
         return {

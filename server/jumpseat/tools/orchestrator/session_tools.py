@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -76,8 +76,8 @@ class ToolOrchestrator:
     def shortens(self) -> bool:
         return self._tools.set_for(small=False) == "default"
 
-    async def unknown_names(self) -> dict[str, str | None]:
-        return await self._tools.unknown_names()
+    async def unknown_names(self, offered: Collection[str]) -> dict[str, str | None]:
+        return await self._tools.unknown_names(offered)
 
     def deferred_specs(self) -> list[ToolSpec]:
         return self._tools.deferred_specs()
