@@ -80,10 +80,10 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
             {"summary": figures, "tasks": [{**msgspec.to_builtins(each), "ok": each.ok} for each in outcomes]}
         )
         return 0
+    per_success = f"; {figures['tokens_per_success']} tokens per success" if figures["succeeded"] else ""
     print_text(
         f"\n{figures['succeeded']} of {figures['tasks']} succeeded; per task: {figures['rounds']} rounds,"
-        f" {figures['tokens']} tokens sent ({figures['cached']:.0%} cached), {figures['seconds']} s;"
-        f" {figures['tokens_per_success']} tokens per success"
+        f" {figures['tokens']} tokens sent ({figures['cached']:.0%} cached), {figures['seconds']} s{per_success}"
     )
     slips = slips_of(outcomes)
     for slip in sorted({slip for slip, _ in slips}):
