@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,20 @@ async def test_a_real_model_gets_the_requests_and_its_key_and_the_agent_does_not
     assert set(model.authorizations) == {"Bearer secret-key"}
     assert {request["model"] for request in model.requests} == {"real-8b"}
     assert "secret-key" not in json.dumps(model.requests)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--protocol", "command"], "expected --agent with --protocol command"),
+        (["--agent", "no-such-agent acp"], "--agent: there is no program 'no-such-agent'"),
+        (["python/", "golang/"], "no task begins with 'golang/'; 'jumpseat lab --list' lists them"),
+        (["--first", "0"], "argument --first: expected a whole number of at least 1, not '0'"),
+        (["--model", "qwen3"], "expected both --model and --base-url, or neither"),
+    ],
+)
+def test_arguments_that_mean_nothing_are_errors(arguments: list[str], told: str) -> None:
+    done = subprocess.run(
+        [executable(), "lab", *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, f"error: {told}\n")
