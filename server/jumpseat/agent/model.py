@@ -319,8 +319,13 @@ class ModelInfo(Struct, frozen=True):
 
     @property
     def window(self) -> int:
-        """The context window in tokens, or the default for unknown models."""
-        return self.context_window or DEFAULT_CONTEXT_WINDOW
+        """The context window in tokens, the largest prompt if only that is known, or the default."""
+        return self.context_window or self.max_prompt_tokens or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def token_limit(self) -> int:
+        """The tokens that a conversation may take: those of the window, or of the largest prompt if they are fewer."""
+        return min(self.max_prompt_tokens or self.window, self.window)
 
     @property
     def prompt_limit(self) -> int:

@@ -56,7 +56,7 @@ async def clear_results(
         return False
     session.emit(
         events.SessionTruncation(
-            token_limit=resolved.known.window,
+            token_limit=resolved.known.token_limit,
             pre_truncation_tokens_in_messages=estimate.conversation,
             pre_truncation_messages_length=estimate.messages,
             post_truncation_tokens_in_messages=estimate.conversation - freed,

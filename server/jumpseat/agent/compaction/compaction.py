@@ -77,7 +77,7 @@ async def compact_if_needed(
         and session.conversation.has_answers
         and estimate.conversation >= min_size
     ):
-        _start(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.window))
+        _start(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.token_limit))
     full = used >= policy.exhaustion * limit
     if compactor.trigger is None or not (full or compactor.trigger in REQUESTED_TRIGGERS):
         return False
@@ -99,7 +99,7 @@ async def compact_after_refusal(session: Session, resolved: ResolvedModel, reque
     await session.compactor.wait_until_idle()
     if session.conversation.compactions == before:
         estimate = tokens.of_request(request)
-        _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
+        _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.token_limit))
         await session.compactor.wait_until_idle()
     return session.conversation.compactions != before
 
@@ -109,7 +109,7 @@ def _can_shrink(session: Session, resolved: ResolvedModel, request: ModelRequest
     conversation = session.conversation
     if conversation.has_answers:
         return True
-    short = replace(request, messages=conversation.after_compaction("", resolved.known.window))
+    short = replace(request, messages=conversation.after_compaction("", resolved.known.token_limit))
     return tokens.of_request(short).conversation < tokens.of_request(request).conversation // 2
 
 
@@ -131,7 +131,7 @@ async def compact(
     request = build_request(session, Prompt(""), system, resolved)
     # A requested compaction replaces an automatic one.
     session.compactor.cancel()
-    window = limit or resolved.known.window
+    window = limit or resolved.known.token_limit
     outcome = _start(
         session, SummaryTask(trigger, resolved, request, tokens.of_request(request), window, instructions)
     )
@@ -167,7 +167,9 @@ async def summarize_for_handoff(session: Session) -> str:
     resolved = await find_model(session)
     request = build_request(session, Prompt(""), await system_message(session), resolved)
     estimate = tokens.of_request(request)
-    text = await make_summary(session, SummaryTask("handoff", resolved, request, estimate, resolved.known.window))
+    text = await make_summary(
+        session, SummaryTask("handoff", resolved, request, estimate, resolved.known.token_limit)
+    )
     return session.services.secrets(text)
 
 

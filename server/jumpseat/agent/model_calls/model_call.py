@@ -409,7 +409,7 @@ def publish_answer(
         events.SessionUsageInfo(
             current_tokens=estimate.total + output_tokens,
             messages_length=estimate.messages + 1,
-            token_limit=resolved.known.window,
+            token_limit=resolved.known.token_limit,
             system_tokens=estimate.system,
             conversation_tokens=estimate.conversation + output_tokens,
             tool_definitions_tokens=estimate.tools,

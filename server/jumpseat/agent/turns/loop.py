@@ -53,7 +53,7 @@ from jumpseat.agent.session.prefix import SentPrefix
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
-from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
+from jumpseat.agent.turns.silence import asks_again, warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
     InvalidRequestError,
@@ -353,12 +353,14 @@ async def _take_turn(
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     await session.report_budget()
     prompt.run.answer = message
-    warn_of_silence(session, request, answer.completed)
+    is_asked_again = asks_again(session, prompt, request, answer.completed)
+    if not is_asked_again:
+        warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
     warn_of_written_calls(session, resolved, request, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
-        if answer.completed.stop_reason == "pause_turn":
+        if is_asked_again or answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
         return "done" if done else "again", None
