@@ -409,6 +409,43 @@ async def test_a_session_of_the_other_protocol_is_shown_and_approved(tmp_path: P
         await check_equal(port, client)
 
 
+@pytest.mark.parametrize("answers", ["sdk", "ahp"])
+async def test_an_approval_at_one_door_counts_at_the_other(tmp_path: Path, answers: str) -> None:
+    async with (
+        door_server(tmp_path, SCRIPT) as (server, port),
+        server.connect() as sdk,
+        connected(port, "a") as client,
+    ):
+        uri = await client.create()
+        session = uri.removeprefix("ahp-session:/")
+        await sdk.call("session.resume", {"sessionId": session, "requestPermission": True})
+        await client.prompt("t1", "make a file")
+        await client.action("session/inputNeededSet")
+        call = client.states[uri]["inputNeeded"][0]["toolCall"]["toolCallId"]
+        pending = await sdk.call("session.permissions.pendingRequests", {"sessionId": session})
+        (asked,) = pending["items"]
+        answer = {"sessionId": session, "requestId": asked["requestId"], "result": {"kind": "approve-once"}}
+        confirmed = {"turnId": "t1", "toolCallId": call, "approved": True}
+        if answers == "sdk":
+            told = await sdk.call("session.permissions.handlePendingPermissionRequest", answer)
+            assert told["success"] is True
+            await client.action("session/inputNeededRemoved")
+            late = await client.echo(await client.dispatch("chat/toolCallConfirmed", **confirmed))
+            assert "rejectionReason" in late
+        else:
+            assert "rejectionReason" not in await client.echo(
+                await client.dispatch("chat/toolCallConfirmed", **confirmed)
+            )
+            told = await sdk.call("session.permissions.handlePendingPermissionRequest", answer)
+            assert told["success"] is False
+        while client.states[client.chat].get("activeTurn") is not None:
+            await client.action("chat/turnComplete")
+        left = await sdk.call("session.permissions.pendingRequests", {"sessionId": session})
+        assert left["items"] == []
+        assert (tmp_path / "made.txt").exists()
+        await check_equal(port, client)
+
+
 async def test_tokens_and_origins(tmp_path: Path) -> None:
     async with door_server(tmp_path, SCRIPT, token="secret") as (server, port):
         for query in ("", "?tkn=", "?tkn=wrong"):
