@@ -69,7 +69,8 @@ async def _run(
     meant = {**specs, **_others_names(args.script, specs, inner)}
     tools = {name: list(spec.parameters.get("properties", {})) for name, spec in meant.items()}
     try:
-        end = await process.run(command, {"PATH": os.defpath, **kept}, args.script, tools)
+        variables = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "2", **kept}
+        end = await process.run(command, variables, args.script, tools, alone=sandboxed is True)
     except OSError as error:
         return failure(f"The script could not be started: {error.strerror or error}.")
     outcome = inner.effects
