@@ -163,7 +163,7 @@ class Scanner:
         self._may_open_code = self._may_open_code and not rest.strip(_MARKERS)
         if words := rest.rstrip():
             self._line_is_blank, self._last, self._said = False, words[-1], True
-        self._said = self._said or not text.isspace()
+        self._said = self._said or not (text.isspace() or text == "")
         if "`" in rest or self._ticks:
             for piece in _TICKS.findall(rest):
                 if piece[0] == "`":
