@@ -137,9 +137,9 @@ def tell_of_small_window(session: Session, resolved: ResolvedModel, request: Mod
         session.emit(SessionInfo(info_type="tools", message=text))
 
 
-async def warn_of_unknown_tools(session: Session) -> None:
+async def warn_of_unknown_tools(session: Session, request: ModelRequest) -> None:
     """Warn the user once of chosen and excluded tools that do not exist."""
-    unknown = await session.tools.unknown_names()
+    unknown = await session.tools.unknown_names({tool.name for tool in request.tools})
     if session.identity is not None or unknown.keys() <= session.warned.tools:
         return
     session.warned.tools |= unknown.keys()

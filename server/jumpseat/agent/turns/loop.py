@@ -449,7 +449,7 @@ async def _call_model(
         _warn_about_portability(session, resolved, request)
         warn_of_missing(session, prompt, resolved, request)
         tell_of_small_window(session, resolved, request)
-        await warn_of_unknown_tools(session)
+        await warn_of_unknown_tools(session, request)
         _warn_about_capability(session, resolved, request)
         _note_prefix(session, request)
         try:
