@@ -69,6 +69,7 @@ class ToolOutcome(Struct):
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
     ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
     ``withheld`` takes the place of a text that shows the content of files, if the model may not read these files.
+    ``absent`` is the path that the model gave, if the call has failed because there is nothing.
     """
 
     text: str
@@ -88,6 +89,7 @@ class ToolOutcome(Struct):
     exit_code: int | None = None
     stopped: HookStopError | None = None
     withheld: str | None = None
+    absent: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -399,7 +401,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
     by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
-    session, so that they may be made in plan mode, too. ``grammar`` is that of :class:`ToolSpec`.
+    session, so that they may be made in plan mode, too. ``grammar`` is that of :class:`ToolSpec`. ``follows``
+    names the tool that leaves what this one works on: see :mod:`jumpseat.tools.orchestrator.followers`.
     """
 
     name: str
@@ -409,6 +412,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     read_only: bool = False
     for_plans: bool = False
     grammar: str | None = None
+    follows: Literal["bash", "task"] | None = None
 
     @property
     def spec(self) -> ToolSpec:

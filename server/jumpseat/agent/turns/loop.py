@@ -33,6 +33,7 @@ from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
+from jumpseat.agent.model_calls.context_editing import report_cleared
 from jumpseat.agent.model_calls.model_call import Answer, ask_model, publish_answer, report_error
 from jumpseat.agent.model_calls.requests import (
     build_request,
@@ -53,7 +54,7 @@ from jumpseat.agent.session.prefix import SentPrefix
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
-from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
+from jumpseat.agent.turns.silence import asks_again, warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
     InvalidRequestError,
@@ -353,12 +354,14 @@ async def _take_turn(
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     await session.report_budget()
     prompt.run.answer = message
-    warn_of_silence(session, request, answer.completed)
+    is_asked_again = asks_again(session, prompt, request, answer.completed)
+    if not is_asked_again:
+        warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
     warn_of_written_calls(session, resolved, request, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
-        if answer.completed.stop_reason == "pause_turn":
+        if is_asked_again or answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
         return "done" if done else "again", None
@@ -467,7 +470,10 @@ async def _call_model(
         else:
             prompt.called = True
             prompt.progress.note(answer.completed.message.tool_uses())
-            if answer.completed.usage is not None:
+            if answer.completed.cleared is not None:
+                # The count is that of a shorter request.
+                report_cleared(session, resolved, estimate, answer.completed.cleared)
+            elif answer.completed.usage is not None:
                 counted = answer.completed.usage.input_tokens
                 session.compactor.calibrate(estimate.total, counted)
                 notice_silent_cut(session, resolved, estimate, counted)
@@ -493,6 +499,9 @@ async def _clear_results(
     """
     compactor = session.compactor
     used = compactor.apply_calibration(estimate.total)
+    if request.context_editing is not None and request.context_editing.kept:
+        # The provider does it.
+        return False
     if compactor.trigger is not None or not session.compaction_policy.clears(used, resolved.known.prompt_limit):
         return False
     # Most sessions end before.

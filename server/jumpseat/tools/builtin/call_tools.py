@@ -67,7 +67,8 @@ async def _run(
     process = ScriptProcess(call, partial(_help, specs))
     tools = {name: list(spec.parameters.get("properties", {})) for name, spec in specs.items()}
     try:
-        end = await process.run(command, {"PATH": os.defpath, **kept}, args.script, tools)
+        variables = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "2", **kept}
+        end = await process.run(command, variables, args.script, tools, alone=sandboxed is True)
     except OSError as error:
         return failure(f"The script could not be started: {error.strerror or error}.")
     outcome = inner.effects

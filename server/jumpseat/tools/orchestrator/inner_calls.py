@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
@@ -18,7 +19,29 @@ from jumpseat.tools.filters import SCRIPTS
 from jumpseat.tools.orchestrator.execution import SharedState
 from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
 
+SHOWN_CHARACTERS: Final = 2000
+"""The beginning of a result that is stored and shown: the script gets the whole, and the model none of it."""
+
 NESTED: Final = f"A script cannot call {SCRIPTS}."
+
+
+def _shown(outcome: ToolOutcome) -> ToolOutcome:
+    """Return what is stored of an outcome: a script makes many calls, whose results nobody reads again."""
+    return replace(
+        outcome,
+        text=_beginning(outcome.text),
+        error=outcome.error and _beginning(outcome.error),
+        detail=outcome.detail and _beginning(outcome.detail),
+        session_log=outcome.session_log and _beginning(outcome.session_log),
+        images=[],
+        resources=[],
+    )
+
+
+def _beginning(text: str) -> str:
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}\n({len(text) - SHOWN_CHARACTERS} more characters)"
 
 
 class Runner(Protocol):
@@ -96,7 +119,7 @@ class InnerCalls:
         finally:
             if outcome is None:
                 outcome = state.aborted.get(index) or failure(INTERRUPTED)
-            owner.publish_end(call, outcome, self._turn_id, outer=self._outer.id)
+            owner.publish_end(call, _shown(outcome), self._turn_id, outer=self._outer.id)
 
     async def _run_queued(self, call: ToolUseBlock, index: int) -> ToolOutcome:
         line = SequentialCalls()
