@@ -784,10 +784,10 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
 
         def leave() -> None:
             failed = not app.stopping or (wire is not None and wire.failure is not None)
-            with suppress(OSError):
+            # Closed if it has ended.
+            with suppress(OSError, ValueError):
                 if stdio is not None:
                     os.close(stdio.stdin.fileno())
-                os.close(0)
             os._exit(int(failed))
 
         tasks.start_soon(_limit_end, app, END_S if cluster is None else cluster.longest_end_s, leave)

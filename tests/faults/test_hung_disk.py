@@ -25,15 +25,13 @@ ENDS: Final = ("stdin", "shutdown", signal.SIGTERM)
 async def test_a_read_without_an_end_does_not_hold_up_the_end(tmp_path: Path, how: str | signal.Signals) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
-        other = await wire.create(scripted({"text": "answered"}))
-        await wire.prompt(other)
-        stuck = await wire.create(scripted())
-        await server.wait_until_logs_are_closed()
-        log = server.log_of(stuck)
-        log.unlink()
+        session = await wire.create(scripted({"text": "answered"}))
+        await wire.prompt(session)
         # Opening it does not return, because nobody writes to it.
-        os.mkfifo(log)
-        await wire.ask("sessions.readPersistedEvents", {"sessionId": stuck})
+        (server.home / "trusted-folders.json").unlink(missing_ok=True)
+        os.mkfifo(server.home / "trusted-folders.json")
+        added = {"sessionId": session, "path": str(tmp_path)}
+        await wire.ask("session.permissions.folderTrust.addTrusted", added)
         await wire.check_alive()
         match how:
             case "stdin":
@@ -45,4 +43,4 @@ async def test_a_read_without_an_end_does_not_hold_up_the_end(tmp_path: Path, ho
             case _:
                 raise AssertionError(how)
         assert await server.exit_code(WAIT_S) == 0
-        assert b"answered" in server.log_of(other).read_bytes()
+        assert b"answered" in server.log_of(session).read_bytes()

@@ -140,6 +140,7 @@ async def make_summary(session: Session, task: SummaryTask) -> str:
             tool_choice=None,
             response_format=None,
             hosted_tools=[],
+            context_editing=None,
             unasked=task.automatic,
         )
         try:

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 import anyio
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation import tokens
@@ -28,6 +29,7 @@ from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.call_ids import distinguish_calls
+from jumpseat.agent.model_calls.context_editing import refuses_editing, settle_refusal
 from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
 from jumpseat.agent.model_calls.requests import (
     with_tool_protocol,
@@ -39,7 +41,14 @@ from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.secrets import Delta, MaskedDeltas
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import JumpseatError, ProviderError, ProviderLoadingError, ProviderToolsError, StoreError
+from jumpseat.errors import (
+    JumpseatError,
+    ProviderError,
+    ProviderLoadingError,
+    ProviderRequestError,
+    ProviderToolsError,
+    StoreError,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
@@ -105,14 +114,14 @@ async def _call_with_fallback(session: Session, resolved: ResolvedModel, request
 async def _call_with_media(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
     """Run ``call``; again with ever fewer pictures and documents as long as those may be rejected."""
     try:
-        return await _call_with_tools(session, resolved, request, call)
+        return await _call_with_editing(session, resolved, request, call)
     except ProviderError as error:
         if not may_refuse_media(error, request):
             raise
         refused = error
     for reduction in reductions(request, refused):
         try:
-            answer = await _call_with_tools(session, resolved, reduction.request, call)
+            answer = await _call_with_editing(session, resolved, reduction.request, call)
         except ProviderError as error:
             if not may_refuse_media(error, request):
                 raise
@@ -120,6 +129,19 @@ async def _call_with_media(session: Session, resolved: ResolvedModel, request: M
             settle(session, resolved, reduction, refused)
             return answer
     raise refused
+
+
+async def _call_with_editing(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
+    """Run ``call``; once more without the request for context editing if that is rejected."""
+    try:
+        return await _call_with_tools(session, resolved, request, call)
+    except ProviderRequestError as error:
+        if not refuses_editing(error, request):
+            raise
+        refused = error
+    answer = await _call_with_tools(session, resolved, replace(request, context_editing=None), call)
+    settle_refusal(session, resolved, refused)
+    return answer
 
 
 async def _call_with_tools(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
@@ -220,6 +242,8 @@ async def _call_model(
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
                 raise
             if not error.retryable and may_refuse_media(error, request):
+                raise
+            if refuses_editing(error, request):
                 raise
             if is_model_limit(error) and not streamed.anything and not switch_offered:
                 switch_offered = True

@@ -28,6 +28,7 @@ from jumpseat.agent.model import (
     ToolSpec,
     provider_request,
 )
+from jumpseat.agent.model_calls.context_editing import editing_for
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
@@ -329,6 +330,7 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
         interaction_id=prompt.interaction_id,
         agent=None if session.identity is None else SubAgentRef(session.identity.id, session.identity.parent_id),
         unasked=session.identity is not None or prompt.notification is not None or not prompt.billable,
+        context_editing=editing_for(session, resolved, tools),
         written=session.written,
     )
 

@@ -33,6 +33,7 @@ from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
+from jumpseat.agent.model_calls.context_editing import report_cleared
 from jumpseat.agent.model_calls.model_call import Answer, ask_model, publish_answer, report_error
 from jumpseat.agent.model_calls.requests import (
     build_request,
@@ -469,7 +470,10 @@ async def _call_model(
         else:
             prompt.called = True
             prompt.progress.note(answer.completed.message.tool_uses())
-            if answer.completed.usage is not None:
+            if answer.completed.cleared is not None:
+                # The count is that of a shorter request.
+                report_cleared(session, resolved, estimate, answer.completed.cleared)
+            elif answer.completed.usage is not None:
                 counted = answer.completed.usage.input_tokens
                 session.compactor.calibrate(estimate.total, counted)
                 notice_silent_cut(session, resolved, estimate, counted)
@@ -495,6 +499,9 @@ async def _clear_results(
     """
     compactor = session.compactor
     used = compactor.apply_calibration(estimate.total)
+    if request.context_editing is not None and request.context_editing.kept:
+        # The provider does it.
+        return False
     if compactor.trigger is not None or not session.compaction_policy.clears(used, resolved.known.prompt_limit):
         return False
     # Most sessions end before.
