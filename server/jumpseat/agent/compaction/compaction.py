@@ -23,6 +23,7 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
 from jumpseat.agent.session import limits
+from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import (
@@ -72,7 +73,7 @@ async def compact_if_needed(
     if (
         policy.enabled
         and compactor.trigger is None
-        and used >= policy.background * limit
+        and (used >= policy.background * limit or _is_outgrown(policy, limit, request, estimate))
         and len(session.conversation) >= MIN_MESSAGES
         and session.conversation.has_answers
         and estimate.conversation >= min_size
@@ -84,6 +85,19 @@ async def compact_if_needed(
     before = session.conversation.compactions
     await compactor.wait_until_idle()
     return session.conversation.compactions != before
+
+
+def _is_outgrown(
+    policy: CompactionPolicy, limit: int, request: ModelRequest, estimate: tokens.TokenEstimate
+) -> bool:
+    """Return whether calls and cleared results alone take so much that a summary pays."""
+    most = policy.most_remaining(limit)
+    if most is None or estimate.conversation < most:
+        return False
+    # Most sessions end before.
+    from jumpseat.agent.clearing.plan import remaining_tokens
+
+    return remaining_tokens(request.messages) >= most
 
 
 async def compact_after_refusal(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:

@@ -469,7 +469,12 @@ async def _call_model(
         else:
             prompt.called = True
             prompt.progress.note(answer.completed.message.tool_uses())
-            if answer.completed.usage is not None:
+            if answer.completed.cleared is not None:
+                # The count is that of a shorter request.
+                from jumpseat.agent.model_calls.context_editing import report_cleared
+
+                report_cleared(session, resolved, estimate, answer.completed.cleared)
+            elif answer.completed.usage is not None:
                 counted = answer.completed.usage.input_tokens
                 session.compactor.calibrate(estimate.total, counted)
                 notice_silent_cut(session, resolved, estimate, counted)
@@ -495,6 +500,9 @@ async def _clear_results(
     """
     compactor = session.compactor
     used = compactor.apply_calibration(estimate.total)
+    if request.context_editing is not None and request.context_editing.kept:
+        # The provider does it.
+        return False
     if compactor.trigger is not None or not session.compaction_policy.clears(used, resolved.known.prompt_limit):
         return False
     # Most sessions end before.

@@ -1,4 +1,4 @@
-"""Ask again after empty answers, and warn the user about answers that look like the end of the work and are none."""
+"""Ask again after empty answers, and warn the user about answers that end a run without its result."""
 
 from __future__ import annotations
 
