@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from jumpseat.sandbox.bubblewrap import without_shell
 from jumpseat.sandbox.call_filters import FOLDER, MACHINES, built, number_of
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.view import View
@@ -177,3 +178,18 @@ def test_variables_that_a_shell_cannot_name_reach_the_command(mechanism: Mechani
     line = mechanism.command(View((tmp_path,)), tmp_path, ["bash", "-c", "greet; env | grep ^a"], variables=environ)
     done = subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["hello", "a.b=dotted"]
+
+
+@linux
+@pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")
+def test_the_filter_is_the_same_without_the_shell(tmp_path: Path) -> None:
+    mechanism = MECHANISMS["bubblewrap"]
+    words = ["grep", "Seccomp:", "/proc/self/status"]
+    for variables in ((), ("a.b",)):
+        line = mechanism.command(View((tmp_path,)), tmp_path, words, variables=variables)
+        with without_shell(line) as (short, files):
+            assert Path(short[0]).name == "bwrap"
+            done = subprocess.run(short, pass_fds=files, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["Seccomp:", "2"]
+    with without_shell(["/bin/true"]) as unchanged:
+        assert unchanged == (["/bin/true"], ())

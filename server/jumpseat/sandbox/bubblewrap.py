@@ -16,8 +16,8 @@ import os
 import shlex
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -218,6 +218,27 @@ def _mounts(view: View, accesses: _Accesses) -> list[str]:
         else:
             words += ["--ro-bind", "/dev/null", name]
     return words
+
+
+@contextmanager
+def without_shell(line: Sequence[str]) -> Generator[tuple[list[str], tuple[int, ...]]]:
+    """Return a command line for a caller that passes descriptors on, and those that it passes.
+
+    The shell takes a tenth of the time that a command waits for its sandbox.
+
+    Raises:
+        OSError: the file of the filter cannot be read.
+    """
+    at = line.index(_WITH_FILTER) if _WITH_FILTER in line[:4] else -1
+    if at < 0:
+        yield list(line), ()
+        return
+    calls, program, *rest = line[at + 1 :]
+    file = os.open(calls, os.O_RDONLY)
+    try:
+        yield [*shlex.split(program), "--seccomp", str(file), *rest], (file,)
+    finally:
+        os.close(file)
 
 
 def find_bubblewrap(environ: Mapping[str, str]) -> list[str]:

@@ -11,8 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.syntax.dialects import is_trailing_comma, without_templates
-from jumpseat.syntax.exact import all_errors
+from jumpseat.syntax.dialects import is_part, is_trailing_comma, without_templates
 from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
 from jumpseat.syntax.lexemes import signs_fit, signs_of_c, unfit_sign
 from jumpseat.syntax.parsing import MOST_ERRORS, SyntaxProblem, errors, parse
@@ -70,9 +69,9 @@ class _Change(Struct, frozen=True):
         plain = without_templates(after)
         if before is None:
             # It is not known whether the text without the tags is in the language.
-            return self.new(None, after) if plain == after else []
+            return self.new(None, after) if plain == after and not is_part(after) else []
         plain_before = without_templates(before)
-        if plain != after and self._version(plain_before, self.syntax).found:
+        if plain != after and not self.syntax.resumes and self._version(plain_before, self.syntax).found:
             return []
         return self.new(plain_before, plain)
 
@@ -123,7 +122,8 @@ class _Change(Struct, frozen=True):
         new = _without_known(found, after.split(b"\n"), known, (before or b"").split(b"\n"))
         if syntax.macros and known:
             new = [problem for problem in new if self.rows[0] <= problem.row <= self.rows[1] + 1]
-        return new
+        # What is read without the tree is certain with other errors, too.
+        return new or (self._others(syntax, before, after, version) if syntax.signs_of is not None else [])
 
     def _others(self, syntax: Syntax, before: bytes | None, after: bytes, version: Version) -> list[SyntaxProblem]:
         """Return the new errors that the grammar does not report."""
@@ -133,7 +133,7 @@ class _Change(Struct, frozen=True):
         if not found or before is None:
             return found
         old = self._version(before, syntax, before)
-        if old.found or old.tree is None:
+        if (old.found and syntax.signs_of is None) or old.tree is None:
             return []
         known = list(islice(syntax.also(old.tree, before, _changed_rows(after, before)), MOST_ERRORS))
         return _without_known(found, after.split(b"\n"), known, before.split(b"\n"))
@@ -155,8 +155,8 @@ class _Change(Struct, frozen=True):
         return version
 
     def _parsed(self, data: bytes, syntax: Syntax, base: bytes | None) -> Version:
-        if syntax.first_error is not None:
-            return Version(data, all_errors(data, syntax.first_error))
+        if syntax.errors is not None:
+            return Version(data, syntax.errors(data))
         known = None if base is None else self.versions.find(self.name, syntax.package, base)
         old = None if known is None else edited(known, data, *_common_ends(known.data, data))
         tree = parse(data, grammar(syntax), old)

@@ -84,3 +84,13 @@ def _problem(node: Node, data: bytes) -> SyntaxProblem:
 def point(data: bytes, offset: int) -> tuple[int, int]:
     """Return the row and the column of a byte, both from 0."""
     return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1
+
+
+def offset_of(data: bytes, row: int) -> int:
+    """Return where a row begins, or the end of the text if there is none."""
+    offset = 0
+    for _ in range(row):
+        offset = data.find(b"\n", offset) + 1
+        if not offset:
+            return len(data)
+    return offset

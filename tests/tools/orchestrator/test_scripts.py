@@ -35,6 +35,7 @@ from jumpseat.tools.shell.script_process import (
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from tests.support.limits import WAIT_S
+from tests.support.pictures import png
 from tests.support.sessions import MadeSession, make_session
 
 pytestmark = [
@@ -105,6 +106,39 @@ print(len(texts), texts[8])
     # The requests of the session have no more tools than before.
     assert made.session.history.tools_in_use == {"call_tools"}
     assert made.session.history.inner_calls == {}
+
+
+async def test_a_script_calls_tools_by_names_of_other_agents_and_gets_results_without_notes(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    script = """
+texts = {call("ReadFile", path="a.txt", other=1), Read(file_path="a.txt"), Read("a.txt"), view("a.txt")}
+print(texts)
+try:
+    Deploy("a.txt")
+except NameError as error:
+    print(error)
+"""
+    made = session(tasks, tmp_path, script, sandboxes, approve_all=True)
+    await made.ask("go")
+
+    printed, *notes = outcome(made).split("\n[")
+    assert printed == "{'1. text'}\nname 'Deploy' is not defined"
+    assert any(note.startswith("This tool is called `view`, not `ReadFile`") for note in notes)
+    assert any(note.startswith("Ignored, because `view` has no such argument: `other`") for note in notes)
+    assert any(note.startswith("This call had the same result 3 times") for note in notes)
+    assert {start.tool_name for start in made.client.payloads(events.ToolExecutionStart)} == {"call_tools", "view"}
+
+
+async def test_images_of_calls_of_a_script_reach_the_model(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    (tmp_path / "a.png").write_bytes(png(2, 2))
+    made = session(tasks, tmp_path, 'view("a.png")', sandboxes, approve_all=True)
+    await made.ask("go")
+    messages = [message for message in made.session.conversation.messages() if isinstance(message, ToolMessage)]
+    assert [image.mime_type for image in messages[0].results[0].images] == ["image/png"]
 
 
 async def test_a_call_with_effects_is_asked_about_and_a_denial_is_an_exception(

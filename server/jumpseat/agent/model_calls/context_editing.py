@@ -13,7 +13,7 @@ from typing import Final
 from jumpseat.agent.conversation.result_size import REPEATABLE
 from jumpseat.agent.conversation.tokens import TokenEstimate
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import Cleared, ContextEditing, ModelRequest, ToolSpec
+from jumpseat.agent.model import Cleared, ContextEditing, EditsContext, ToolSpec
 from jumpseat.agent.session.compactor import FULL_SHARE, MIN_FREED_SHARE, WORKING_WINDOW
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ProviderError, ProviderRequestError
@@ -25,11 +25,8 @@ KEPT_RESULTS: Final = 10
 _REFUSED: Final = re.compile(r"context[ _-]management", re.IGNORECASE)
 
 
-def editing_for(session: Session, resolved: ResolvedModel, tools: Sequence[ToolSpec]) -> ContextEditing | None:
+def editing_for(edits: EditsContext, resolved: ResolvedModel, tools: Sequence[ToolSpec]) -> ContextEditing:
     """Return how the provider shall shorten the conversation, from about the size at which the server would."""
-    edits = resolved.model.capabilities(resolved.wire_name).edits_context
-    if edits is None or resolved.info.context_editing is False or not session.compaction_policy.enabled:
-        return None
     limit = resolved.known.prompt_limit
     if edits == "compacts":
         return ContextEditing(round(FULL_SHARE * limit))
@@ -39,13 +36,9 @@ def editing_for(session: Session, resolved: ResolvedModel, tools: Sequence[ToolS
     return ContextEditing(round(FULL_SHARE * context), round(MIN_FREED_SHARE * context), KEPT_RESULTS, spared)
 
 
-def refuses_editing(error: ProviderError, request: ModelRequest) -> bool:
+def is_refusal(error: ProviderError) -> bool:
     """Return whether a provider or a gateway in between refuses the request because it asks for editing."""
-    return (
-        request.context_editing is not None
-        and isinstance(error, ProviderRequestError)
-        and _REFUSED.search(str(error)) is not None
-    )
+    return isinstance(error, ProviderRequestError) and _REFUSED.search(str(error)) is not None
 
 
 def settle_refusal(session: Session, resolved: ResolvedModel, error: ProviderError) -> None:

@@ -29,7 +29,6 @@ from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.call_ids import distinguish_calls
-from jumpseat.agent.model_calls.context_editing import refuses_editing, settle_refusal
 from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
 from jumpseat.agent.model_calls.requests import (
     with_tool_protocol,
@@ -136,12 +135,23 @@ async def _call_with_editing(session: Session, resolved: ResolvedModel, request:
     try:
         return await _call_with_tools(session, resolved, request, call)
     except ProviderRequestError as error:
-        if not refuses_editing(error, request):
+        if not _refuses_editing(error, request):
             raise
         refused = error
     answer = await _call_with_tools(session, resolved, replace(request, context_editing=None), call)
+    from jumpseat.agent.model_calls.context_editing import settle_refusal
+
     settle_refusal(session, resolved, refused)
     return answer
+
+
+def _refuses_editing(error: ProviderError, request: ModelRequest) -> bool:
+    if request.context_editing is None:
+        return False
+    # Imported late: off by default.
+    from jumpseat.agent.model_calls.context_editing import is_refusal
+
+    return is_refusal(error)
 
 
 async def _call_with_tools(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
@@ -243,7 +253,7 @@ async def _call_model(
                 raise
             if not error.retryable and may_refuse_media(error, request):
                 raise
-            if refuses_editing(error, request):
+            if _refuses_editing(error, request):
                 raise
             if is_model_limit(error) and not streamed.anything and not switch_offered:
                 switch_offered = True

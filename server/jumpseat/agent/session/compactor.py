@@ -32,7 +32,7 @@ WORKING_WINDOW: Final = 24_000
 
 ``benchmarks/context.py`` compares such values."""
 
-REMAINING_SHARE: Final = 0.3
+REMAINING_SHARE: Final = 0.2
 """The share of the context that calls and cleared results may take."""
 
 MIN_EARLY_LIMIT: Final = 16_000

@@ -33,7 +33,6 @@ from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.auto_mode import CAUSE, SwitchToAutoError
-from jumpseat.agent.model_calls.context_editing import report_cleared
 from jumpseat.agent.model_calls.model_call import Answer, ask_model, publish_answer, report_error
 from jumpseat.agent.model_calls.requests import (
     build_request,
@@ -472,6 +471,8 @@ async def _call_model(
             prompt.progress.note(answer.completed.message.tool_uses())
             if answer.completed.cleared is not None:
                 # The count is that of a shorter request.
+                from jumpseat.agent.model_calls.context_editing import report_cleared
+
                 report_cleared(session, resolved, estimate, answer.completed.cleared)
             elif answer.completed.usage is not None:
                 counted = answer.completed.usage.input_tokens
