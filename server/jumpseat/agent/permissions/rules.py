@@ -142,14 +142,14 @@ class Facts(Struct, frozen=True):
     ``paths`` are read, or written if ``writes`` is set; ``outside_paths`` are those outside of the session's
     folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
     that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
-    call may run others too, ``unknown_programs`` that the name of a program is known only when it runs,
-    ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may change what decides
-    about later calls, so that a person has to allow it; ``git_files`` are such files that
+    call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
+    change what decides about later calls, so that a person has to allow it; ``git_files`` are such files that
     ``git`` may write, and ``git_writes_unknown`` means that there may be others. ``git_programs`` are settings and
     hooks by which ``git`` runs programs; an approval has to have their ``git_mark``. If ``scope`` is set, an
     approval covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a
-    running program instead of a command line: no approval of a command covers it. ``folder`` is the real path of
-    the working directory of a command line.
+    running program instead of a command line: no approval of a command covers it. ``text`` is a command line or
+    such input, ``folder`` the real path of the working directory, and ``folders`` are those that its commands may
+    run in; empty if they are not known.
     """
 
     kind: str
@@ -165,7 +165,6 @@ class Facts(Struct, frozen=True):
     name: str | None = None
     writes: bool = False
     opaque: bool = False
-    unknown_programs: bool = False
     incomplete: bool = False
     protected: bool = False
     git_files: tuple[str, ...] = ()
@@ -174,7 +173,9 @@ class Facts(Struct, frozen=True):
     git_mark: str = ""
     scope: str | None = None
     typed: bool = False
+    text: str = ""
     folder: str = ""
+    folders: tuple[str, ...] = ()
 
     @property
     def programs(self) -> frozenset[str]:
