@@ -3,8 +3,9 @@
     follow_ups.py [--all] [LIST...]
 
 Each pair in ``follow_ups/LIST.txt`` is a command that was approved for the session, and a command like it that
-a model runs next. Both are judged as in the default mode with bubblewrap; nothing runs. Prints the follow-ups that
-ask again, or all of them. The exit code is 1 if fewer than nine tenths run unasked.
+a model runs next. Both are judged as in the default mode with bubblewrap; nothing runs. A pair after ``! `` is a
+control: its second command goes further than the first, and must ask. Prints the follow-ups that ask again and the
+controls that do not, or all of them. The exit code is 1 if fewer than nine tenths run unasked, or a control does.
 """
 
 from __future__ import annotations
@@ -75,15 +76,21 @@ def make_project(folder: Path) -> Path:
 
 
 async def count(name: str, *, show_all: bool) -> bool:
+    found: list[tuple[bool, bool]] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = make_project(Path(temporary))
-        found = [(first, next_, await asks_again(folder, first, next_)) for first, next_ in pairs(name)]
-    for first, next_, asks in found:
-        if asks or show_all:
-            print(f"{'asks' if asks else 'runs'}  {first}  →  {next_}")
-    good = sum(not asks for _, _, asks in found)
-    print(f"{name}: {good} of {len(found)} run without a second question")
-    return good >= LEAST * len(found)
+        for line, next_ in pairs(name):
+            first, control = line.removeprefix("! "), line.startswith("! ")
+            asks = await asks_again(folder, first, next_)
+            found.append((control, asks))
+            if show_all or asks is not control:
+                print(f"{'asks' if asks else 'runs'}  {'! ' if control else ''}{first}  →  {next_}")
+    asked = [asks for control, asks in found if not control]
+    controls = [asks for control, asks in found if control]
+    good = asked.count(False)
+    print(f"{name}: {good} of {len(asked)} run without a second question", end="")
+    print(f", {controls.count(False)} of {len(controls)} controls" if controls else "")
+    return good >= LEAST * len(asked) and all(controls)
 
 
 def main() -> int:

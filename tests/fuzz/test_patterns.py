@@ -22,8 +22,6 @@ EXAMPLES: Final = {
     "server/jumpseat/agent/model_calls/xml_tools/scanner.py": {"fence": "'```'"},
     "server/jumpseat/agent/shell/syntax.py": {
         "texts": "['ls', 'tail']",
-        "first": "type('', (), {'text': 'cd a'})",
-        "second": "type('', (), {'text': 'make'})",
     },
     "server/jumpseat/agent/shell/runners.py": {
         "options": r"rf'-j\d*|-v|--target|\d+|{_TARGET}|{_DEFINITION}|-[RELEVQNj]\w*|\w[\w.|^$*-]*'",

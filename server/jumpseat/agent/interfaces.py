@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -424,12 +424,15 @@ class ToolRunner(Protocol):
         """Return whether a model with a small window gets fewer tools than others."""
         ...
 
-    async def unknown_names(self) -> dict[str, str | None]:
-        """Return the chosen and the excluded names that no tool has, each with the one that may be meant."""
+    async def unknown_names(self, offered: Collection[str]) -> dict[str, str | None]:
+        """Return the chosen and the excluded names that no tool has, each with the one that may be meant.
+
+        ``offered`` are names that tools have for certain.
+        """
         ...
 
     def deferred_specs(self) -> list[ToolSpec]:
-        """Return the tools that the model may call but has to search for first."""
+        """Return the tools that requests do not have yet: deferred ones, and those with nothing to work on."""
         ...
 
     def unlisted_specs(self) -> list[ToolSpec]:

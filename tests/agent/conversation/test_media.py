@@ -6,10 +6,20 @@ import base64
 
 import pytest
 
-from jumpseat.agent.blocks import DocumentBlock, ImageBlock, TextBlock, ToolMessage, UserBlock, UserMessage
+from jumpseat.agent.blocks import (
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolMessage,
+    UserBlock,
+    UserMessage,
+)
 from jumpseat.agent.conversation.attachments import user_block
 from jumpseat.agent.conversation.conversation import REFUSED_ALL_MEDIA, REFUSED_MEDIA, Conversation
+from jumpseat.agent.conversation.media import has_media
 from jumpseat.agent.conversation.pictures import MAX_IMAGE_BYTES, PictureError, check_picture
+from jumpseat.agent.conversation.tokens import Messages, Settled
 from jumpseat_protocol import events
 from tests.support.pictures import GIF, JPEG, PNG, WEBP, png
 
@@ -105,3 +115,19 @@ def test_refused_media_stay_left_out_from_the_last_answer_on_or_altogether() -> 
     assert TextBlock("[two is left out: the provider refused it]") in blocks()
     conversation.apply(events.SessionWarning(warning_type=REFUSED_ALL_MEDIA, message="refused"))
     assert seen() == []
+
+
+def test_media_are_found_wherever_they_come_into_a_conversation_that_was_looked_at_before() -> None:
+    pdf, png_block = DocumentBlock(PDF, "application/pdf", "a"), ImageBlock(encoded(PNG), "image/png", "a")
+    for block, seen_blind in ((pdf, True), (png_block, False)):
+        final: list[Message] = []
+        settled = Settled()
+        for _ in range(3):
+            final.append(UserMessage([TextBlock("plain")]))
+            assert not has_media(Messages(final, [ToolMessage([])], settled), vision=True)
+        assert has_media(Messages(final, [UserMessage([block])], settled), vision=True)
+        final += [UserMessage([TextBlock("plain"), block]), ToolMessage([])]
+        for _ in range(2):
+            assert has_media(Messages(final, [], settled), vision=True)
+            assert has_media(Messages(final, [], settled), vision=False) is seen_blind
+            final.append(UserMessage([TextBlock("plain")]))

@@ -286,6 +286,7 @@ WIDER: Final[tuple[tuple[str, str], ...]] = (
     ("mytool list", "mytool list --exec x"), ("date +%F", "date 01010101"),
     ("git remote -v", "git remote rename a b"), ("git stash", "git stash clear"),
     ("make test", "make test CC=x"), ("curl http://x.example", "curl -o f http://x.example"),
-    ("git branch", "git branch -M x"), ("awk 1 f", "awk 2 f"),
+    ("git branch", "git branch -M x"), ("awk 1 f", "awk 'BEGIN{system(\"id\")}' f"),
+    ("awk 1 f", "awk '{print > \"g\"}' f"),
 )  # fmt: skip
 """Pairs of a line that is approved for the session, and a line that the approval must not cover."""

@@ -92,6 +92,13 @@ FILTERED = {
 }
 
 
+FILTERED_INSIDE = {
+    # What only reads files of the project is covered beside other commands.
+    ("./run.sh", "./run.sh | grep -r secret"): True,
+    ("./run.sh", "./run.sh | cat && cat"): True,
+    ("./run.sh", "./run.sh & cat"): True,
+}
+
 CONFINED = {
     ("./run.sh", "./run.sh --verbose 2>&1 | tail"): True,
     ("python3 manage.py test", "python3 manage.py test --failfast"): True,
@@ -111,7 +118,45 @@ CONFINED = {
     ("./run.sh", "./run.sh $X"): False,
     ("./run.sh", "./run.sh > out"): False,
     ("./run.sh", "cd src && ./run.sh --all"): False,
-    ("cd src && pytest", "cd tests && pytest"): False,
+    ("cd src && pytest", "cd tests && pytest"): True,
+    ("pytest", "cd node_modules/x && pytest"): False,
+    ("pytest", "cd ../x && pytest"): False,
+    ("pytest", "cd .x && pytest"): False,
+    ("pytest", "(cd src && pytest) 2>&1 | tail -5; echo $?"): True,
+    ("pytest", "pytest -q > /tmp/out.txt 2>&1; tail -5 /tmp/out.txt"): True,
+    ("pytest", "pytest -q > src/main.py"): False,
+    ("pytest", "pytest /tmp/x.py | tee /tmp/x.py"): False,
+    ("pytest", "cat /tmp/x.py | pytest /tmp/x.py"): False,
+    ("python3 x.py", "PORT=1 PYTHONPATH=src python3 x.py & sleep 1; curl -s localhost:1/x; kill $!"): True,
+    ("python3 x.py", "python3 x.py & curl -s a.example"): False,
+    ("python3 x.py", "PYTHONPATH=/tmp python3 x.py"): False,
+    ("python3 x.py", "PYTHONPATH=.x python3 x.py"): False,
+    ("bash x.sh", "BASH_ENV=x bash x.sh"): False,
+    ("python3 x.py", "kill -9 1; python3 x.py"): False,
+    ("git add a && git commit -m x", "git commit -m y"): True,
+    ("git commit -m x", "git add -A && git commit -m y"): True,
+    ("git commit -m x", "git commit -m x && git push"): False,
+    ("git rm a", "cd src && git rm -r b"): False,
+    ("git switch a", "git checkout ."): False,
+    ("git stash", "git stash pop"): True,
+    ("git stash", "git stash clear"): False,
+    ("ls", "git diff --stat && wc -l a.txt"): True,
+    ("ls", "cat /etc/passwd"): False,
+    ("ls", "find . -delete"): False,
+    ("npm ls", "npm run build"): False,
+    ("npm test", "npm run build"): True,
+    ("npm test", "npm run evil"): False,
+    ("pytest", "mypy src"): True,
+    ("pytest", "black src"): False,
+    ("pytest", "ruff check --fix src"): False,
+    ("go vet ./...", "go test ./internal"): True,
+    ("go build ./...", "go build -o bin/x ./cmd/x"): True,
+    ("go build ./...", "go build -o src/main.go ./cmd/x"): False,
+    ("go build ./...", "go build -toolexec ./x ./..."): False,
+    ("coverage report", "coverage run x.py"): False,
+    ("alembic upgrade head", "alembic current"): True,
+    ("alembic current", "alembic upgrade head"): False,
+    ("wiper list", "wiper list --help; wiper all"): False,
     ("cd src && pytest", "cd src && pytest -p evil"): False,
     ("python3 x.py", "python3 -i x.py"): False,
     ("python3 -m pip install x", "python3 -m pip install y"): False,
@@ -218,7 +263,8 @@ def test_an_approval_covers_no_more_than_the_extent_of_the_approved_command(tmp_
 def test_filters_are_covered_with_the_command_that_they_filter(
     request_for: Callable[[str], ShellPermission], tmp_path: Path
 ) -> None:
-    assert covered(request_for, FILTERED, tmp_path) == FILTERED
+    expected = FILTERED if request_for is shell else {**FILTERED, **FILTERED_INSIDE}
+    assert covered(request_for, FILTERED, tmp_path) == expected
 
 
 def covered(

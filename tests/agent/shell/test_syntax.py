@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from jumpseat.agent.shell.commands import ParsedCommand
-from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
+from jumpseat.agent.shell.syntax import parse_shell
 
 
 def test_a_simple_command_can_be_approved_for_the_session() -> None:
     line = parse_shell("cat 'my file.txt' src/a.py")
-    assert line.segments == (ShellSegment("cat 'my file.txt' src/a.py", ParsedCommand("cat", read_only=True)),)
+    (segment,) = line.segments
+    assert (segment.text, segment.command) == ("cat 'my file.txt' src/a.py", ParsedCommand("cat", read_only=True))
     assert line.possible_paths == line.words == ("my file.txt", "src/a.py")
     assert line.possible_urls == ()
     assert line.possible_commands == (("cat", "my file.txt", "src/a.py"),)

@@ -19,26 +19,37 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.conversation.attachments import media_note
+from jumpseat.agent.conversation.tokens import Messages
 
 REFUSED: Final = "the provider refused it"
 NO_VISION: Final = "the model does not see images"
 
 
 def has_media(messages: Sequence[Message], *, vision: bool) -> bool:
-    """Return whether a request with these messages contains documents, or with ``vision`` pictures."""
-    for message in messages:
-        match message:
-            case UserMessage():
-                if any(
-                    _is_document(block) or (vision and isinstance(block, ImageBlock)) for block in message.blocks
-                ):
-                    return True
-            case ToolMessage():
-                if vision and any(result.images for result in message.results):
-                    return True
-            case AssistantMessage():
-                pass
-    return False
+    """Return whether a request with these messages contains documents, or with ``vision`` pictures.
+
+    Quick if only its last messages are new: each request asks.
+    """
+    begin = 0
+    if isinstance(messages, Messages) and messages.settled.plain <= messages.final:
+        settled = messages.settled
+        settled.plain = begin = next(
+            (n for n in range(settled.plain, messages.final) if _has_media(messages[n], vision=True)),
+            messages.final,
+        )
+    return any(_has_media(message, vision=vision) for message in messages[begin:])
+
+
+def _has_media(message: Message, *, vision: bool) -> bool:
+    match message:
+        case UserMessage():
+            return any(
+                _is_document(block) or (vision and isinstance(block, ImageBlock)) for block in message.blocks
+            )
+        case ToolMessage():
+            return vision and any(result.images for result in message.results)
+        case AssistantMessage():
+            return False
 
 
 def without_media(messages: Sequence[Message], begin: int = 0) -> list[Message]:

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from jumpseat.agent.permissions.paths import anchors_of
-from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule, likeness_here
+from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule, likenesses_here
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -188,10 +188,14 @@ def approval_record(
                 or named.issuperset(command.identifier for command in request.commands)
             ):
                 record = replace(record, texts=frozenset([_text_of(request)]))
-                if request.sandboxed and named.issuperset(command.identifier for command in request.commands):
+                if request.sandboxed:
                     record = replace(
                         record,
-                        alike=frozenset(like for segment in facts.segments if (like := likeness_here(segment))),
+                        alike=frozenset(
+                            text
+                            for segment in facts.segments
+                            for text in likenesses_here(segment, segment.likeness.gives)
+                        ),
                     )
             if request.request_sandbox_bypass:
                 # Other command lines with the same commands remain in the sandbox.

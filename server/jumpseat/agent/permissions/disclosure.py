@@ -11,8 +11,8 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
-from jumpseat.agent.permissions.rules import Facts, likeness_here
-from jumpseat.agent.shell.project_tools import described
+from jumpseat.agent.permissions.rules import Facts, likenesses_here
+from jumpseat.agent.shell.likeness import SAME, described
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
@@ -130,10 +130,15 @@ def _texts(value: Any) -> str:
 
 def _also_covered(request: ShellPermission, facts: Facts) -> Iterable[str]:
     """Return the commands that an approval of a confined command covers because they are like it."""
-    acting = [command for command in request.commands if not command.read_only]
-    if not request.sandboxed or not request.can_offer_session_approval or len(acting) > 1:
+    if not request.sandboxed or not request.can_offer_session_approval:
         return ()
-    return dict.fromkeys(described(segment.alike) for segment in facts.segments if likeness_here(segment))
+    return dict.fromkeys(
+        described(text)
+        for segment in facts.segments
+        if any(likenesses_here(segment, segment.likeness.gives))
+        for text in segment.likeness.gives
+        if not text.startswith(SAME)
+    )
 
 
 def _warnings(request: ShellPermission, facts: Facts) -> list[str]:

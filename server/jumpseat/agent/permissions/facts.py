@@ -7,6 +7,7 @@ be resolved. No file is opened or changed.
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,7 @@ from jumpseat.agent.permissions.rules import Facts, ResolvedPath, host_of
 from jumpseat.agent.permissions.targets import GitPrograms, GitWrites, Targets, find_targets, has_bare_repository
 from jumpseat.agent.shell.commands import program_name, verbatim_command
 from jumpseat.agent.shell.effects import CommandWords
+from jumpseat.agent.shell.likeness import is_scratch
 from jumpseat.agent.shell.programs import TAKES_NO_PATHS, TAKES_PATHS
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.syntax import ShellLine, ShellSegment, parse_shell
@@ -138,6 +140,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         text=request.full_command_text,
         folder=folder,
         folders=tuple(map(str, bases)) if bases_known else (),
+        scratch=_scratch(segments) if request.sandboxed else frozenset(),
         protected=reached.protected
         or bool(written.files)
         or not written.known
@@ -147,6 +150,15 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         git_programs=programs.shown,
         git_mark=programs.mark,
     )
+
+
+def _scratch(segments: Iterable[ShellSegment]) -> frozenset[str]:
+    """Return the files in ``/tmp`` that no command of a line takes for more than a place of its output."""
+    if not sys.platform.startswith("linux"):
+        # Only there, a sandbox that approvals rely on has its own.
+        return frozenset()
+    used = [set(segment.likeness.scratch) for segment in segments]
+    return frozenset(path for paths in used for path in paths if path.startswith("/tmp/") and is_scratch(path))  # noqa: S108
 
 
 def _with_targets(commands: tuple[CommandWords, ...], folder: str) -> tuple[CommandWords, ...]:

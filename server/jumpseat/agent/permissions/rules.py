@@ -7,8 +7,9 @@ cover every part of the call. A call that neither matches for certain requires a
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
@@ -149,7 +150,8 @@ class Facts(Struct, frozen=True):
     approval covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a
     running program instead of a command line: no approval of a command covers it. ``text`` is a command line or
     such input, ``folder`` the real path of the working directory, and ``folders`` are those that its commands may
-    run in; empty if they are not known.
+    run in; empty if they are not known. ``scratch`` are files in the ``/tmp`` of a sandbox that it only uses for
+    output.
     """
 
     kind: str
@@ -176,6 +178,7 @@ class Facts(Struct, frozen=True):
     text: str = ""
     folder: str = ""
     folders: tuple[str, ...] = ()
+    scratch: frozenset[str] = frozenset()
 
     @property
     def programs(self) -> frozenset[str]:
@@ -194,21 +197,34 @@ class ApprovedCommands(Struct, frozen=True):
     paths: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
     alike: frozenset[str] = frozenset()
+    confined: bool = False
 
     def inside(self, facts: Facts) -> ApprovedCommands:
         """Return these commands, and those of a confined line that are like approved ones."""
         alike = {
             (segment.command.identifier, segment.anchor)
             for segment in facts.segments
-            if likeness_here(segment) in self.alike
+            if not self.alike.isdisjoint(likenesses_here(segment, segment.likeness.needs))
         }
-        return replace(self, identifiers=self.identifiers | alike)
+        return replace(self, identifiers=self.identifiers | alike, confined=True)
 
 
-def likeness_here(segment: ShellSegment) -> str:
-    """Return what a command is like in its folder, ``""`` for one that is like no other one."""
-    own = not segment.real_program or segment.real_program.startswith(f"{segment.folder}/")
-    return f"{segment.folder}\n{segment.real_program}\n{segment.alike}" if segment.alike and own else ""
+def likenesses_here(segment: ShellSegment, texts: Iterable[str]) -> Iterator[str]:
+    """Yield likenesses of a command, as an approval in its folder records them."""
+    likeness = segment.likeness
+    if segment.real_program and not segment.real_program.startswith(f"{segment.folder}/"):
+        return
+    moved = ""
+    if likeness.moved:
+        # Imported with the first such command.
+        from jumpseat.agent.shell.likeness import is_own_folder
+
+        moved = posixpath.relpath(posixpath.join(segment.folder, likeness.moved), segment.folder or "/")
+        if moved != "." and not is_own_folder(moved):
+            return
+    for text in texts:
+        folder = moved if text in likeness.bound and moved != "." else ""
+        yield f"{segment.folder}\n{segment.real_program}\n{f'cd {folder} && ' if folder else ''}{text}"
 
 
 NO_COMMANDS: Final = ApprovedCommands()
@@ -277,6 +293,8 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     # Filters do nothing to anything but the output of the other commands.
     acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
     acting = [segment for segment in acting if not _only_shows(segment)] or acting
+    if approved.confined:
+        acting = [segment for segment in acting if not segment.likeness.beside] or acting
     if (
         facts.typed
         or not acting
@@ -297,22 +315,26 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     kinds = ("read", "write") if only_reads else ("write",)
     path_rules = [rule for rule in rules if rule.kind in kinds and rule.argument is not None]
     url_rules = [rule for rule in rules if rule.kind == "url"]
+    scratch = facts.scratch if approved.confined else frozenset[str]()
+    hosts = [host for host in facts.hosts if not (approved.confined and host in _OWN_HOSTS)]
     return all(
-        path.real in approved.paths or _path_allowed(path_rules, path, facts, patterns)
+        path.real in approved.paths or path.given in scratch or _path_allowed(path_rules, path, facts, patterns)
         for path in facts.outside_paths
     ) and (
         facts.any_host
-        or all(
-            host in approved.hosts or any(_matches_host(rule, host) for rule in url_rules) for host in facts.hosts
-        )
+        or all(host in approved.hosts or any(_matches_host(rule, host) for rule in url_rules) for host in hosts)
     )
 
 
 def _only_shows(segment: ShellSegment) -> bool:
     """Return whether a command shows nothing but its own words, or the working directory."""
     known = segment.command.clear and segment.command.identifier in _SHOWING
-    return known and re.search(r"[*?\[{$~`]", segment.text) is None
+    return known and re.search(r"[*?\[{$~`]", _STATUS.sub("", segment.text)) is None
 
+
+_STATUS: Final = re.compile(r"\$\?|\$\{PIPESTATUS\[\d\]\}")
+_OWN_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""A sandbox has a localhost of its own."""
 
 _SHOWING: Final = frozenset({"echo", "false", "pwd", "true"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from operator import is_
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -80,10 +81,11 @@ class SentPrefix:
 
 def _count_common(old: Sequence[Message], new: Sequence[Message]) -> int:
     """Return the number of messages at the beginning that are the same."""
-    for place, (a, b) in enumerate(zip(old, new, strict=False)):
-        if a is not b and a != b:
-            return place
-    return min(len(old), len(new))
+    most = min(len(old), len(new))
+    if all(map(is_, old, new)):
+        return most
+    differing = (n for n in range(most) if old[n] is not new[n] and old[n] != new[n])
+    return next(differing, most)
 
 
 def _describe(old: Sequence[ToolSpec], new: Sequence[ToolSpec]) -> str:

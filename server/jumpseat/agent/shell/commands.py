@@ -38,6 +38,7 @@ from jumpseat.agent.shell.programs import (
     TAKES_TARGETS,
 )
 from jumpseat.agent.shell.reading import READING
+from jumpseat.agent.shell.text_programs import printed_files
 from jumpseat.agent.shell.words import Word
 from jumpseat_protocol.structs import PartlyCompared
 
@@ -65,7 +66,7 @@ def identify(text: str, words: Sequence[Word]) -> ParsedCommand:
     identifier = _identifier(words)
     if identifier is None:
         return verbatim_command(text)
-    return ParsedCommand(identifier, read_only=identifier in READING or identifier == _SED_PRINTS)
+    return ParsedCommand(identifier, read_only=identifier in READING or identifier in _PRINTING)
 
 
 def is_known(words: Sequence[Word]) -> bool:
@@ -76,10 +77,10 @@ def is_known(words: Sequence[Word]) -> bool:
 def is_filter(words: Sequence[Word]) -> bool:
     """Return whether a command does nothing but pass on parts of its input: it opens no file."""
     name = words[0].text if words and words[0].fixed else ""
-    if name not in _FILTERS:
+    if name not in _FILTERS and name not in _PRINTERS:
         return False
-    if name == "sed":
-        return len(words) == 3 and _only_prints_lines(words[1:])
+    if name in _PRINTERS:
+        return printed_files(words) == []
     most, opening = _FILTERS[name]
     operands = parse_options(READING[name]).operands(words[1:])
     texts = [word.text for word in words[1:]]
@@ -100,8 +101,9 @@ def _identifier(words: Sequence[Word]) -> str | None:
     # A program that is called with its folder has the same options and subcommands.
     base = program_name([name])
     base = OTHER_NAMES.get(base, base)
-    if base == "sed":
-        return f"{name} -n" if _only_prints_lines(arguments) else None
+    if base in _PRINTERS:
+        printing = printed_files([Word(base), *arguments]) is not None
+        return f"{name} -n" if _only_prints_lines(arguments) else f"{name} print" if printing else None
     if MODULES.match(base):
         if len(arguments) < 2 or arguments[0] != Word("-m"):
             return None
@@ -269,7 +271,6 @@ _FILTERS: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
         ("grep", "egrep", "fgrep"), (1, ("-r", "-R", "--recursive", "--dereference-recursive", "-f", "--file"))
     ),
     "jq": (1, ("--slurpfile", "--rawfile", "-f", "--from-file", "-L")),
-    "sed": (1, ()),
     "tr": (2, ()),
 }
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -277,7 +278,8 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "date": lambda operand: operand.startswith("+"),
     "jq": lambda operand: re.search(r"\b(?:import|include)\b", operand) is None,
 }
-_SED_PRINTS: Final = "sed -n"
+_PRINTERS: Final = frozenset({"awk", "gawk", "mawk", "sed"})
+_PRINTING: Final = frozenset({"sed -n", *(f"{name} print" for name in _PRINTERS)})
 _PRINTS_LINES: Final = re.compile(r"(?:\d+(?:,(?:\d+|\$))?p;?)+\Z")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./+:@-]+\Z")
 _SUBCOMMAND: Final = re.compile(r"[a-z0-9][\w:.-]*\Z", re.ASCII)

@@ -41,6 +41,7 @@ from jumpseat.agent.shell.programs import (
     WITH_VALUE,
 )
 from jumpseat.agent.shell.reading import READING
+from jumpseat.agent.shell.text_programs import printed_files
 from jumpseat.agent.shell.words import Word
 
 CommandWords: TypeAlias = tuple[str | None, ...]
@@ -56,11 +57,13 @@ MAX_FORMS: Final = 16
 class FoundCommand(Struct):
     """A simple command. ``targets`` are the files of its redirections; ``writes`` is set if one is written.
 
-    ``inputs`` are the texts of its here-strings.
+    ``inputs`` are the texts of its here-strings. ``settings`` are the variables in front of it that do more than
+    change what is shown, and load no code from outside of the project.
     """
 
     text: str
     words: list[Word] = field(default_factory=list[Word])
+    settings: list[str] = field(default_factory=list[str])
     targets: list[Word] = field(default_factory=list[Word])
     inputs: list[str] = field(default_factory=list[str])
     writes: bool = False
@@ -102,6 +105,8 @@ class Reach:
 
     def _add(self, command: FoundCommand) -> None:
         texts = command.texts
+        for setting in command.settings:
+            self._add_path(Word(setting))
         for target in command.targets:
             self._add_path(target)
             if (socket := _SOCKET.match(target.text)) is not None:
@@ -110,6 +115,11 @@ class Reach:
             folder = command.words[1] if len(command.words) == 2 else Word("", fixed=False)
             self.complete = self.complete and folder.fixed and folder.text not in ("", "-")
             self.folders.append(folder.text)
+        if (files := printed_files(command.words)) is not None:
+            # Neither a program nor its options are paths, whatever they look like.
+            for word in files:
+                self._add_path(word)
+            return
         if takes_no_paths(texts):
             for word in command.words[1:]:
                 self._add_globbed_folder(word)

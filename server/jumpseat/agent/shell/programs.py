@@ -115,8 +115,8 @@ READS_NAMES: Final = frozenset({"cpio", "entr", "parallel", "pax", "xargs"})
 """Programs that read file names, or the arguments of the commands they run, from their input."""
 
 TAKES_NO_PATHS: Final = frozenset({
-    "basename", "dirname", "echo", "false", "id", "printf", "ps", "pwd", "sleep", "tr", "true", "type", "uname",
-    "which", "whoami", "printenv",
+    "basename", "dirname", "echo", "false", "id", "kill", "printf", "ps", "pwd", "sleep", "tr", "true", "type",
+    "uname", "which", "whoami", "printenv",
 })  # fmt: skip
 
 TAKES_PATHS: Final = frozenset({

@@ -11,16 +11,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import Final
 
 from jumpseat.agent.shell.harmless import OTHER_NAMES, WORKING
+from jumpseat.agent.shell.likeness import (
+    BUILDS,
+    CHECKS,
+    LOOKS,
+    NOTHING,
+    READS,
+    Likeness,
+    alike,
+    is_output,
+    is_own_folder,
+    joined,
+)
 from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, SHELLS, TAKES_CODE
 from jumpseat.agent.shell.reading import READING
 
-CHECKS: Final = re.compile(
+CHECKED: Final = re.compile(
     r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:-]*)?\Z"
 )
 """Names of tasks that only check something."""
+
+_BUILDS: Final = re.compile(
+    r"(?:all|assemble|build|bundle|codegen|compile|dependencies|dist|docs?|fmt|format|generate|package|style|test-compile|validate"
+    r"|verify)(?:[:_-](?!fix\b)[\w:-]*)?\Z"
+)
+"""Names of tasks that only build something."""
+
+_LOOKS: Final = re.compile(
+    r"(?:\w+[:_-])?(?:about|branches|check|count|current|describe|diff|examples|explain|health|heads|help|history|info"
+    r"|inspect|lint|list|ls|outdated|ping|plan|preview|print|report|routes|search|show|stats|status|summary|tables|test"
+    r"|tree|urls|validate|verify|view|why)\Z|(?:check|list|print|show)(?:[:_-]?[a-z][\w-]*)\Z"
+)
+"""Names of subcommands that only look at something."""
 
 _DEPLOYS: Final = re.compile(
     r"(?i:deploy|publish|releas|upload|promot|roll-?out|roll-?back)|(?i:prod|production|push)(?![a-z])"
@@ -123,7 +150,7 @@ _PLAIN: Final = re.compile(r"[\w,:|*^$!~ %.+-]*\Z")
 _NAME: Final = re.compile(r"--?([A-Za-z][\w.-]+)\Z")
 _PROPERTY: Final = re.compile(
     r"-[DP](?:\w+\.)*(?:tests?|it\.test|skip\w*|fail\w*|includes?|excludes?|verbose|groups|excludedGroups"
-    r"|rerunFailingTestsCount)(?:=[\w.,:*#$!+|-]*)?\Z"
+    r"|rerunFailingTestsCount)(?:=[\w.,:*#$!+|-]*)?\Z|-D[A-Za-z][\w.]*=(?i:true|false|on|off|enabled|disabled|\d)\Z"
 )
 _SETTING: Final = re.compile(
     r"(?:T|TESTS?|TESTARGS|TEST_ARGS|TESTFLAGS|TESTOPTS|PYTEST_ARGS|ARGS|FILTER|K|RUN|NAME|PKG|PACKAGE|V|VERBOSE|Q"
@@ -149,33 +176,33 @@ _SELECTING: Final[Mapping[str, str]] = {
 """Programs whose tasks are the value of an option."""
 
 
-CHECKS_MARK: Final = "(checks)"
-
-
-def described(likeness: str) -> str:
-    """Return in words which commands a :func:`likeness <jumpseat.agent.shell.runners.likeness>` stands for."""
-    if "\n" in likeness:
-        return f"{' '.join(likeness.split())} with options that change what it shows"
-    command, _, same = likeness.strip().partition(" *")
-    if command.endswith(CHECKS_MARK):
-        what = "with other tasks that check something"
-    elif command == "--version":
-        return "--version of other programs"
-    else:
-        what = "with other arguments"
-    return f"{command.removesuffix(CHECKS_MARK).rstrip()} {what}{f', but the same {same.strip()}' if same else ''}"
-
-
 def speaks_of_deployment(text: str) -> bool:
     """Return whether the words of a command speak of a deployment, which an approval covers only as it is."""
     return _DEPLOYS.search(text) is not None
 
 
-def tool_likeness(prefix: str, rest: Sequence[str]) -> str:
-    """Return what is equal for commands of one tool of the project that are alike; ``""`` for any other command."""
-    if len(rest) == 2 and rest[1] == "--version" and _SUBCOMMAND.match(rest[0]):
-        return "--version" if not prefix and _is_program_of_tools(rest[0]) else ""
-    return _of_checker(prefix, rest) or _with_other_output(prefix, rest)
+def only_looks(subcommand: str) -> bool:
+    """Return whether a subcommand says by its name that it only shows or checks something."""
+    return _LOOKS.match(subcommand) is not None and _REMOVES.search(subcommand) is None
+
+
+def checker_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
+    """Return what the commands of a tool have in common that is known to only test and check the project."""
+    known = any(" ".join(rest[:count]) in _CHECKERS for count in (1, 2, 3))
+    return _of_checker(_COMMON.get(prefix, prefix), rest) if known else NOTHING
+
+
+def tool_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
+    """Return what commands of one tool of the project have in common."""
+    prefix = _COMMON.get(prefix, prefix)
+    if len(rest) == 2 and rest[1] in ("--version", "--help") and _SUBCOMMAND.match(rest[0]):
+        known = not prefix and _is_program_of_tools(rest[0]) and (rest[1] == "--version" or rest[0] not in _BASES)
+        if known:
+            return alike(READS)
+    if rest[0] == "sbt":
+        rest = [part for word in rest for part in word.split()]
+    found = [_of_checker(prefix, rest), _of_toolchain(prefix, rest), _looking(prefix, rest), _tuned(prefix, rest)]
+    return joined(found)
 
 
 def _is_program_of_tools(name: str) -> bool:
@@ -186,7 +213,7 @@ def unwrapped(words: list[str]) -> tuple[str, list[str]]:
     """Return the words that start a tool of the project, and the tool with its arguments."""
     taken: list[str] = []
     while count := next((n for n in (3, 2, 1) if " ".join(words[:n]) in _WRAPPERS and len(words) > n), 0):
-        if CHECKS.match(words[count]) if count > 1 else _names_script(words):
+        if CHECKED.match(words[count]) if count > 1 else _names_script(words):
             break
         taken, words = [*taken, *words[:count]], words[count:]
     if words and "/" in words[0] and (found := _INSTALLED.match(words[0])) is not None:
@@ -197,38 +224,79 @@ def unwrapped(words: list[str]) -> tuple[str, list[str]]:
 def _names_script(words: list[str]) -> bool:
     named = ("add", "install", "run", "workspace", "workspaces")
     return words[0] in _SCRIPTS and (
-        words[1].startswith("-") or words[1] in named or CHECKS.match(words[1]) is not None
+        words[1].startswith("-") or words[1] in named or CHECKED.match(words[1]) is not None
     )
 
 
-def _of_checker(prefix: str, words: Sequence[str]) -> str:
+def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
     names = [(count, " ".join(words[:count])) for count in (3, 2, 1) if len(words) >= count]
     known = [(count, name) for count, name in names if name in _CHECKERS]
     found = known or [(count, name) for count, name in names if _says_it_checks(words[:count])]
-    if not found or any(map(_REMOVES.search, words)):
-        return ""
+    # The operands of a known one are tests and files, whatever they speak of.
+    if not found or (not known and any(map(_REMOVES.search, words))):
+        return NOTHING
     count, name = found[0]
-    return " ".join((prefix, name, "*", *_kept(words[count:])))
+    kept = _kept(words[count:])
+    plain = known and not kept and prefix == "" and not _changes_files(name, words[count:])
+    return alike(
+        " ".join((prefix, name, "*", *kept)), gives=[CHECKS] if known else (), needs=[CHECKS] if plain else ()
+    )
+
+
+def _changes_files(name: str, arguments: Sequence[str]) -> bool:
+    """Return whether a checker may also change what it checks."""
+    only_checks = any(word in _CHECKS_ONLY for word in arguments)
+    return (name in _FORMATTERS and not only_checks) or any(map(_FIXES.match, arguments))
+
+
+def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
+    """Recognize the commands of one toolchain that build, check and test the same project."""
+    if len(words) < 2 or words[0] not in _TOOLCHAINS or any(map(_REMOVES.search, words[1:2])):
+        return NOTHING
+    mark = " ".join((prefix, words[0], BUILDS, "*"))
+    if words[1] not in _TOOLCHAINS[words[0]] or (words[1] == "tool" and words[2:3] != ["cover"]):
+        return alike(gives=[mark])
+    operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
+    stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
+    return alike(" ".join((mark, *_kept(words[2:], stems))), gives=[CHECKS])
+
+
+def _looking(prefix: str, words: Sequence[str]) -> Likeness:
+    """Recognize subcommands that only show something, after any other subcommand of the same program."""
+    name, *arguments = words
+    if name in _SCRIPTS or name in _BASES - _MANY_TOOLS or _runs(name) or not _SUBCOMMAND.match(name):
+        return NOTHING
+    if any(name == task.split()[0] for task in _TASKS) or any(map(_REMOVES.search, words)):
+        return NOTHING
+    mark = f"{prefix} {name} {LOOKS}"
+    subcommand = next((word for word in arguments if not word.startswith("-")), "")
+    looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not _kept(arguments[1:])
+    return alike(gives=[mark], needs=[mark] if looks or arguments in (["--help"], ["--version"]) else ())
 
 
 def _says_it_checks(words: Sequence[str]) -> bool:
     """Return whether a program, or a subcommand of one, says by its name that it only checks something."""
     plain = all(map(_SUBCOMMAND.match, words)) and (words[0] in _MANY_TOOLS or words[0] not in _BASES)
+    plain = plain and words[0] != "coverage"
     return plain and _CHECKING_NAME.search(words[-1]) is not None and words[0] not in _SCRIPTS | _TASKS
 
 
-def task_likeness(prefix: str, words: Sequence[str]) -> str:
-    """Recognize tasks that only check something: ``make lint``, ``npm run test``, ``tox -e py312``."""
-    if not words or any(map(_REMOVES.search, words)):
-        return ""
+def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
+    """Recognize tasks that only build or check something: ``make lint``, ``npm run test``, ``tox -e py312``."""
+    rebuilds = bool(words) and words[0] in ("gradle", "mvn") and "clean" in words
+    if not words or any(_REMOVES.search(word) for word in words if not (rebuilds and word == "clean")):
+        return NOTHING
     script = _package_script(words)
     if script is not None:
         task, arguments = script
-        known = CHECKS.match(task) is not None
-        return " ".join((prefix, words[0], f"run {CHECKS_MARK} *", *_kept(arguments))) if known else ""
+        known = CHECKED.match(task) or (words[0] != "npm" and task != "docs" and _BUILDS.match(task))
+        if not known and task not in ("dev", "serve", "start") and "run" not in words:
+            # A command of the package manager itself.
+            return NOTHING
+        return _of_tasks(prefix, f"{words[0]} run", [task], _kept(arguments))
     name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
     if not name:
-        return ""
+        return NOTHING
     selecting, arguments = _SELECTING.get(name), list(words[len(name.split()) :])
     tasks: list[str] = []
     others: list[str] = []
@@ -236,6 +304,8 @@ def task_likeness(prefix: str, words: Sequence[str]) -> str:
         word = arguments.pop(0)
         if word == selecting and arguments:
             tasks += arguments.pop(0).split(",")
+        elif name == "make" and word == "-C" and arguments and is_own_folder(arguments[0]):
+            arguments.pop(0)
         elif (
             not selecting
             and not others
@@ -247,8 +317,23 @@ def task_likeness(prefix: str, words: Sequence[str]) -> str:
             others += _values(word)
     if not tasks and name in ("tox", "nox"):
         tasks = ["test"]
-    checks = all(CHECKS.match(task.rpartition(":")[2]) or _ENVIRONMENT.fullmatch(task) for task in tasks)
-    return " ".join((prefix, name, f"{CHECKS_MARK} *", *_kept(others))) if tasks and checks else ""
+    if not tasks and name in ("just", "make", "task"):
+        tasks = ["all"]
+    names = [task.rpartition(":")[2] if task.startswith(":") else task for task in tasks]
+    if rebuilds:
+        names = [task for task in names if task != "clean"]
+    return _of_tasks(prefix, name, names, _kept(others))
+
+
+def _of_tasks(prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str]) -> Likeness:
+    mark = " ".join((prefix, runner, BUILDS, "*"))
+    checks = all(CHECKED.match(task) or _ENVIRONMENT.fullmatch(task) for task in tasks)
+    if not tasks or not all(checks or CHECKED.match(task) or _BUILDS.match(task) for task in tasks):
+        # Its other tasks have less effect, as their names say.
+        return alike(gives=[mark] if tasks and not kept else ())
+    return alike(
+        " ".join((mark, *kept)), gives=[CHECKS], needs=[CHECKS] if checks and not kept and not prefix else ()
+    )
 
 
 def _values(word: str) -> list[str]:
@@ -282,19 +367,50 @@ def _without_packages(words: Sequence[str]) -> list[str]:
     return [*found, *words[end:]]
 
 
-def _with_other_output(prefix: str, words: Sequence[str]) -> str:
-    """Recognize a program that is called with the same words, except for options that change what it shows."""
+def _tuned(prefix: str, words: Sequence[str]) -> Likeness:
+    """Recognize a program that is called with the same words, except for options that change what it shows.
+
+    An approval covers further options that narrow what the program works on, but not their absence.
+    """
     if prefix == "" and words[0] not in _MANY_TOOLS and (words[0] in _BASES or _runs(words[0])):
-        return ""
+        return NOTHING
     if any(map(_REMOVES.search, words)):
-        return ""
+        return NOTHING
     end = words.index("--") if "--" in words else len(words)
-    kept = [word for word in words[1:end] if word not in _SHOWS]
-    return "\n".join((prefix, words[0], *kept, *words[end:]))
+    kept = _without(words[1:end], _TUNES)
+    same = "\n".join((prefix, words[0], *kept, *words[end:]))
+    return alike(same, needs=["\n".join((prefix, words[0], *_without(kept, _NARROWS), *words[end:]))])
 
 
-def _kept(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments that do more than choose tests and files of the project, and what is shown."""
+def _without(words: Sequence[str], options: Mapping[str, str]) -> list[str]:
+    """Return words without some options and their values."""
+    left, kept = list(words), list[str]()
+    while left:
+        word = left.pop(0)
+        name, equals, value = word.partition("=")
+        pattern = options.get(name)
+        if pattern is None or (equals and not pattern):
+            kept.append(word)
+        elif pattern and not equals:
+            kept += [] if left and _VALUES[pattern].fullmatch(left[0]) else [word, *left[:1]]
+            left = left[1:]
+        elif equals and not _VALUES[pattern].fullmatch(value):
+            kept.append(word)
+    return kept
+
+
+def written(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that the options of a command name as its output, if these are ordinary outputs."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    values = [word.partition("=")[2] or after for word, after in pairs if _OUTPUT.match(word)]
+    return tuple(value for value in values if is_output(value))
+
+
+def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> list[str]:
+    """Return the arguments that do more than choose tests and files of the project, and what is shown.
+
+    ``stems`` are names that an output may have, wherever it is in the project.
+    """
     kept: list[str] = []
     left = list(arguments)
     while left:
@@ -309,6 +425,12 @@ def _kept(arguments: Sequence[str]) -> list[str]:
             left = left[1:]
             continue
         name, equals, value = word.partition("=")
+        if _OUTPUT.match(word):
+            if equals or left:
+                output = value if equals else left.pop(0)
+                known = is_output(output) or (is_own_folder(output) and output.rpartition("/")[2] in stems)
+                kept += [] if known else [name, output]
+            continue
         kind = _option_kind(name)
         if equals:
             fits = _is_choice(value) if kind == "paths" else _PLAIN.match(value) if kind == "value" else None
@@ -352,12 +474,106 @@ def _is_choice(word: str) -> bool:
     )
 
 
+def is_program(name: str) -> bool:
+    """Return whether a name is that of a program which runs others, or installs them."""
+    return _runs(name) or name in INSTALLS
+
+
 def _runs(program: str) -> bool:
     return INTERPRETERS.match(program) is not None or program in RUNS_OTHERS | TAKES_CODE | SHELLS
 
 
+_OUTPUT: Final = re.compile(
+    r"-o\Z|--?(?:[a-z]+-)?(?:out|output|outfile|output-file|outputFile|outDir|out-dir|coverprofile|cpuprofile|memprofile"
+    r"|junitxml|junit-xml|log-file|report-file)(?:=|\Z)"
+)
+INSTALLS: Final = frozenset({"bundle", "cargo", "easy_install", "gem", "npm", "pip", "pip3", "pnpm", "uv", "yarn"})
+_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    "number": re.compile(r"\d{1,5}"),
+    "host": re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)(?::\d{1,5})?"),
+    "word": re.compile(r"\w+"),
+    "choice": re.compile(r"[\w.,:*^$|-]+"),
+}
+_TUNES: Final[Mapping[str, str]] = {
+    **dict.fromkeys((*_SHOWS, "--reload", "--watch", "--no-watch", "--no-reload"), ""),
+    **dict.fromkeys(("--port", "-p", "--workers", "--threads", "-j", "--jobs"), "number"),
+    **dict.fromkeys(("--host", "--bind", "--hostname", "-b"), "host"),
+    **dict.fromkeys(("--log-level", "--loglevel", "--verbosity"), "word"),
+}
+"""Options of any program that change how it is reached and what it shows, with the kinds of their values."""
+_NARROWS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("--filter", "--grep", "-g", "-k", "--match", "--only", "--sort", "--limit", "--max", "--depth", "--tag"),
+        "choice",
+    ),
+    **dict.fromkeys(("--format", "--reporter", "--columns"), "word"),
+    **dict.fromkeys(("--help", "--dry-run", "--check", "--diff", "--plain", "--short", "--oneline"), ""),
+}
+_COMMON: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "bundle exec",
+            "coverage run -m",
+            "hatch run",
+            "pdm run",
+            "pipenv run",
+            "poetry run",
+            "poetry run python -m",
+            "python -m",
+            "python3 -m",
+            "rye run",
+            "uv run",
+            "uv run python -m",
+        ),
+        "",
+    ),
+    **dict.fromkeys(
+        ("bun x", "bunx", "npx", "pnpm", "pnpm exec", "yarn", "yarn exec", "yarn run"),
+        "",
+    ),
+}
+"""The words in front of a tool of the project that do not matter: the tool is the same."""
+_CHECKS_ONLY: Final = frozenset({
+    "--check", "--check-formatted", "--check-only", "--diff", "--dry-run", "--list-different",
+    "--verify-no-changes", "-c", "-d", "-l", "-n",
+})  # fmt: skip
+_FORMATTERS: Final = frozenset({
+    "alejandra", "black", "clang-format", "dart format", "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
+    "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
+    "standard", "standardrb", "xo",
+})  # fmt: skip
+_FIXES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuaA]\Z")
+_TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
+    name: frozenset(subcommands.split())
+    for name, subcommands in {
+        "bazel": "build query test",
+        "buf": "build format lint",
+        "cabal": "build test",
+        "cargo": "bench build check clippy doc fmt metadata nextest test tree",
+        "coverage": "html json report xml",
+        "dart": "analyze format test",
+        "deno": "check fmt lint test",
+        "dotnet": "build format test",
+        "dune": "build test",
+        "flutter": "analyze test",
+        "go": "build doc fmt list test tool version vet",
+        "helm": "lint template",
+        "meson": "compile setup test",
+        "mix": "compile credo dialyzer format test",
+        "next": "build lint",
+        "prisma": "format generate validate",
+        "ruff": "check format",
+        "sbt": "compile test testOnly",
+        "stack": "build test",
+        "swift": "build test",
+        "terraform": "fmt validate",
+        "tofu": "fmt validate",
+        "zig": "build fmt test",
+    }.items()
+}
+"""Programs with the subcommands that do no more than build, check and test a project."""
 _CHOOSES: Final = frozenset({
-    "exclude", "file", "files", "filter", "grep", "ignore", "include", "match", "method", "module", "only",
+    "func", "exclude", "file", "files", "filter", "grep", "ignore", "include", "match", "method", "module", "only",
     "package", "packages", "pattern", "patterns", "project", "projects", "spec", "specs", "suite", "suites",
     "target", "targets", "test", "tests", "testsuite",
 })  # fmt: skip

@@ -7,31 +7,112 @@ code (``--eval``, ``-f``, ``-fplugin=``) is not among the arguments.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
-from jumpseat.agent.shell.commands import identify, program_name
-from jumpseat.agent.shell.project_tools import speaks_of_deployment, task_likeness, tool_likeness, unwrapped
+from jumpseat.agent.shell.commands import ParsedCommand, identify, program_name
+from jumpseat.agent.shell.harmless import ANY_FOLDER
+from jumpseat.agent.shell.known_likeness import known_likeness
+from jumpseat.agent.shell.likeness import (
+    CHECKS,
+    LOOKS,
+    NOTHING,
+    SAME,
+    Likeness,
+    alike,
+    is_output,
+    joined,
+    prefixed,
+)
+from jumpseat.agent.shell.programs import LOADS_URLS
+from jumpseat.agent.shell.project_tools import (
+    checker_likeness,
+    is_program,
+    only_looks,
+    speaks_of_deployment,
+    task_likeness,
+    tool_likeness,
+    unwrapped,
+    written,
+)
+from jumpseat.agent.shell.settings import PLAIN_SETTING
 from jumpseat.agent.shell.words import Word
 
+Kind: TypeAlias = Callable[[str, Sequence[str]], Likeness]
 
-def likeness(words: Sequence[Word]) -> str:
-    """Return a text that is equal for commands that an approval inside of a sandbox covers alike; ``""`` if the
-    command is like no other one.
 
-    Scripts with the same first subcommand are alike: ``./manage db`` is not like ``./manage deploy``.
+def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
+    """Return what a command has in common with others. ``known`` is the command as approvals identify it.
+
+    Scripts with the same first subcommand are alike: ``./manage db`` is not like ``./manage deploy``. An approval
+    of a script also covers its subcommands that say that they only show something.
     """
+    inner = _behind_wrappers(words)
+    if inner is not words:
+        words, known = inner, identify("", inner)
+        if not words or words[0].text in _ALONE:
+            return NOTHING
     if not words or not words[0].fixed or not all(word.fixed or _is_pattern(word) for word in words[1:]):
-        return ""
-    name, *arguments = [word.text for word in words]
-    if speaks_of_deployment(_BUILD_KIND.sub("", " ".join(arguments)) if name in _BUILDERS else " ".join(arguments)):
-        return ""
-    prefix, rest = unwrapped([name, *arguments])
-    if prefix and rest and rest[0] in _SCRIPTS_OF_TOOLS:
-        found = _KINDS[rest[0]](rest[0], rest[1:])
-        return f"{prefix} {found}" if found else ""
-    return task_likeness(prefix, rest) or _script_likeness(name, arguments, words) or tool_likeness(prefix, rest)
+        return NOTHING
+    same = f"{SAME}{known.identifier}" if known.clear else ""
+    texts = [word.text for word in words]
+    found = _found(texts, words, known)
+    return Likeness(
+        (*found.needs, *filter(None, [same])),
+        (*found.gives, *filter(None, [same])),
+        found.bound | frozenset(filter(None, [same])),
+        scratch=written(texts),
+    )
+
+
+def _found(texts: list[str], words: Sequence[Word], known: ParsedCommand) -> Likeness:
+    name, *arguments = texts
+    prefix, rest = unwrapped(texts)
+    if not rest:
+        return NOTHING
+    spoken = _BUILD_KIND.sub("", " ".join(arguments)) if name in _BUILDERS else " ".join(arguments)
+    if speaks_of_deployment(spoken):
+        # The names of tests may speak of anything.
+        return checker_likeness(prefix, rest)
+    found = known_likeness(texts, known.identifier if known.clear else "")
+    if found is not None:
+        return found
+    if prefix and rest[0] in _SCRIPTS_OF_TOOLS:
+        return prefixed(prefix, _KINDS[rest[0]](rest[0], rest[1:]))
+    task = task_likeness(prefix, rest)
+    if CHECKS in task.needs:
+        return task
+    if "/" in name and (task.gives or checker_likeness(prefix, rest).gives):
+        # It is no script of which nothing is known.
+        return joined((task, tool_likeness(prefix, rest)))
+    script = _script_likeness(name, arguments)
+    return joined((task, script if script.gives else tool_likeness(prefix, rest)))
+
+
+def _behind_wrappers(words: Sequence[Word]) -> Sequence[Word]:
+    """Return the command behind ``env`` with plain settings, and behind limits of its time."""
+    while len(words) > 1 and words[0].fixed:
+        texts = [word.text for word in words]
+        match texts[0]:
+            case "timeout":
+                end = next((n for n, text in enumerate(texts) if n and not _TIMEOUT_OPTION.fullmatch(text)), 0)
+                if not end or not _DURATION.fullmatch(texts[end]):
+                    break
+                words = words[end + 1 :]
+            case "env":
+                end = next((n for n, text in enumerate(texts) if n and not PLAIN_SETTING.fullmatch(text)), 0)
+                if end < 2:
+                    break
+                words = words[end:]
+            case "time" | "nohup":
+                words = words[1:]
+            case "stdbuf" if texts[1] in ("-oL", "-o0"):
+                words = words[2:]
+            case _:
+                break
+    return words
 
 
 def _is_pattern(word: Word) -> bool:
@@ -39,64 +120,69 @@ def _is_pattern(word: Word) -> bool:
     return word.glob and re.match(r"[\w.]|--[\w-]+=", word.text) is not None
 
 
-def _script_likeness(name: str, arguments: Sequence[str], words: Sequence[Word]) -> str:
-    behind = {"time": 0, "timeout": 1}.get(name)
-    if behind is not None and len(arguments) > behind:
-        inner = identify("", words[1 + behind :])
-        known = inner.clear and arguments[behind] in _TIMED and (not behind or _DURATION.fullmatch(arguments[0]))
-        return f"{name} {inner.identifier}" if known else ""
+def _script_likeness(name: str, arguments: Sequence[str]) -> Likeness:
     if _is_project_file(name) and "/" in name:
         return _with_subcommand(name, arguments)
     base = program_name([name])
     base = "python" if _PYTHON.fullmatch(base) else base
     if name != base and base != "python":
-        return ""
+        return NOTHING
     kind = _KINDS.get(base)
-    return kind(name, arguments) if kind is not None else ""
+    return kind(name, arguments) if kind is not None else NOTHING
 
 
-def _with_subcommand(name: str, arguments: Sequence[str]) -> str:
+def _with_subcommand(name: str, arguments: Sequence[str]) -> Likeness:
     subcommand = next((word for word in arguments if _SUBCOMMAND.fullmatch(word)), "")
-    return f"{name} {subcommand} *" if subcommand else f"{name} *"
+    looks = only_looks(subcommand) if subcommand else bool(arguments) and set(arguments) <= {"--help", "--version"}
+    look = f"{name} {LOOKS}"
+    return alike(
+        f"{name} {subcommand} *" if subcommand else f"{name} *",
+        gives=[look],
+        needs=[look] if looks else (),
+        bound=True,
+    )
 
 
 def _is_project_file(path: str, ending: str = "") -> bool:
     """Return whether a path is that of a file of the project: below the folder, and not of an installed program."""
     parts = path.removeprefix("./").split("/")
+    built = len(parts) > 1 and parts[0] == "bin" and not is_program(parts[-1])
     return path.endswith(ending) and not any(
-        part == "" or part.startswith(("-", ".", "~")) or part in ("bin", "node_modules") for part in parts
+        part == "" or part.startswith(("-", ".", "~")) or part in ("bin", "node_modules")
+        for part in (parts[1:] if built else parts)
     )
 
 
-def _script(ending: str) -> Callable[[str, Sequence[str]], str]:
-    def of_script(name: str, arguments: Sequence[str]) -> str:
+def _script(ending: str) -> Kind:
+    def of_script(name: str, arguments: Sequence[str]) -> Likeness:
         if not arguments or not _is_project_file(arguments[0], ending):
-            return ""
+            return NOTHING
         return _with_subcommand(f"{name} {arguments[0]}", arguments[1:])
 
     return of_script
 
 
-def _python(name: str, arguments: Sequence[str]) -> str:
+def _python(name: str, arguments: Sequence[str]) -> Likeness:
     if len(arguments) > 1 and arguments[0] == "-m":
         known = arguments[1] == "json.tool" or ("." in arguments[1] and _MODULE.fullmatch(arguments[1]))
-        return _with_subcommand(f"{name} -m {arguments[1]}", arguments[2:]) if known else ""
+        return _with_subcommand(f"{name} -m {arguments[1]}", arguments[2:]) if known else NOTHING
     return _script(".py")(name, arguments)
 
 
-def _php(name: str, arguments: Sequence[str]) -> str:
+def _php(name: str, arguments: Sequence[str]) -> Likeness:
     return _script("" if arguments[:1] == ["artisan"] else ".php")(name, arguments)
 
 
-def _node(name: str, arguments: Sequence[str]) -> str:
+def _node(name: str, arguments: Sequence[str]) -> Likeness:
     if arguments and arguments[0] == "--test":
-        return "" if any(word.startswith("-") for word in arguments[1:]) else f"{name} --test *"
+        known = not any(word.startswith("-") for word in arguments[1:])
+        return alike(f"{name} --test *", gives=[CHECKS], needs=[CHECKS]) if known else NOTHING
     return _script("js")(name, arguments)
 
 
-def _go(name: str, arguments: Sequence[str]) -> str:
+def _go(name: str, arguments: Sequence[str]) -> Likeness:
     if len(arguments) < 2 or arguments[0] != "run" or arguments[1].startswith("-"):
-        return ""
+        return NOTHING
     package = arguments[1]
     own = (
         package == "."
@@ -105,28 +191,28 @@ def _go(name: str, arguments: Sequence[str]) -> str:
     )
     # Further files are part of the program.
     more = [word for word in arguments[2:] if word.endswith(".go")]
-    return _with_subcommand(f"{name} run {package}", arguments[2:]) if own and not more else ""
+    return _with_subcommand(f"{name} run {package}", arguments[2:]) if own and not more else NOTHING
 
 
-def _java(name: str, arguments: Sequence[str]) -> str:
+def _java(name: str, arguments: Sequence[str]) -> Likeness:
     if len(arguments) > 2 and arguments[0] in ("-cp", "-classpath") and _MODULE.fullmatch(arguments[2]):
         own = all(map(_is_project_file, arguments[1].split(":")))
-        return _with_subcommand(f"{name} -cp {arguments[1]} {arguments[2]}", arguments[3:]) if own else ""
+        return _with_subcommand(f"{name} -cp {arguments[1]} {arguments[2]}", arguments[3:]) if own else NOTHING
     if len(arguments) < 2 or arguments[0] != "-jar" or not _is_project_file(arguments[1], ".jar"):
-        return ""
+        return NOTHING
     return _with_subcommand(f"{name} -jar {arguments[1]}", arguments[2:])
 
 
-def _behind_dashes(*subcommands: str) -> Callable[[str, Sequence[str]], str]:
+def _behind_dashes(*subcommands: str) -> Kind:
     """Make a rule for programs that pass on all arguments behind ``--``."""
 
-    def of_runner(name: str, arguments: Sequence[str]) -> str:
+    def of_runner(name: str, arguments: Sequence[str]) -> Likeness:
         end = arguments.index("--") if "--" in arguments else len(arguments)
         if name in _PASS_ON and len(arguments) > 2 and not arguments[1].startswith("-"):
             end = min(end, 2)
         own = arguments[:end]
         if not own or own[0] not in subcommands:
-            return ""
+            return NOTHING
         behind = [word for word in arguments[end:] if word != "--"]
         # The script is named already, so that a word behind an option is its value.
         return _with_subcommand(" ".join((name, *own, "--")), behind[:1])
@@ -134,27 +220,27 @@ def _behind_dashes(*subcommands: str) -> Callable[[str, Sequence[str]], str]:
     return of_runner
 
 
-def _only(options: str, operands: str = r"(?!)", least: int = 0) -> Callable[[str, Sequence[str]], str]:
+def _only(options: str, operands: str = r"(?!)", least: int = 0) -> Kind:
     """Make a rule for programs that are alike if nothing but some ``options`` and ``operands`` differs.
 
     ``least`` is the number of words in front that have to be the same.
     """
     option, operand = re.compile(options), re.compile(operands)
 
-    def of_tool(name: str, arguments: Sequence[str]) -> str:
+    def of_tool(name: str, arguments: Sequence[str]) -> Likeness:
         same = [*arguments[:least]]
         for word in arguments[least:]:
             if not option.fullmatch(word) and not operand.fullmatch(word):
-                return ""
-        return " ".join((name, *same, "*"))
+                return NOTHING
+        return alike(" ".join((name, *same, "*")), bound=True)
 
     return of_tool
 
 
-def _cmake(name: str, arguments: Sequence[str]) -> str:
+def _cmake(name: str, arguments: Sequence[str]) -> Likeness:
     first, folder = [*arguments[:2], "", ""][:2]
     if folder != "." and not _is_project_file(folder):
-        return ""
+        return NOTHING
     if first == "--build":
         options = rf"-j\d*|-v|--verbose|--parallel|--clean-first|--target|--config|Debug|Release|\d+|{_TARGET}"
         return _only(options, least=2)(name, arguments)
@@ -162,60 +248,64 @@ def _cmake(name: str, arguments: Sequence[str]) -> str:
     return (
         _only(rf"{_DEFINITION}|-G|Ninja|Unix Makefiles", least=least)(name, arguments)
         if least == 4 or first == "-B"
-        else ""
+        else NOTHING
     )
 
 
-def _ninja(name: str, arguments: Sequence[str]) -> str:
+def _ninja(name: str, arguments: Sequence[str]) -> Likeness:
     folder = len(arguments) > 1 and arguments[0] == "-C" and _is_project_file(arguments[1])
-    return _only(rf"-j\d*|-v|-n|{_TARGET}", least=2)(name, arguments) if folder else ""
+    return _only(rf"-j\d*|-v|-n|{_TARGET}", least=2)(name, arguments) if folder else NOTHING
 
 
-def _ctest(name: str, arguments: Sequence[str]) -> str:
+def _ctest(name: str, arguments: Sequence[str]) -> Likeness:
     folder = len(arguments) > 1 and arguments[0] == "--test-dir" and _is_project_file(arguments[1])
     options = r"-[RELEVQNj]\w*|-VV|--output-on-failure|--rerun-failed|--verbose|\w[\w.|^$*-]*"
-    return _only(options, least=2)(name, arguments) if folder else ""
+    return _only(options, least=2)(name, arguments) if folder else NOTHING
 
 
-def _compiler(name: str, arguments: Sequence[str]) -> str:
-    """The output is the same, and the options neither load nor run anything."""
+def _compiler(name: str, arguments: Sequence[str]) -> Likeness:
+    """The output is named after a source or lies among others, and the options neither load nor run anything."""
     if arguments.count("-o") != 1 or arguments[-1] == "-o":
-        return ""
+        return NOTHING
     at = arguments.index("-o")
     output = arguments[at + 1]
     rest = [*arguments[:at], *arguments[at + 2 :]]
     known = all(_COMPILER_OPTION.fullmatch(word) or _is_source(word) for word in rest)
-    return f"{name} -o {output} *" if known and _is_project_file(output) else ""
+    if not known or not _is_project_file(output):
+        return NOTHING
+    stems = {posixpath.splitext(posixpath.basename(word))[0] for word in rest if _is_source(word)}
+    common = is_output(output) or posixpath.splitext(output)[0] in stems
+    return alike(f"{name} -o {'OUTPUT' if common else output} *", bound=True)
 
 
 def _is_source(word: str) -> bool:
     return _SOURCE.search(word) is not None and _is_project_file(word)
 
 
-def _javac(name: str, arguments: Sequence[str]) -> str:
+def _javac(name: str, arguments: Sequence[str]) -> Likeness:
     arguments = [word for word in arguments if not _JAVAC_OPTION.fullmatch(word)]
     known = len(arguments) > 2 and arguments[0] == "-d" and _is_project_file(arguments[1])
     known = known and all(_is_project_file(word, ".java") for word in arguments[2:])
-    return f"{name} -d {arguments[1]} *" if known else ""
+    return alike(f"{name} -d {arguments[1]} *", bound=True) if known else NOTHING
 
 
-def _maven(name: str, arguments: Sequence[str]) -> str:
+def _maven(name: str, arguments: Sequence[str]) -> Likeness:
     """The goals are the same, in the same order."""
     goals = [word for word in arguments if not word.startswith("-")]
     known = all(_MAVEN_GOAL.fullmatch(word) or _MAVEN_OPTION.fullmatch(word) for word in arguments)
-    return " ".join((name, *goals, "*")) if goals and known else ""
+    return alike(" ".join((name, *goals, "*")), bound=True) if goals and known else NOTHING
 
 
-def _make(name: str, arguments: Sequence[str]) -> str:
+def _make(name: str, arguments: Sequence[str]) -> Likeness:
     """The targets are the same, and the settings only change what is shown."""
     targets = [word for word in arguments if _GOAL.fullmatch(word)]
     if arguments[:1] == ["-C"] and _is_project_file(" ".join(arguments[1:2])):
         targets, arguments = [*arguments[:2], *targets[1:]], arguments[2:]
     known = all(_GOAL.fullmatch(word) or _MAKE_OPTION.fullmatch(word) for word in arguments)
-    return " ".join((name, *targets, "*")) if known else ""
+    return alike(" ".join((name, *targets, "*")), bound=True) if known else NOTHING
 
 
-def _sed(name: str, arguments: Sequence[str]) -> str:
+def _sed(name: str, arguments: Sequence[str]) -> Likeness:
     """A plain substitution in files of the project."""
     known = (
         len(arguments) > 2
@@ -223,7 +313,7 @@ def _sed(name: str, arguments: Sequence[str]) -> str:
         and _SUBSTITUTION.fullmatch(arguments[1])
         and all(map(_is_project_file, arguments[2:]))
     )
-    return f"{name} -i s/// *" if known else ""
+    return alike(f"{name} -i s/// *", bound=True) if known else NOTHING
 
 
 _BUILDERS: Final = frozenset({"bun", "cargo", "cmake", "dotnet", "npm", "npx", "pnpm", "swift", "vite", "yarn"})
@@ -231,16 +321,20 @@ _BUILD_KIND: Final = re.compile(
     r"(?<!\S)(?:-DCMAKE_BUILD_TYPE=Release|--release"
     r"|(?:--mode|--config|--configuration|-c)[ =](?:[Rr]elease|production))(?!\S)"
 )
-_TIMED: Final = frozenset({"cargo", "go", "gradle", "make", "mvn", "npm", "npx", "pnpm", "pytest", "yarn"})
+_TIMEOUT_OPTION: Final = re.compile(r"-(?:k|s)\S*|--(?:foreground|preserve-status|kill-after=\S+|signal=\w+)|-v")
 _PASS_ON: Final = frozenset({"bun", "pnpm", "yarn"})
 """They pass on arguments to scripts without ``--``."""
 _SCRIPTS_OF_TOOLS: Final = frozenset({"node", "php", "python", "python3", "ruby", "ts-node", "tsx"})
+_ALONE: Final = LOADS_URLS | {name.split()[0] for name in ANY_FOLDER} | {"git", "install"}
+"""What these touch is only known if nothing stands in front of them."""
 _DURATION: Final = re.compile(r"\d+(?:\.\d+)?[smh]?")
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*")
 _GOAL: Final = re.compile(r"[a-z][\w-]*")
-_TARGET: Final = r"(?:all|build|check|docs?|format|lint|tests?|unit)(?:[_-][\w-]*+)?"
+_TARGET: Final = (
+    r"(?![\w.+-]{0,39}?(?i:clean|deploy|flash|install|package|publish|push|run|upload))[A-Za-z][\w.+-]{0,39}"
+)
 _DEFINITION: Final = r"-D(?:CMAKE_BUILD_TYPE|CMAKE_EXPORT_COMPILE_COMMANDS|BUILD_TESTING|BUILD_SHARED_LIBS)=\w+"
 _COMPILER_OPTION: Final = re.compile(
     r"-O[0-3sg]?|-Og|-g\d?|-c|-W[a-z][\w-]*|-pedantic|-std=[\w+]+|-pthread|-lm|-fsanitize=[\w,-]+|-D\w+(?:=\w+)?"
@@ -256,7 +350,7 @@ _MAVEN_OPTION: Final = re.compile(
 _MAKE_OPTION: Final = re.compile(r"-j\d*|-[ksBn]|(?:V|VERBOSE|DEBUG|CI|Q)=\w*")
 _SUBSTITUTION: Final = re.compile(r"s/[^/\\\[\n]+/[^/\\\n]*/[gI]*")
 
-_KINDS: Final[Mapping[str, Callable[[str, Sequence[str]], str]]] = {
+_KINDS: Final[Mapping[str, Kind]] = {
     "python": _python,
     **dict.fromkeys(("bash", "sh"), _script(".sh")),
     "node": _node,

@@ -28,8 +28,10 @@ from jumpseat.agent.shell.effects import (
 )
 from jumpseat.agent.shell.grammar import leaves, parser
 from jumpseat.agent.shell.harmless import ANY_FOLDER
-from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
-from jumpseat.agent.shell.runners import likeness
+from jumpseat.agent.shell.likeness import NOTHING, Likeness
+from jumpseat.agent.shell.lines import OWN_JOB, changes_later_commands, line_likenesses, program_path
+from jumpseat.agent.shell.programs import CHANGES_FOLDER
+from jumpseat.agent.shell.settings import PLAIN_SETTING
 from jumpseat.agent.shell.words import Word
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ class ShellSegment(Struct, frozen=True):
 
     ``program`` is the path of its program, if it has one, ``real_program`` the same with links resolved, and
     ``folder`` the folder in which the line is judged; the parser knows neither of the last two. A command that
-    ``filters`` passes on parts of its input and does nothing else. ``alike`` is the :func:`likeness
-    <jumpseat.agent.shell.runners.likeness>` of a command that can be confined.
+    ``filters`` passes on parts of its input and does nothing else. ``likeness`` is what it has in common with
+    others, if it is confined.
     """
 
     text: str
@@ -66,7 +68,7 @@ class ShellSegment(Struct, frozen=True):
     real_program: str = ""
     folder: str = ""
     filters: bool = False
-    alike: str = ""
+    likeness: Likeness = NOTHING
 
     @property
     def anchor(self) -> str:
@@ -124,12 +126,12 @@ def _parse_again(text: str) -> ShellLine:
     reader.run()
     found, whole = reader.found, text.strip(_SPACES)
     if reader.certain and found:
-        identified = list(_identify(found, whole, any_order=reader.any_order))
-        filtering = list(_filtering(found, whole))
+        identified = _identify(found, whole, piped=reader.piped)
+        likenesses = line_likenesses(found, whole)
         segments = tuple(
-            ShellSegment(command.text, parsed, _program(command), filters=filters, alike=alike)
-            for command, parsed, filters, alike in zip(
-                found, identified, filtering, _likenesses(found, identified, filtering, whole), strict=True
+            ShellSegment(command.text, parsed, program_path(command), filters=filters, likeness=likeness)
+            for command, parsed, filters, likeness in zip(
+                found, identified, _filtering(found, whole), likenesses, strict=True
             )
         )
     else:
@@ -183,8 +185,8 @@ class _InnerLines:
 class LineReader:
     """A walk over the syntax tree. ``certain`` becomes false at the first construct not known to be plain.
 
-    ``any_order`` means that commands may run repeatedly, or at the same time as later ones, ``ambiguous`` that bash
-    may read the line differently, or has more of it.
+    ``any_order`` means that commands may run repeatedly, or at the same time as later ones, ``piped`` that one may
+    read what another one writes, ``ambiguous`` that bash may read the line differently, or has more of it.
     """
 
     def __init__(self, line: str) -> None:
@@ -192,6 +194,7 @@ class LineReader:
         self.certain = True
         self.any_order = False
         self.ambiguous = False
+        self.piped = False
         self._line = line
         self._source = b""
 
@@ -245,8 +248,11 @@ class LineReader:
                 self._read_redirected(node, depth)
             case "comment":
                 pass
+            case "variable_assignment" if OWN_JOB.fullmatch(self._text(node)):
+                pass
             case kind if kind in _STRUCTURES or (kind in _TOKENS and not node.is_named):
                 self.any_order = self.any_order or kind in _ANY_ORDER
+                self.piped = self.piped or kind in _PIPES
                 for child in node.children:
                     self._read_statement(child, depth + 1)
             case _:
@@ -268,6 +274,8 @@ class LineReader:
                     command.words.append(word)
                 case "variable_assignment" if not command.words and _HARMLESS_SETTING.fullmatch(self._text(child)):
                     pass
+                case "variable_assignment" if not command.words and PLAIN_SETTING.fullmatch(self._text(child)):
+                    command.settings.append(self._text(child))
                 case "variable_assignment":
                     word = self._read_word(child, depth)
                     command.words.append(Word(word.text, fixed=False))
@@ -409,53 +417,25 @@ class LineReader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip(_SPACES)
 
 
-def _identify(found: list[FoundCommand], line: str, *, any_order: bool) -> Iterator[ParsedCommand]:
+def _identify(found: list[FoundCommand], line: str, *, piped: bool) -> Iterator[ParsedCommand]:
     """Identify the commands of a line. The identifier of one that depends on the others is the whole line."""
     names = {command.words[0].text for command in found if command.words}
     changes_folder = not names.isdisjoint(CHANGES_FOLDER)
-    changes_shell = len(found) > 1 and not names.isdisjoint(CHANGES_SHELL - CHANGES_FOLDER)
-    first_of_filters = any_order and _is_filtered(found, line)
+    changes_shell = len(found) > 1 and any(map(changes_later_commands, found))
+    first_of_filters = piped and _is_filtered(found, line)
     for command in found:
         text = command.text if command.writes else _JOINED_OUTPUT.sub("", command.text)
         parsed = identify(text, command.words)
         depends = (
             command.writes
+            or bool(command.settings)
             or changes_shell
             # In another folder, a program finds other files, and a relative path is another program.
             or (changes_folder and (not parsed.clear or parsed.identifier not in ANY_FOLDER))
             # Its input may decide what it does.
-            or (any_order and not parsed.clear and not (first_of_filters and command is found[0]))
+            or (piped and not parsed.clear and not (first_of_filters and command is found[0]))
         )
         yield verbatim_command(line) if depends else parsed
-
-
-def _likenesses(
-    found: Sequence[FoundCommand], identified: Sequence[ParsedCommand], filtering: Sequence[bool], line: str
-) -> Iterator[str]:
-    """Return for each command of a line what it is like; ``""`` for one that depends on the others."""
-    acting = [command for command, filters in zip(found, filtering, strict=True) if not filters]
-    moved = len(acting) == 2 and acting == list(found[:2]) and _is_moved(acting[0], acting[1], line)
-    for command, parsed in zip(found, identified, strict=True):
-        if moved and command is acting[1]:
-            inner = identify("", command.words)
-            alike = "" if _program(command) else inner.identifier if inner.clear else likeness(command.words)
-            yield f"cd {acting[0].words[1].text} && {alike}" if alike else ""
-        elif command.writes or command.targets or command.inputs or parsed.identifier == line != command.text:
-            yield ""
-        else:
-            yield likeness(command.words)
-
-
-def _is_moved(first: FoundCommand, second: FoundCommand, line: str) -> bool:
-    """Return whether a line begins with ``cd FOLDER && COMMAND``, and the folder is below."""
-    begins = re.match(rf"{re.escape(first.text)}[ \t]*&&[ \t]*{re.escape(second.text)}", line) is not None
-    words = first.words
-    plain = (
-        len(words) == 2 and words[0] == Word("cd") and words[1].fixed and _BELOW.match(words[1].text) is not None
-    )
-    return (
-        begins and plain and not any((*first.targets, *second.targets, second.inputs, first.writes, second.writes))
-    )
 
 
 def _filtering(found: Sequence[FoundCommand], line: str) -> Iterator[bool]:
@@ -478,12 +458,6 @@ def _filters(command: FoundCommand) -> bool:
     return not (command.writes or command.targets or command.inputs) and is_filter(command.words)
 
 
-def _program(command: FoundCommand) -> str:
-    """Return the program of a command if it is named by its path."""
-    return command.words[0].text if command.words and "/" in command.words[0].text else ""
-
-
-_BELOW: Final = re.compile(r"(?:\./)?\w[\w.-]*+(?:/\w[\w.-]*+)*+/?\Z")
 # It begins where no other one is in front, so that the line is read once.
 _JOINED_OUTPUT: Final = re.compile(
     r"(?<![ \t])(?<!2>&1)(?<!/dev/null)(?:[ \t]++(?:2>&1|[12&]?>[ \t]?/dev/null))+\Z"
@@ -500,7 +474,8 @@ _TOKENS: Final = frozenset({
     "&&", "||", "|", "|&", ";", "&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
     "until", "do", "done", "$(", "`",
 })  # fmt: skip
-_ANY_ORDER: Final = frozenset({"while_statement", "&", "|", "|&", "pipeline"})
+_PIPES: Final = frozenset({"while_statement", "|", "|&", "pipeline"})
+_ANY_ORDER: Final = _PIPES | {"&"}
 _REDIRECTIONS: Final = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|"})
 _KEYWORDS: Final = frozenset({
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ class ToolOrchestrator:
         )
         session.permissions.path_scope.movers.append(self._shells.may_move)
         session.permissions.path_scope.environ = partial(environment.child_environ, session.id)
-        self._tools = OfferedTools(session, environment)
+        self._tools = OfferedTools(session, environment, self._has_commands)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(session, environment, folder, self._shells)
         execution = CallExecution(session, environment, self._tools, self._shells, self._changes)
@@ -76,8 +76,8 @@ class ToolOrchestrator:
     def shortens(self) -> bool:
         return self._tools.set_for(small=False) == "default"
 
-    async def unknown_names(self) -> dict[str, str | None]:
-        return await self._tools.unknown_names()
+    async def unknown_names(self, offered: Collection[str]) -> dict[str, str | None]:
+        return await self._tools.unknown_names(offered)
 
     def deferred_specs(self) -> list[ToolSpec]:
         return self._tools.deferred_specs()
@@ -127,6 +127,9 @@ class ToolOrchestrator:
         for shell in self._shells:
             if not shell.finished and not shell.in_background:
                 shell.move_to_background()
+
+    def _has_commands(self) -> bool:
+        return any(shell.in_background for shell in self._shells)
 
     def _watch_command(self, command: BackgroundCommand) -> None:
         # Imported with the first command in the background.

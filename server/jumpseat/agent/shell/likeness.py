@@ -1,0 +1,129 @@
+"""What a command has in common with others, so that an approval of one in a sandbox covers the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+
+class Likeness(Struct, frozen=True):
+    """The likenesses of a command, as texts.
+
+    An approval of a command ``gives`` likenesses, and covers each command that ``needs`` one of them. Those in
+    ``bound`` hold in the folder of the command only, the others in all folders of the project. ``moved`` is the
+    folder that the line goes to before the command, if it does. A command ``beside`` others does nothing that would
+    have to be approved, once these are: it reads files of the project, or ends what the line has started.
+    ``scratch`` are files for output that nobody obeys.
+    """
+
+    needs: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+    bound: frozenset[str] = frozenset()
+    moved: str = ""
+    beside: bool = False
+    scratch: tuple[str, ...] = ()
+
+
+NOTHING: Final = Likeness()
+
+READS: Final = "(reads)"
+CHECKS: Final = "(checks)"
+LOOKS: Final = "(looks)"
+BUILDS: Final = "(builds and checks)"
+LOCALHOST: Final = "(localhost)"
+SAME: Final = "= "
+"""In front of the identifier of a command that is covered with other arguments in any case."""
+
+
+def alike(*texts: str, gives: Iterable[str] = (), needs: Iterable[str] = (), bound: bool = False) -> Likeness:
+    """Return a likeness that is given and needed, beside others that are only given, or only needed."""
+    own = tuple(filter(None, texts))
+    return Likeness((*own, *needs), (*own, *gives), frozenset(own) if bound else frozenset())
+
+
+def joined(found: Iterable[Likeness]) -> Likeness:
+    """Return several likenesses of one command as one."""
+    all_found = list(found)
+    return Likeness(
+        tuple(text for one in all_found for text in one.needs),
+        tuple(text for one in all_found for text in one.gives),
+        frozenset(text for one in all_found for text in one.bound),
+    )
+
+
+def prefixed(prefix: str, found: Likeness) -> Likeness:
+    """Return a likeness for the same behind a program that runs it."""
+
+    def longer(texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(text if text.startswith("(") else f"{prefix} {text}" for text in texts)
+
+    return replace(
+        found, needs=longer(found.needs), gives=longer(found.gives), bound=frozenset(longer(found.bound))
+    )
+
+
+def described(text: str) -> str:
+    """Return in words which commands a likeness stands for."""
+    if text in _PHRASES:
+        return _PHRASES[text]
+    if "\n" in text:
+        return f"{' '.join(text.split())} with options that change what it shows"
+    command, _, same = text.strip().partition(" *")
+    for mark, phrase in _MARKED.items():
+        if command.endswith(mark):
+            command, what = command.removesuffix(mark).rstrip(), phrase
+            break
+    else:
+        what = "with other arguments"
+    return f"{command} {what}{f', but the same {same.strip()}' if same else ''}"
+
+
+_PHRASES: Final = {
+    READS: "commands that only read files of the project",
+    CHECKS: "tools that test or check the project",
+    LOCALHOST: "requests to localhost",
+}
+_MARKED: Final = {
+    BUILDS: "with other tasks that build or check something",
+    LOOKS: "with subcommands that only show something",
+}
+
+_LOG: Final = re.compile(
+    r"/(?:tmp)/\w[\w.-]*(?:/\w[\w.-]*){0,3}"
+    r"|(?:\./)?(?:(?:build|coverage|dist|htmlcov|logs?|out|output|reports?|target|temp|test-results|tmp)/)"
+    r"(?:\w[\w.-]*/){0,6}\w[\w.-]*\.(?:csv|err|html|json|lcov|log|out|prof|txt|xml)"
+    r"|(?:\./)?(?:[\w-]++\.)*[\w-]+\.(?:err|log|out|prof)"
+    r"|(?:\./)?(?:coverage|errors?|junit|lint|output|profile|report|results?|test-results|trace)[\w-]*"
+    r"\.(?:csv|html|json|lcov|txt|xml)"
+)
+_BUILT: Final = re.compile(
+    r"(?:\./)?(?:build|dist|out|target|tmp)/(?:\w[\w-]*/){0,6}\w[\w-]*(?:\.(?:a|bin|class|exe|jar|o|out|so|wasm))?"
+)
+
+
+def is_scratch(path: str) -> bool:
+    """Return whether a path is that of an output by its name: a log, a report, or a file in ``/tmp``."""
+    return _LOG.fullmatch(path) is not None
+
+
+def is_output(path: str) -> bool:
+    """Return whether a path is that of an output, or of a program in a folder of those that were built."""
+    return path == "/dev/null" or is_scratch(path) or _BUILT.fullmatch(path) is not None
+
+
+_FOREIGN: Final = frozenset({
+    "bower_components", "external", "node_modules", "site-packages", "third-party", "third_party", "vendor", "venv",
+})  # fmt: skip
+
+
+def is_own_folder(path: str) -> bool:
+    """Return whether a relative path is that of a folder of the project whose code comes from nowhere else."""
+    parts = path.rstrip("/").split("/")
+    return all(_PART.fullmatch(part) and part.lower() not in _FOREIGN for part in parts)
+
+
+_PART: Final = re.compile(r"\w[\w.+-]*")
