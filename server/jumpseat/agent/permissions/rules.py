@@ -299,8 +299,7 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
         facts.typed
         or not acting
         or not all(
-            (segment.command.identifier, segment.anchor) in approved.identifiers
-            or any(_allows_segment(rule, segment, patterns) for rule in same)
+            _is_approved(segment, approved) or any(_allows_segment(rule, segment, patterns) for rule in same)
             for segment in acting
         )
     ):
@@ -324,6 +323,13 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
         facts.any_host
         or all(host in approved.hosts or any(_matches_host(rule, host) for rule in url_rules) for host in hosts)
     )
+
+
+def _is_approved(segment: ShellSegment, approved: ApprovedCommands) -> bool:
+    # Imported here: the tables of commands are loaded with the first command.
+    from jumpseat.agent.shell.extent import covering
+
+    return any((name, segment.anchor) in approved.identifiers for name in covering(segment.command.identifier))
 
 
 def _only_shows(segment: ShellSegment) -> bool:

@@ -236,16 +236,20 @@ def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
     if not found or (not known and any(map(_REMOVES.search, words))):
         return NOTHING
     count, name = found[0]
-    kept = _kept(words[count:])
-    plain = known and not kept and prefix == "" and not _changes_files(name, words[count:])
-    return alike(
-        " ".join((prefix, name, "*", *kept)), gives=[CHECKS] if known else (), needs=[CHECKS] if plain else ()
-    )
+    kept = _kept(words[count:], tool=name)
+    changes = _changes_files(name, words[count:])
+    plain = known and not kept and prefix == "" and not changes
+    own = " ".join((prefix, name, "*", *kept))
+    # What changes files may also check them, and not the reverse.
+    own, checking = (f"{own} {CHANGES}", [own]) if changes else (own, [])
+    return alike(own, gives=[*checking, CHECKS] if known else checking, needs=[CHECKS] if plain else ())
 
 
 def _changes_files(name: str, arguments: Sequence[str]) -> bool:
     """Return whether a checker may also change what it checks."""
     only_checks = any(word in _CHECKS_ONLY for word in arguments)
+    if name in _EMITS:
+        return "--noEmit" not in arguments
     return (name in _FORMATTERS and not only_checks) or any(map(_FIXES.match, arguments))
 
 
@@ -293,7 +297,7 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
         if not known and task not in ("dev", "serve", "start") and "run" not in words:
             # A command of the package manager itself.
             return NOTHING
-        return _of_tasks(prefix, f"{words[0]} run", [task], _kept(arguments))
+        return _of_tasks(prefix, f"{words[0]} run", [task], _kept(arguments, tool=f"{words[0]} run"))
     name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
     if not name:
         return NOTHING
@@ -322,7 +326,7 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     names = [task.rpartition(":")[2] if task.startswith(":") else task for task in tasks]
     if rebuilds:
         names = [task for task in names if task != "clean"]
-    return _of_tasks(prefix, name, names, _kept(others))
+    return _of_tasks(prefix, name, names, _kept(others, tool=name))
 
 
 def _of_tasks(prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str]) -> Likeness:
@@ -406,7 +410,7 @@ def written(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(value for value in values if is_output(value))
 
 
-def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> list[str]:
+def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset(), tool: str = "") -> list[str]:
     """Return the arguments that do more than choose tests and files of the project, and what is shown.
 
     ``stems`` are names that an output may have, wherever it is in the project.
@@ -417,6 +421,10 @@ def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> li
         word = left.pop(0)
         if not word.startswith("-"):
             kept += [] if _is_choice(word) else [word]
+            continue
+        if _names_code(tool, word, left[:1]):
+            kept += [word, *left[:1]]
+            left = left[1:]
             continue
         if word == "--" or _SHORT.match(word) or _PROPERTY.match(word) or word in _SHOWS:
             continue
@@ -445,6 +453,59 @@ def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> li
             kept += [word, *left[:1]]
             left = left[1:]
     return kept
+
+
+def _names_code(tool: str, word: str, after: Sequence[str]) -> bool:
+    """Return whether an option names other code or settings of a tool, or makes it do something else."""
+    name, _, value = word.partition("=")
+    value = value or "".join(after)
+    program = tool.split()[0] if tool else ""
+    if name in _OTHER_CODE.get(tool, _OTHER_CODE.get(program, ())):
+        return True
+    last = re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", name.lstrip("-"))[-1].lower()
+    known = _KNOWN_VALUES.get(last)
+    return name.startswith("--") and known is not None and known.fullmatch(value) is None
+
+
+_KNOWN_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    # Options whose values may be modules or files with code, except for these names.
+    **dict.fromkeys(
+        ("reporter", "reporters", "formatter", "runner"),
+        re.compile(
+            r"(?:auto|basic|checkstyle|compact|default|documentation|dot|dots|expanded|failures|github|html|json|junit"
+            r"|landing|line|lines|list|min|minimal|nyan|pretty|progress|quickfix|simple|spec|stylish|summary|tap|tree"
+            r"|unix|verbose|xunit|-.*)?"
+        ),
+    ),
+    "configuration": re.compile(r"Debug|Release|debug|release"),
+    "project": re.compile(r"(?:\w+ )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)[\w -]*"),
+    "target": re.compile(r"[\w-]+"),
+}
+_OTHER_CODE: Final[Mapping[str, frozenset[str]]] = {
+    tool: frozenset(options.split())
+    for tool, options in {
+        "bash -n": "-i -s -l -a -x --debug --debugger --verbose --rcfile --init-file",
+        "bats": "-x -s -l -i --setup-suite-file",
+        "ctest": "-S -A -M -T -D -SP -x --script --build-and-test --test-command",
+        "gradle": "-i --include --include-build -I --init-script -P -D -t -g -m",
+        "just": "-g --global-justfile",
+        "mocha": "-R --reporter-option --file --require -r --extension --ui -u -n --node-option -n",
+        "mvn": "-s -gs -t -T -f --settings --toolchains -l",
+        "node --check": "-i --test --watch --test-only -r --import --interactive",
+        "npm": "-g --global --include -m -R -C",
+        "npm run": "-g --global --include -m -R -C",
+        "php -l": "-i -a -s -S -A",
+        "pnpm": "-R -C -g",
+        "pnpm run": "-R -C -g",
+        "pytest": "-p -c --rootdir --confcutdir --override-ini --import-mode --pyargs",
+        "rspec": "-S -I -r --require",
+        "ruby -c": "-i -a -s -S -x -l -n",
+        "sh -n": "-i -s -l -a -x",
+        "swiftlint": "--autocorrect --fix --format",
+        "tox": "-x -r --workdir --runner",
+    }.items()
+}
+"""Options of tools, by the name of the tool, that mean more than their names say."""
 
 
 def _option_kind(name: str) -> str:
@@ -542,6 +603,8 @@ _FORMATTERS: Final = frozenset({
     "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
     "standard", "standardrb", "xo",
 })  # fmt: skip
+_EMITS: Final = frozenset({"tsc", "vue-tsc"})
+CHANGES: Final = "and changes files"
 _FIXES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuaA]\Z")
 _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(subcommands.split())
