@@ -200,12 +200,28 @@ class ApprovedCommands(Struct, frozen=True):
 
     def inside(self, facts: Facts) -> ApprovedCommands:
         """Return these commands, and those of a confined line that are like approved ones."""
+        return replace(self.with_alike(facts), confined=True)
+
+    def with_alike(self, facts: Facts) -> ApprovedCommands:
+        """Return these commands, and those of a line that are like approved ones."""
         alike = {
             (segment.command.identifier, segment.anchor)
             for segment in facts.segments
             if not self.alike.isdisjoint(likenesses_here(segment, segment.likeness.needs))
         }
-        return replace(self, identifiers=self.identifiers | alike, confined=True)
+        return replace(self, identifiers=self.identifiers | alike)
+
+
+def only_shows(facts: Facts) -> bool:
+    """Return whether a line consists of commands that show the state of a service, and filters."""
+    acting = [segment for segment in facts.segments if not segment.filters]
+    return bool(acting) and all(
+        not segment.program and any(text.startswith(_SHOWS) for text in segment.likeness.needs)
+        for segment in acting
+    )
+
+
+_SHOWS: Final = "(shows) "
 
 
 def likenesses_here(segment: ShellSegment, texts: Iterable[str]) -> Iterator[str]:
