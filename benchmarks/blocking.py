@@ -19,17 +19,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from blocking_server import AskedServer, Bench, Model
+from blocking_server import AskedServer, Bench, Model, SdkBench
 from doors import ENTRIES, FOREIGN_SERVERS
+from other_doors import EDITOR_ENTRIES, WEB_ENTRIES, Editor, EditorBench, WebBench, WebClient
 
 LIMIT_MS: Final = 100.0
 SHOWN_MS: Final = 40.0
 PAUSE_S: Final = 0.01
 MIB: Final = 2**20
+
+Started: TypeAlias = tuple[Bench, Callable[[], Awaitable[None]]]
+"""A started server, and a function that kills it."""
 
 UNITS: Final[Mapping[str, str]] = {
     "code": "def name(first, second):\n    return [first, second + 1]  # comment\n\n",
@@ -62,55 +66,100 @@ UNITS: Final[Mapping[str, str]] = {
     "addresses": "http://a/ ",
     "keys": "sk-aaaaaaaaaaaaaaaaaaaaaaaa ",
     "numbered": "1\ta\n",
+    "tables": "<table><tr><td>",
+    "attributes": '<a href="/a" title="b">c</a>',
+    "references": "&#x26;",
+    "comments": "<!--",
+    "anchors": "&a [*a] ",
+    "keyed": "[a]\nb = 1\n",
 }
 
 
 async def run(command: str, size: int, only: list[str], units: list[str]) -> bool:
     """Measure all; return whether nothing took longer than the limit."""
     model, good = Model(), True
-    with tempfile.TemporaryDirectory(prefix="blocking-", ignore_cleanup_errors=True) as name:
-        async with model.listening():
-            bench = await _start(command, Path(name), model)
-            for title, entry in ENTRIES.items():
-                if not any(part in title for part in only):
-                    continue
-                for unit, part in UNITS.items():
-                    if units and unit not in units:
-                        continue
-                    bench.failure = ""
-                    text = (part * (size // len(part.encode()) + 1)).encode()[:size].decode("utf-8", "ignore")
-                    wait, cpu = await bench.measured(await entry(bench, text))
-                    good = good and cpu <= LIMIT_MS
-                    if cpu > SHOWN_MS or wait > SHOWN_MS * 4 or bench.failure:
-                        print(
-                            f"{title:28} {unit:12} {wait:7.0f} ms  {cpu:7.0f} ms of the processor {bench.failure}"
-                        )
-                print(f"{title:28} done", flush=True)
-            await bench.server.kill()
+    async with model.listening():
+        for start, entries in DOORS:
+            chosen = {title: entry for title, entry in entries.items() if any(part in title for part in only)}
+            if not chosen:
+                continue
+            with tempfile.TemporaryDirectory(prefix="blocking-", ignore_cleanup_errors=True) as name:
+                bench, kill = await start(command, Path(name), model)
+                for title, entry in chosen.items():
+                    good = await _try(bench, title, entry, size, units) and good
+                await kill()
     return good
 
 
-async def _start(command: str, home: Path, model: Model) -> Bench:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+async def _try(bench: Bench, title: str, entry: Callable[..., Any], size: int, units: list[str]) -> bool:
+    """Send all texts through a door; return whether nothing took longer than the limit."""
+    good = True
+    for unit, part in UNITS.items():
+        if units and unit not in units:
+            continue
+        bench.failure = ""
+        text = (part * (size // len(part.encode()) + 1)).encode()[:size].decode("utf-8", "ignore")
+        wait, cpu = await bench.measured(await entry(bench, text))
+        good = good and cpu <= LIMIT_MS
+        if cpu > SHOWN_MS or wait > SHOWN_MS * 4 or bench.failure:
+            print(f"{title:28} {unit:12} {wait:7.0f} ms  {cpu:7.0f} ms of the processor {bench.failure}")
+    print(f"{title:28} done", flush=True)
+    return good
+
+
+async def _start_sdk(command: str, home: Path, model: Model) -> Started:
+    port = _free_port()
     (home / "config.toml").write_text(_config(home))
     server = await AskedServer.start(f"{command} --metrics-port {port}", home, model.url)
     assert isinstance(server, AskedServer)
     await server.call("connect", {})
-    pings = await asyncio.create_subprocess_exec(
+    return SdkBench(server, model, home, await _pings(port, server.pid)), server.kill
+
+
+async def _start_editor(command: str, home: Path, model: Model) -> Started:
+    port = _free_port()
+    (home / "config.toml").write_text(_config(home))
+    editor = await Editor.start(f"{command} acp --metrics-port {port}", home, model.url)
+    return EditorBench(editor, model, home, await _pings(port, editor.pid)), editor.kill
+
+
+async def _start_web(command: str, home: Path, model: Model) -> Started:
+    port, web_port = _free_port(), _free_port()
+    (home / "config.toml").write_text(_config(home))
+    client = await WebClient.start(f"{command} --metrics-port {port} --no-token", web_port, home)
+    return WebBench(client, model, home, await _pings(port, client.pid)), client.kill
+
+
+DOORS: Final[
+    Sequence[tuple[Callable[[str, Path, Model], Awaitable[Started]], Mapping[str, Callable[..., Any]]]]
+] = (
+    (_start_sdk, ENTRIES),
+    (_start_editor, EDITOR_ENTRIES),
+    (_start_web, WEB_ENTRIES),
+)
+"""How servers are started, and the doors of each."""
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+async def _pings(port: int, pid: int) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
         sys.executable,
         __file__,
         "--pings",
         str(port),
-        str(server.pid),
+        str(pid),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    return Bench(server, model, home, pings)
 
 
 def _config(home: Path) -> str:
-    lines = [f"trusted_folders = [{json.dumps(str(home))}]", "[lsp]", "defaults = false"]
+    lines = [f"trusted_folders = [{json.dumps(str(home))}]", "[tools.web_fetch]", "allow_private = true"]
+    lines += ["[lsp]", "defaults = false"]
     for place in ("one", "many"):
         args = json.dumps([FOREIGN_SERVERS, "lsp", place, str(home / "text")])
         lines += [f"[lsp.{place}]", f"command = {json.dumps(sys.executable)}", f"args = {args}"]

@@ -19,11 +19,17 @@ Answer: TypeAlias = list[dict[str, Any]] | bytes
 
 
 class Model:
-    """A model whose next answers are given."""
+    """A model whose next answers are given, and a page of the web."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
+        self.page = b""
         self.url = ""
+
+    @property
+    def page_url(self) -> str:
+        """The address of ``page``."""
+        return self.url.replace("/v1", "/page")
 
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[None, None]:
@@ -36,6 +42,13 @@ class Model:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
+                if head.startswith(b"GET /page"):
+                    writer.write(
+                        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
+                    )
+                    writer.write(self.page)
+                    await writer.drain()
+                    break
                 length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
                 body = await reader.readexactly(int(length[1]) if length else 0)
                 # Other requests ask for a title or a summary.
@@ -65,12 +78,9 @@ class Model:
 
 
 class Bench:
-    """A server, a connection to it, and the program that sends pings."""
+    """A server under ``folder``, its model, and the program that sends pings."""
 
-    def __init__(
-        self, server: AskedServer, model: Model, folder: Path, pings: asyncio.subprocess.Process | None
-    ) -> None:
-        self.server = server
+    def __init__(self, model: Model, folder: Path, pings: asyncio.subprocess.Process | None) -> None:
         self.model = model
         self.folder = folder
         self._pings = pings
@@ -88,6 +98,33 @@ class Bench:
             path.write_text(text, "utf-8", "surrogatepass")
         return folder
 
+    async def measured(self, run: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+        """Return the longest wait and the longest processor time, in milliseconds, while ``run`` is awaited."""
+        assert self._pings is not None
+        assert self._pings.stdin is not None
+        assert self._pings.stdout is not None
+        self._pings.stdin.write(b"begin\n")
+        await self._pings.stdout.readline()
+        try:
+            await run()
+        except (ServerError, TimeoutError, OSError) as error:
+            self.failure = f"{type(error).__name__} {str(error)[:100]}"
+        # What the server does after the answer counts as well.
+        await asyncio.sleep(0.2)
+        self._pings.stdin.write(b"end\n")
+        wait, cpu = (await self._pings.stdout.readline()).split()
+        return float(wait), float(cpu)
+
+
+class SdkBench(Bench):
+    """A server behind the protocol of the SDKs."""
+
+    def __init__(
+        self, server: AskedServer, model: Model, folder: Path, pings: asyncio.subprocess.Process | None
+    ) -> None:
+        super().__init__(model, folder, pings)
+        self.server = server
+
     async def session(self, folder: Path, **options: Any) -> str:
         return await self.server.create(workingDirectory=str(folder), enableConfigDiscovery=True, **options)
 
@@ -98,20 +135,6 @@ class Bench:
         except (ServerError, TimeoutError) as error:
             self.failure = f"{type(error).__name__} {str(error)[:100]}"
             return None
-
-    async def measured(self, run: Callable[[], Awaitable[object]]) -> tuple[float, float]:
-        """Return the longest wait and the longest processor time, in milliseconds, while ``run`` is awaited."""
-        assert self._pings is not None
-        assert self._pings.stdin is not None
-        assert self._pings.stdout is not None
-        self._pings.stdin.write(b"begin\n")
-        await self._pings.stdout.readline()
-        await run()
-        # What the server does after the answer counts as well.
-        await asyncio.sleep(0.2)
-        self._pings.stdin.write(b"end\n")
-        wait, cpu = (await self._pings.stdout.readline()).split()
-        return float(wait), float(cpu)
 
 
 class AskedServer(Server):

@@ -1,6 +1,6 @@
 """Measure what long sessions send to a model: tokens, unchanged prefixes, and the facts that stay within reach.
 
-    context.py [--command COMMAND] [--window TOKENS]... [--sessions N] [--seed N] [--json]
+    context.py [--command COMMAND] [--window TOKENS]... [--sessions N] [--seed N] [--provider-clears] [--json]
 
 Each session works on a copy of a part of Python's standard library: it lists, searches, reads, changes and tests,
 in 100 to 400 calls of the real tools of ``COMMAND``, a server of the Copilot protocol such as ``jumpseat``. A model
@@ -9,6 +9,8 @@ Summaries that a server asks for keep the facts and paths that their request sho
 
 Facts are lines that the session meets once, in files and in the output of commands. In the end, each must be in the
 last request, or the last request must name the file that has it, so that one call shows it again.
+With ``--provider-clears``, the server sends whole conversations, and results are cleared as Anthropic documents it
+for ``context_management``, with the values that ``context_editing`` sends: what the model reads then is counted.
 The table has, for each window, the tokens of all requests (four bytes each), the share of bytes that repeat the
 beginning of the request before, compactions, and facts within reach.
 """
@@ -153,6 +155,28 @@ def _step(rng: random.Random, project: Path, focus: list[Path]) -> Iterator[Call
             yield "grep", {"pattern": "def ", "path": name, "output_mode": "content", "-n": True}
 
 
+BEGIN, KEPT, AT_LEAST = 18_000, 10, 2_400
+CLEARED: Final = frozenset({"glob", "grep", "view"})
+
+
+def provider_view(messages: list[dict[str, Any]], others: int) -> list[dict[str, Any]]:
+    """Clear old results as a provider does, in a request with ``others`` bytes beside its messages."""
+    if (others + len(orjson.dumps(messages))) // 4 < BEGIN:
+        return messages
+    names = {
+        call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()
+    }
+    results = [number for number, message in enumerate(messages) if message["role"] == "tool"]
+    old = [number for number in results[:-KEPT] if names[messages[number]["tool_call_id"]] in CLEARED]
+    if sum(len(messages[number]["content"]) for number in old) // 4 < AT_LEAST:
+        return messages
+    cleared = set(old)
+    return [
+        {**message, "content": "[Old tool result content cleared]"} if number in cleared else message
+        for number, message in enumerate(messages)
+    ]
+
+
 @dataclass
 class Sent:
     """The requests of one session."""
@@ -189,6 +213,7 @@ class Model:
 
     plan: Plan = field(default_factory=lambda: Plan([], {}))
     sent: Sent = field(default_factory=Sent)
+    provider_clears: bool = False
     made: int = 0
 
     @property
@@ -196,6 +221,8 @@ class Model:
         return self.made >= len(self.plan.groups)
 
     def answer(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        if self.provider_clears:
+            body["messages"] = provider_view(body["messages"], len(orjson.dumps(body.get("tools", []))))
         self.sent.add(body)
         if SUMMARY_MARK in str(body["messages"][-1]["content"]):
             self.sent.summaries += 1
@@ -290,10 +317,10 @@ def _make_project(rng: random.Random, home: Path, project: Path) -> Plan:
     return plan
 
 
-async def run_session(command: str, window: int, seed: int) -> dict[str, int]:
+async def run_session(command: str, window: int, seed: int, *, provider_clears: bool = False) -> dict[str, int]:
     """Run one session in a server of its own."""
     rng = random.Random(seed)
-    model = Model()
+    model = Model(provider_clears=provider_clears)
     server = await asyncio.start_server(model.serve, "127.0.0.1", 0, limit=1 << 24)
     port = server.sockets[0].getsockname()[1]
     with tempfile.TemporaryDirectory() as scratch:
@@ -308,7 +335,8 @@ async def run_session(command: str, window: int, seed: int) -> dict[str, int]:
                 "apiKey": "none",
                 "maxPromptTokens": window,
             }
-            session = await process.create(workingDirectory=str(project), provider=provider)
+            options = {"infiniteSessions": {"enabled": False}} if provider_clears else {}
+            session = await process.create(workingDirectory=str(project), provider=provider, **options)
             await process.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
             prompts = 0
             while not model.is_done:
@@ -337,12 +365,14 @@ async def main() -> None:
     parser.add_argument("--window", type=int, action="append")
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--provider-clears", action="store_true", help="clear as Anthropic does, not in the server")
     parser.add_argument("--json", action="store_true", help="print each session, too")
     args = parser.parse_args()
     for window in args.window or [32_000, 128_000]:
         total: dict[str, int] = {}
         for number in range(args.sessions):
-            result = await run_session(args.command, window, args.seed * 1000 + number)
+            seed = args.seed * 1000 + number
+            result = await run_session(args.command, window, seed, provider_clears=args.provider_clears)
             if args.json:
                 print(json.dumps(result), flush=True)
             for name, value in result.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import shlex
@@ -10,27 +11,27 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from blocking_server import Bench, call, pieces_of_call
+from blocking_server import SdkBench, call, pieces_of_call
 from driver import ServerError
 
 FOREIGN_SERVERS: Final = str(Path(__file__).with_name("foreign_servers.py"))
 
-Entry: TypeAlias = Callable[[Bench, str], Awaitable[Callable[[], Awaitable[object]]]]
+Entry: TypeAlias = Callable[[SdkBench, str], Awaitable[Callable[[], Awaitable[object]]]]
 """Prepares a server for a text, and returns a function that sends it."""
 
 
-async def _prompt(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _prompt(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     session = await bench.session(await bench.project())
     return lambda: bench.turn(session, text)
 
 
-async def _answer(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _answer(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     session = await bench.session(await bench.project())
     return lambda: bench.turn(session, "x", [{"content": text}])
 
 
 def _pieces(count: int, member: str = "content") -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         session = await bench.session(await bench.project())
         size = max(1, len(text) // count)
         deltas = [{member: text[at : at + size]} for at in range(0, len(text), size)]
@@ -39,12 +40,12 @@ def _pieces(count: int, member: str = "content") -> Entry:
     return entry
 
 
-async def _reasoning(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _reasoning(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     session = await bench.session(await bench.project())
     return lambda: bench.turn(session, "x", [{"reasoning_content": text}, {"content": "done"}])
 
 
-async def _xml(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _xml(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     provider = {"type": "openai", "baseUrl": bench.model.url, "apiKey": "none", "toolProtocol": "xml"}
     session = await bench.session(await bench.project(), provider=provider)
     size = max(1, len(text) // 100)
@@ -52,7 +53,7 @@ async def _xml(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
     return lambda: bench.turn(session, "x", deltas)
 
 
-async def _xml_whole(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _xml_whole(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     provider = {"type": "openai", "baseUrl": bench.model.url, "apiKey": "none", "toolProtocol": "xml"}
     session = await bench.session(await bench.project(), provider=provider)
     return lambda: bench.turn(session, "x", [{"content": f'<tool name="bash"><command>{text}'}])
@@ -61,7 +62,7 @@ async def _xml_whole(bench: Bench, text: str) -> Callable[[], Awaitable[object]]
 def _tool(
     name: str, files: Callable[[str], dict[str, str]] = lambda _: {}, **arguments: str | Callable[[str], Any]
 ) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         folder = await bench.project(**files(text))
         session = await bench.session(folder)
         made = {
@@ -73,21 +74,21 @@ def _tool(
     return entry
 
 
-async def _malformed(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _malformed(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     session = await bench.session(await bench.project())
     function = {"name": "bash", "arguments": text}
     delta = {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]}
     return lambda: bench.turn(session, "x", [delta])
 
 
-async def _client_tool(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _client_tool(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     session = await bench.server.create()
     bench.server.tool_result = text
     return lambda: bench.turn(session, "x", call("add", a=1))
 
 
 def _file(name: str) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         folder = await bench.project(**{name: text})
 
         async def run() -> None:
@@ -102,7 +103,7 @@ def _file(name: str) -> Entry:
     return entry
 
 
-async def _picture(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _picture(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     folder = await bench.project()
     data = b"\x89PNG\r\n\x1a\n" + text.encode("utf-8", "surrogatepass")
     session = await bench.session(folder)
@@ -123,7 +124,7 @@ async def _picture(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
 def _response(head: bytes, make: Callable[[str], bytes]) -> Entry:
     """A response of a provider as a whole, after which the connection is closed."""
 
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         session = await bench.session(await bench.project())
         answer = head + b"\r\nConnection: close\r\n\r\n" + make(text)
         # A failed call is repeated.
@@ -133,7 +134,7 @@ def _response(head: bytes, make: Callable[[str], bytes]) -> Entry:
 
 
 def _pieces_of_arguments(count: int) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         session = await bench.session(await bench.project())
         arguments = json.dumps({"command": "true", "description": text}, ensure_ascii=False)
         return lambda: bench.turn(session, "x", pieces_of_call("bash", arguments, count))
@@ -142,7 +143,7 @@ def _pieces_of_arguments(count: int) -> Entry:
 
 
 def _mcp(place: str) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         folder = await bench.project(text=text)
         command = {"command": sys.executable, "args": [FOREIGN_SERVERS, "mcp", place, str(folder / "text")]}
 
@@ -157,7 +158,7 @@ def _mcp(place: str) -> Entry:
 
 
 def _lsp(place: str) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         folder = await bench.project(**{f"f.{place}": "one\n"})
         session = await bench.session(folder)
         path = str(folder / f"f.{place}")
@@ -168,7 +169,7 @@ def _lsp(place: str) -> Entry:
 
 
 def _hook(name: str) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         hooks = {"version": 1, "hooks": {name: [{"bash": "cat text"}]}}
         folder = await bench.project(**{"text": text, ".github__hooks__h.json": json.dumps(hooks)})
         session = await bench.session(folder)
@@ -177,7 +178,7 @@ def _hook(name: str) -> Entry:
     return entry
 
 
-async def _names(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _names(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     """Send the text as the names of files."""
     plain = text.replace("/", "_").replace("\0", "_")
     folder = await bench.project()
@@ -191,7 +192,7 @@ async def _names(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
     return run
 
 
-async def _log(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+async def _log(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
     """Read the text from the log of a stored session."""
     session = await bench.session(await bench.project())
     await bench.turn(session, text, [{"content": text}])
@@ -200,7 +201,7 @@ async def _log(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
 
 
 def _option(make: Callable[[str], dict[str, Any]]) -> Entry:
-    async def entry(bench: Bench, text: str) -> Callable[[], Awaitable[object]]:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
         folder = await bench.project()
 
         async def run() -> None:
@@ -227,6 +228,91 @@ def _policy(text: str) -> dict[str, Any]:
 def _policies(text: str) -> dict[str, Any]:
     rules = [f"Shell({text[at : at + 50]} {at})" for at in range(0, len(text), 50)]
     return {"managedSettings": {"permissions": {"deny": rules}}}
+
+
+async def _page(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
+    session = await bench.session(await bench.project())
+    bench.model.page = text.encode("utf-8", "replace")
+    return lambda: bench.turn(session, "x", call("web_fetch", url=bench.model.page_url))
+
+
+async def _servers_of_project(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
+    folder = await bench.project(**_servers(text))
+
+    async def run() -> None:
+        session = await bench.session(folder)
+        await bench.turn(session, "x", call("bash", command="true"))
+
+    return run
+
+
+def _plugin(make: Callable[[str], dict[str, str]]) -> Entry:
+    """A plugin with files in the folder ``plugin``."""
+
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
+        folder = await bench.project(**{f"plugin__{name}": content for name, content in make(text).items()})
+
+        async def run() -> None:
+            session = await bench.session(folder, pluginDirectories=[str(folder / "plugin")])
+            await bench.turn(session, "x", call("bash", command="true"))
+
+        return run
+
+    return entry
+
+
+def _members(text: str) -> dict[str, str]:
+    """A manifest with the text as its name, and as many paths."""
+    third = text[: len(text) // 3]
+    return {"plugin.json": json.dumps({"name": third, "version": third, "skills": _parts(third)})}
+
+
+def _servers(text: str) -> dict[str, str]:
+    half = text[: len(text) // 2]
+    parts = enumerate(_parts(half, 300))
+    servers = {f"server{number}": {"command": "false", "args": [part]} for number, part in parts}
+    return {".mcp.json": json.dumps({"mcpServers": servers})}
+
+
+def _parts(text: str, length: int = 50) -> list[str]:
+    """Return parts of a text, with numbers that make them different."""
+    return [f"{text[at : at + length]}{at}" for at in range(0, len(text), length)]
+
+
+def _marketplace(make: Callable[[str], str]) -> Entry:
+    async def entry(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
+        folder = await bench.project(**{"marketplace.json": make(text)})
+
+        async def run() -> None:
+            added = await bench.server.call("plugins.marketplaces.add", {"source": str(folder)})
+            await bench.server.call("plugins.marketplaces.browse", {"name": added["name"]})
+            await bench.server.call("plugins.marketplaces.remove", {"name": added["name"], "force": True})
+
+        return run
+
+    return entry
+
+
+def _listed(text: str) -> str:
+    plugins = [{"name": part, "source": "./a", "description": part} for part in _parts(text[: len(text) // 2], 200)]
+    return json.dumps({"name": "m", "owner": {"name": text[:1000]}, "plugins": plugins})
+
+
+async def _git_status(bench: SdkBench, text: str) -> Callable[[], Awaitable[object]]:
+    """Send the text as the names of files that are new in a git repository."""
+    plain = text.replace("/", "_").replace("\0", "_")
+    folder = await bench.project()
+    git = await asyncio.create_subprocess_exec("git", "init", "-q", str(folder))
+    await git.wait()
+    for part in _parts(plain):
+        (folder / part).touch()
+
+    async def run() -> None:
+        session = await bench.session(folder)
+        await bench.turn(session, "x", call("bash", command="git status"))
+        await bench.server.call("session.workspaces.diff", {"sessionId": session, "mode": "unstaged"})
+
+    return run
 
 
 ENTRIES: Final[Mapping[str, Entry]] = {
@@ -319,5 +405,20 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ".mcp.json": _file(".mcp.json"),
     "settings": _file(".jumpseat__config.toml"),
     "git settings": _file(".git__config"),
+    "members of .mcp.json": _servers_of_project,
+    "web page": _page,
+    "plugin manifest": _plugin(lambda text: {"plugin.json": text}),
+    "members of a plugin manifest": _plugin(_members),
+    "servers of a plugin": _plugin(_servers),
+    "hooks of a plugin": _plugin(lambda text: {"hooks.json": text}),
+    "skill of a plugin": _plugin(lambda text: {"skills__s__SKILL.md": text}),
+    "front matter of a skill": _plugin(
+        lambda text: {"skills__s__SKILL.md": f"---\nname: s\ndescription: {text}\n---\n"}
+    ),
+    "agent of a plugin": _plugin(lambda text: {"agents__a.md": text}),
+    "front matter of an agent": _plugin(lambda text: {"agents__a.md": f"---\nname: a\n{text}\n---\n"}),
+    "marketplace manifest": _marketplace(lambda text: text),
+    "plugins of a marketplace": _marketplace(_listed),
+    "git status": _git_status,
     "hooks": _file(".github__hooks__h.json"),
 }

@@ -79,7 +79,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=home,
-            env=_environment(home),
+            env=environment(home),
             limit=1 << 20,
             start_new_session=True,
         )
@@ -220,7 +220,7 @@ def _fail(waiting: asyncio.Future[Any], error: ServerError) -> None:
         waiting.exception()
 
 
-def _environment(home: Path) -> dict[str, str]:
+def environment(home: Path) -> dict[str, str]:
     """Return the environment of a server: no credentials, no proxy, and all state in ``home``."""
     own = {
         name: value

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import yaml
 
 from jumpseat.syntax.changes import new_problems
-from jumpseat.syntax.languages import LANGUAGES, grammar, language_of
+from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
 from jumpseat.syntax.parsing import parse
 from jumpseat.syntax.versions import Versions
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LIMIT: Final = 0.95
+HTML: Final = Syntax((), "tree_sitter_html")
 SMALLEST, LARGEST = 400, 200_000
 MOST_FILES: Final = 400
 
@@ -79,11 +80,12 @@ Cut: TypeAlias = tuple[int, int, bytes]
 
 def read(path: Path, language: str) -> Source | None:
     data = path.read_bytes()
-    if LANGUAGES[language].first_error is not None:
+    syntax = HTML if language == "html" else LANGUAGES[language]
+    if syntax.errors is not None:
         tokens = re.finditer(rb"[()\[\]{},:\"']", data)
         return Source(path, data, [Leaf(m.start(), m.end(), m[0].decode(), m[0]) for m in tokens], [])
-    tree = parse(data, grammar(LANGUAGES[language]))
-    otherwise = LANGUAGES[language].otherwise
+    tree = parse(data, grammar(syntax))
+    otherwise = syntax.otherwise
     if tree is not None and tree.root_node.has_error and otherwise is not None:
         tree = parse(data, grammar(otherwise))
     if tree is None or b"\0" in data:
@@ -219,9 +221,11 @@ def commented(language: str, source: Source, _other: Source, rng: random.Random)
     if language in ("yaml", "toml"):
         start = rng.choice([m.start() for m in re.finditer(rb"^\S", source.data, re.MULTILINE)] or [0])
         return source.data[:start] + comment + source.data[start:]
-    if language == "json" or not source.rows:
+    # A tag of HTML has no comments in it.
+    rows = [row for row in source.rows if row[0].type != "attribute"]
+    if language == "json" or not rows:
         return None
-    node = rng.choice(rng.choice(source.rows))
+    node = rng.choice(rng.choice(rows))
     start = node.start_byte - node.start_point.column
     if source.data[start : node.start_byte].strip():
         return None

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from blocking_server import AskedServer, Bench, Model, call
+from blocking_server import AskedServer, Model, SdkBench, call
 
 LIMIT: Final = 0.03
 COMMAND_LIMIT_MS: Final = 5.0
@@ -87,7 +87,7 @@ async def measure(rounds: int, line: str) -> bool:
     return good
 
 
-async def _start(home: Path, settings: str, model: Model) -> tuple[Bench, str, Path]:
+async def _start(home: Path, settings: str, model: Model) -> tuple[SdkBench, str, Path]:
     project = home / "project"
     for number in range(50):
         path = project / f"package{number}" / "module.py"
@@ -100,11 +100,11 @@ async def _start(home: Path, settings: str, model: Model) -> tuple[Bench, str, P
     server = await AskedServer.start(shlex.join([sys.executable, __file__, "--serve"]), home, model.url)
     assert isinstance(server, AskedServer)
     await server.call("connect", {})
-    bench = Bench(server, model, home, None)
+    bench = SdkBench(server, model, home, None)
     return bench, await bench.session(project), project
 
 
-async def _turn(bench: Bench, session: str, project: Path, number: int, line: str) -> float:
+async def _turn(bench: SdkBench, session: str, project: Path, number: int, line: str) -> float:
     """Run one turn and return its milliseconds."""
     path = str(project / "main.py")
     answers = [

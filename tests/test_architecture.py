@@ -115,8 +115,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "tools.hooks": {"agent", "agent.session", "sandbox", "system", "tools", "tools.shell"},
     "tools.orchestrator": {
-        *("agent", "agent.conversation", "agent.permissions", "agent.session", "agent.shell"),
-        *("agent.subagents", "errors", "sandbox", "system", "tools", "tools.shell"),
+        *("agent", "agent.conversation", "agent.model_calls", "agent.permissions", "agent.session"),
+        *("agent.shell", "agent.subagents", "errors", "sandbox", "system", "tools", "tools.shell"),
     },
     "adapters.models": {
         *("adapters", "adapters.declared", "adapters.providers", "adapters.recording", "adapters.transport"),

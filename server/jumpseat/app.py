@@ -2,7 +2,7 @@
 
 One root task group owns every task. The process ends at the end of stdin (stdio), on SIGTERM, SIGINT or SIGHUP,
 or on ``runtime.shutdown``: sessions are stopped and written, children are killed, and the process exits within half
-a second.
+a second, or within :data:`END_S` if a thread does not return.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ from jumpseat.system.descendants import Descendants
 from jumpseat.system.log_fields import fields
 from jumpseat.system.private_files import restrict_contents, restrict_home
 from jumpseat.system.process_memory import protect_memory, use_one_arena
-from jumpseat.system.watchdog import watch_loop
+from jumpseat.system.watchdog import end_within, watch_loop
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.filters import SET_NAMES, Configured, configured_of, meant
@@ -120,6 +120,8 @@ log = logging.getLogger(__name__)
 CLOSE_S: Final = 0.3
 # Part of CLOSE_S that commands get to exit by themselves.
 GRACE_S: Final = 0.1
+# Time after which the process ends although something in it does not, such as a read from a disk that hangs.
+END_S: Final = 5.0
 # Time that the client gets to disconnect after `runtime.shutdown`.
 DISCONNECT_S: Final = 0.3
 # Interval at which the connections of revoked tokens are closed.
@@ -509,7 +511,7 @@ class App:
 
     def problems(self) -> list[str]:
         """Return the reasons why no new client should be sent to this server."""
-        problems = ["the server is ending"] if self.ending or self._stopping.is_set() else []
+        problems = ["the server is ending"] if self.ending or self.stopping else []
         if self._cluster is not None and self._cluster.replica.unavailable:
             problems.append("the store of the cluster cannot be reached")
         if self._cluster is not None and self._cluster.membership.draining:
@@ -537,15 +539,28 @@ class App:
         await anyio.sleep(DISCONNECT_S)
         self.stop()
 
+    @property
+    def stopping(self) -> bool:
+        """Return whether the process was asked to end."""
+        return self._stopping.is_set()
+
     async def wait_stopped(self) -> None:
         """Wait for the request to end the process."""
         await self._stopping.wait()
 
     async def close_sessions(self) -> None:
         """Close all sessions, for at most ``CLOSE_S``, and export their telemetry."""
+        closed = anyio.Event()
+        # By a task of its own: one that waits for a thread cannot be cancelled.
+        self._tasks.start_soon(self._close_sessions, closed)
+        with anyio.move_on_after(2 * CLOSE_S):
+            await closed.wait()
+        await self.observability.close()
+
+    async def _close_sessions(self, closed: anyio.Event) -> None:
         with anyio.move_on_after(CLOSE_S):
             await self.registry.close_all(GRACE_S)
-        await self.observability.close()
+        closed.set()
 
     async def close(self) -> None:
         """Close everything: sessions first, so that their last events reach their clients."""
@@ -739,6 +754,14 @@ async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:
     _exit(0, stdio)
 
 
+async def _limit_end(app: App, seconds: float, leave: Callable[[], None]) -> None:
+    """Limit the time from the beginning of the end, whatever the reason, to the end of the process."""
+    try:
+        await app.wait_stopped()
+    finally:
+        end_within(seconds, leave)
+
+
 def _exit(code: int, stdio: Stdio | None) -> NoReturn:
     """Exit without the interpreter's own clean-up: everything is written and closed."""
     sys.stderr.flush()
@@ -758,6 +781,16 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
         app = App(options, tasks, cluster)
         if cluster is not None:
             cluster.serve(app)
+
+        def leave() -> None:
+            failed = not app.stopping or (wire is not None and wire.failure is not None)
+            # Closed if it has ended.
+            with suppress(OSError, ValueError):
+                if stdio is not None:
+                    os.close(stdio.stdin.fileno())
+            os._exit(int(failed))
+
+        tasks.start_soon(_limit_end, app, END_S if cluster is None else cluster.longest_end_s, leave)
         loop = asyncio.get_running_loop()
         for number in _ENDING:
             if sys.platform == "win32":

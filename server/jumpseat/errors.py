@@ -16,6 +16,7 @@
     │   └── ReplicaIncompatibleError  a replica of another version runs the session
     ├── SessionElsewhereError        the session needs the files of another host
     ├── ClientCallError              a request to the client failed or the client has disconnected
+    │   └── ClientRefusedError       the client answered with an error
     ├── ResponseFormatError          the model's answer does not match the requested schema
     ├── TurnFailedError              the awaited prompt ended with a session.error
     ├── BudgetError                  a budget is used up, or cannot be kept
@@ -151,6 +152,10 @@ class SessionElsewhereError(JumpseatError):
 
 class ClientCallError(JumpseatError):
     """A request to the client failed, or the client has disconnected."""
+
+
+class ClientRefusedError(ClientCallError):
+    """The client answered a request with an error, so it has not done what was asked."""
 
 
 class ResponseFormatError(JumpseatError):

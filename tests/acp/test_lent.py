@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import anyio
 import pytest
+from anyio.abc import TaskGroup
 
+from jumpseat.acp.editor.editor import Editor
+from jumpseat.acp.editor.editor_buffers import LentTerminals
+from jumpseat.tools.shell.terminal import UNKNOWN
+from jumpseat_protocol.wire import WireModel
 from tests.support.editor import Schemas, failing, option, running_editor
+from tests.support.limits import WAIT_S
 from tests.support.server import calls
+from tests.tools.session import call, tool_session
+
+R = TypeVar("R", bound=WireModel)
 
 pytestmark = pytest.mark.anyio
 
@@ -311,6 +321,82 @@ async def test_commands_run_in_a_terminal_of_the_editor(tmp_path: Path, schemas:
         ] == [terminal]
         assert "from the editor\n<exited with exit code 3>" in editor.answer_text(session)
         await editor.question("terminal/release")
+
+
+@pytest.mark.parametrize(
+    ("failing_answers", "result"),
+    [
+        ({"terminal/wait_for_exit": failing("lost")}, "from the editor\n<exited with exit code 3>"),
+        ({"terminal/wait_for_exit": None}, "from the editor\n<exited with exit code 3>"),
+        ({"terminal/output": failing("gone"), "terminal/release": failing("gone")}, "<exited with exit code 3>"),
+        ({"terminal/wait_for_exit": failing("lost"), "terminal/output": failing("gone")}, UNKNOWN),
+        ({"terminal/wait_for_exit": None, "terminal/output": failing("gone")}, UNKNOWN),
+    ],
+    ids=["wait fails", "wait is not answered", "output fails", "both fail", "output fails, no wait"],
+)
+async def test_a_failing_terminal_ends_in_a_clear_result(
+    tmp_path: Path, schemas: Schemas, failing_answers: dict[str, Any], result: str
+) -> None:
+    ended = {"output": "from the editor\n", "truncated": False, "exitStatus": {"exitCode": 3}}
+    answers = {
+        **ALLOWED,
+        "terminal/create": {"terminalId": "t1"},
+        "terminal/wait_for_exit": {"exitCode": 3},
+        "terminal/output": ended,
+        "terminal/release": {},
+        **failing_answers,
+    }
+    known = {method: answer for method, answer in answers.items() if answer is not None}
+    turns = [calls("bash", command="touch ran"), DONE]
+    async with running_editor(tmp_path, schemas, *turns, capabilities={"terminal": True}, answers=known) as (
+        _,
+        editor,
+    ):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        assert result in editor.answer_text(session)
+        await editor.question("terminal/release")
+    assert not (tmp_path / "ran").exists()
+
+
+class SilentEditor:
+    """An editor that answers a request for a terminal when ``answer`` is set."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self.tasks = tasks
+        self.answer = anyio.Event()
+        self.released = anyio.Event()
+        self.asked: list[str] = []
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        raise AssertionError(method)
+
+    async def ask(self, method: str, params: dict[str, Any], result: type[R]) -> R:
+        self.asked.append(method)
+        if method == "terminal/create":
+            await self.answer.wait()
+        else:
+            self.released.set()
+        return result.model_validate({"terminalId": "late"} if method == "terminal/create" else {})
+
+
+async def test_a_command_whose_terminal_never_comes_is_given_up_and_a_late_terminal_is_released(
+    tmp_path: Path,
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        editor = SilentEditor(tasks)
+        terminals = LentTerminals(Editor(editor), "s", lambda _call, _terminal: None, timeout_s=0.25)
+        async with tool_session(tmp_path, terminals=terminals) as ctx:
+            first = await call(ctx, "bash", command="touch ran")
+            assert not first.ok
+            assert "did not open a terminal within 0.25 seconds. It may have begun" in first.text
+            second = await call(ctx, "bash", command="echo here")
+            assert second.text == "here\n<exited with exit code 0>"
+        assert editor.asked == ["terminal/create"]
+        editor.answer.set()
+        with anyio.fail_after(WAIT_S):
+            await editor.released.wait()
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_cancel_kills_the_command_in_the_terminal(tmp_path: Path, schemas: Schemas) -> None:

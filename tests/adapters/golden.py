@@ -78,6 +78,9 @@ class Outcome:
         completed = to_builtins(self.completed)
         # Adapters estimate no tokens, and search no text for calls.
         assert completed.pop("written_for") is None
+        if completed["cleared"] is None:
+            # Providers shorten conversations only where they are asked to.
+            del completed["cleared"]
         assert completed["message"].pop("tokens") is None
         assert completed["message"].pop("universal") is None
         for block in completed["message"]["blocks"]:

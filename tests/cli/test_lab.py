@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import pytest
 from msgspec.structs import replace
 
 from jumpseat.lab.clumsy import Asked, ClumsyModel, Said
-from jumpseat.lab.offers import Tool
+from jumpseat.lab.model_server import RealModel
+from jumpseat.lab.offers import Offer, Tool
 from jumpseat.lab.runs import Outcome, Plan, run_tasks, summary
 from jumpseat.lab.slips import RATES
-from jumpseat.lab.tasks import Task, load_tasks, malformed
+from jumpseat.lab.tasks import Step, Task, load_tasks, malformed
 from jumpseat.lab.wires import WIRES, read, stream, write
 from tests.support.cases import check_each
+from tests.support.fake_openai import calls as fakes
+from tests.support.fake_openai import fake_openai, says
 from tests.support.forked import executable
 from tests.support.limits import WAIT_S
 
@@ -155,6 +159,60 @@ def test_the_same_seed_makes_the_same_mistakes_and_every_kind_occurs(tmp_path: P
     assert 0 < wrong < len(tasks) / 2
 
 
+HINTS = {
+    "wrong_path": ["ENOENT: no such file. Did you mean {path}?", "File not found; similar names: ./{path}"],
+    "old_text": ["Error: no exact match. The nearest text is:\n{old}", "not found, closest lines:\n>{old}"],
+    "foreign_name": [
+        "Unknown tool, expected one of view, edit, bash.",
+        "Model tried to call an invalid tool [edit,view]",
+    ],
+}
+PLAIN = ["It was not found.", "error: failed", '{"ok": false, "reason": "Could not do it, invalid request"}']
+
+
+def blundered(slip: str) -> tuple[Callable[[], tuple[ClumsyModel, Step]], str, str]:
+    """Return a function that brings a model to its first mistake, the prompt of its task, and the right call."""
+    tools = AGENTS["one with many tools"]
+    for task in load_tasks(("python/edit-",)):
+        files = dict(task.files())
+        for seed in map(str, range(40)):
+
+            def begin(
+                task: Task = task, files: dict[str, str] = files, seed: str = seed
+            ) -> tuple[ClumsyModel, Step]:
+                model = ClumsyModel(task, seed)
+                model.answer(Asked([task.prompt], [], tools))
+                step = task.steps[0]
+                if not model.slips:
+                    model.answer(Asked([task.prompt], [files[step.view]], tools))
+                    step = task.steps[1]
+                return model, step
+
+            model, step = begin()
+            if model.slips == [slip]:
+                right = (
+                    Offer(tools).view(step.view) if step.view else Offer(tools).edit(step.edit, step.old, step.new)
+                )
+                assert right is not None
+                return begin, task.prompt, json.dumps(right.arguments, ensure_ascii=False)
+    pytest.fail(f"{slip} never comes first")
+
+
+@pytest.mark.parametrize("slip", HINTS)
+def test_hints_are_followed_whatever_their_words(slip: str) -> None:
+    begin, prompt, right = blundered(slip)
+    tools = AGENTS["one with many tools"]
+
+    def after(result: str) -> Said:
+        model, step = begin()
+        told = result.replace("{path}", step.view or step.edit).replace("{old}", step.old)
+        return model.answer(Asked([prompt], [told], tools))
+
+    assert {after(hint).arguments for hint in HINTS[slip]} == {right}
+    # Without a hint, the seed alone decides what comes next.
+    assert len({after(result) for result in PLAIN}) == 1
+
+
 def test_the_model_uses_the_tools_of_any_agent() -> None:
     (task,) = load_tasks(("python/edit-guard",))
     for name, tools in AGENTS.items():
@@ -207,10 +265,43 @@ def test_the_real_server_gets_through_a_few_tasks(protocol: str) -> None:
     tasks = load_tasks(("python/edit-guard", "go/find-value", "rust/follow-new-file"))
     outcomes: list[Outcome] = []
 
-    plan = Plan([executable(), *arguments], protocol, seed="3", limit_s=WAIT_S)
+    plan = Plan([executable(), *arguments], protocol, ("3",), limit_s=WAIT_S)
     anyio.run(run_tasks, plan, tasks, outcomes.append)
 
     assert [outcome.problems for outcome in outcomes] == [[], [], []]
     figures = summary(outcomes)
     assert figures["succeeded"] == 3
     assert 0 < figures["cached"] < 1
+
+
+@pytest.mark.anyio
+async def test_a_real_model_gets_the_requests_and_its_key_and_the_agent_does_not() -> None:
+    tasks = load_tasks(("python/find-value",))
+    async with fake_openai(
+        {tasks[0].prompt: [fakes("view", path="settings.json"), says("It is ", "7100.")]}
+    ) as model:
+        real = RealModel(model.base_url, "real-8b", "secret-key")
+        plan = Plan([executable(), "--headless", "--stdio"], "copilot", real=real, window=8192, limit_s=WAIT_S)
+        (outcome,) = await run_tasks(plan, tasks, lambda _outcome: None)
+
+    assert (outcome.problems, outcome.rounds, outcome.slips) == ([], 2, [])
+    assert set(model.authorizations) == {"Bearer secret-key"}
+    assert {request["model"] for request in model.requests} == {"real-8b"}
+    assert "secret-key" not in json.dumps(model.requests)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--protocol", "command"], "expected --agent with --protocol command"),
+        (["--agent", "no-such-agent acp"], "--agent: there is no program 'no-such-agent'"),
+        (["python/", "golang/"], "no task begins with 'golang/'; 'jumpseat lab --list' lists them"),
+        (["--first", "0"], "argument --first: expected a whole number of at least 1, not '0'"),
+        (["--model", "qwen3"], "expected both --model and --base-url, or neither"),
+    ],
+)
+def test_arguments_that_mean_nothing_are_errors(arguments: list[str], told: str) -> None:
+    done = subprocess.run(
+        [executable(), "lab", *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, f"error: {told}\n")

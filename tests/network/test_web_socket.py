@@ -68,6 +68,24 @@ async def test_requests_before_the_end_of_the_input_get_their_responses(tmp_path
         assert {2, 3} <= answered
 
 
+async def test_a_message_in_many_small_frames_arrives_before_the_next_one(tmp_path: Path) -> None:
+    async with web_server(tmp_path) as (_, port), socket(port) as client:
+        await call(client, "connect")
+        text = "é" * 20_000
+        message = json.dumps(request(2, "ping", {"message": text}), ensure_ascii=False)
+
+        async def pieces() -> AsyncGenerator[str]:
+            for piece in message:
+                yield piece
+            yield ""
+
+        await client.send(pieces())
+        await client.send(json.dumps(request(3, "ping", {"message": "next"})))
+        answers = [json.loads(await client.recv()) for _ in range(2)]
+        assert [answer["id"] for answer in answers] == [2, 3]
+        assert text in answers[0]["result"]["message"]
+
+
 async def get(port: int, path: str, host: str | None = None) -> tuple[int, dict[str, str], str]:
     """Send a GET request and return the status, the headers by their lower-case names and the body."""
     head = f"GET {path} HTTP/1.1\r\nHost: {host or f'127.0.0.1:{port}'}\r\n\r\n"

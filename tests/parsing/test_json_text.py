@@ -23,6 +23,7 @@ from tests.support.cases import check_each
         # "ud83d" after an escaped backslash is not an escape, even beside lone surrogates.
         (rb'["C:\\ud83d", "\ud83d"]', [r"C:\ud83d", "\ufffd"]),
         (rb'["C:\\\ud83d"]', ["C:\\\ufffd"]),
+        (rb'["\ud83d\\\ude00", "\\\\\ud83d\ude00\ude00"]', ["\ufffd\\\ufffd", "\\\\\U0001f600\ufffd"]),
     ],
 )
 def test_lone_surrogates_become_replacement_characters_and_nothing_else_changes(text: bytes, value: object) -> None:

@@ -17,7 +17,7 @@ from tests.cli.test_models import jumpseat
 from tests.sandbox.parts import MECHANISMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-DEPEND_ON_KERNEL = {"vsock", "signals"}
+DEPEND_ON_KERNEL = {"signals"}
 
 BEST = next(reversed(MECHANISMS), None)
 

@@ -460,7 +460,7 @@ async def test_models_of_named_providers_are_called_by_their_wire_names(tmp_path
     delta = {"name": "delta", "headers": {"X-Provider": "delta"}, "bearerToken": "delta-token"}
     models = [
         {"provider": "alpha", "id": "sonnet", "wireModel": "w-sonnet", "modelId": "known"},
-        {"provider": "alpha", "id": "haiku", "modelId": "known"},
+        {"provider": "alpha", "id": "haiku", "modelId": "known", "maxPromptTokens": 4000},
         {"provider": "delta", "id": "turbo", "maxOutputTokens": 77, "maxContextWindowTokens": 5000},
     ]
     async with serving(tmp_path) as (server, provider):
@@ -487,7 +487,8 @@ async def test_models_of_named_providers_are_called_by_their_wire_names(tmp_path
         ("undeclared", "delta", "Bearer delta-token"),
     ]
     assert [request.json.get("max_tokens") for request in requests] == [None, None, 77, None]
-    assert window[2] == 5000
+    # The most that a prompt may have, where the window is not known.
+    assert window[1:3] == [4000, 5000]
 
 
 @pytest.mark.parametrize(
@@ -505,7 +506,12 @@ async def test_the_model_is_called_by_its_name_at_the_provider(
     async with serving(tmp_path) as (server, provider):
         created = await server.wire.call(
             "session.create",
-            {"provider": at(provider, maxOutputTokens=9, maxContextWindowTokens=99, **fields), "model": model},
+            {
+                "provider": at(
+                    provider, maxOutputTokens=9, maxPromptTokens=99, maxContextWindowTokens=200, **fields
+                ),
+                "model": model,
+            },
         )
         request = await send_prompt(server.wire, provider, created["sessionId"])
         usage = await server.wire.event("session.usage_info")

@@ -70,6 +70,26 @@ def test_valid_files_of_all_languages_have_no_errors_and_broken_ones_have_one() 
     check_each({suffix: suffix for suffix in VALID}, check)
 
 
+def test_tags_and_declarations_that_grammars_take_for_others_are_reported() -> None:
+    cases = {
+        "mismatched": ("a.jsx", "const a = <b><c>d</c></b>;\n", "</c>", "</e>", "expected </c> of line 1"),
+        "stray": ("a.html", "<div>\n<p>a\n</div>\n", "<p>a\n", "<p>a\n</div>\n", "</div> closes no element"),
+        "unclosed": ("b.html", "<div>\n<b>a</b>\n</div>\n", "a</b>", "a", "<b> is not closed"),
+        "attribute": ("c.html", '<a href="b">c</a> <i class="d">e</i>\n', 'b">', "b>", "the tag <a> is not closed"),
+        "end": ("d.html", "<div>\n</div>\n<p>\n", "</div>", "</div", "the tag </div> is not closed"),
+        "comment": ("e.html", "<!-- a -->\n<p>b\n", "a -->", "a --", "the comment is not closed"),
+        "template": ("f.html", "{% if a %}\n<b>\n</b>\n{% endif %}\n", "</b>", "</b", "the tag </b> is not closed"),
+        "css": ("a.css", "a {\n  x: url(b?c=d);\n  color: #ddd;\n  top: 0;\n}\n", "ddd;", "ddd", "';' is missing"),
+    }  # fmt: skip
+
+    def check(case: tuple[str, str, str, str, str]) -> None:
+        name, text, old, new, message = case
+        assert brought(name, text, text + "\n") == []
+        assert [told for _, told in brought(name, text, text.replace(old, new, 1)) if told.startswith(message)]
+
+    check_each(cases, check)
+
+
 def test_an_old_error_is_not_reported_wherever_it_moves_and_a_new_one_is_if_another_one_goes() -> None:
     old = GO.replace("func f() {", "func f( {")
     assert brought("a.go", old, "// new\n\n" + old) == []
@@ -108,6 +128,13 @@ def test_what_grammars_do_not_know_yet_is_no_error() -> None:
         ("b.css", "a { --x: {a:b}; --empty:; color: red;; }\n"),
         ("a.html", "<!doctype html><html><head><title>x</title><body><p>a<table><tr><td>b</table>\n"),
         ("b.html", "</div></body></html>\n"),
+        ("c.html", "<!doctype html><html><body><div>\n"),
+        (
+            "d.html",
+            "<svg><path d='a'/><![CDATA[<b>]]></svg><script>a < '<c>'</SCRIPT ><input b value=a/b?c=d>\n",
+        ),
+        ("c.css", "a { filter: progid:X.Y(a=b); b: url(data:c;d,e); f:hover g:focus { top: 0 } }\n"),
+        ("a.tsx", "const a = <><b.c d={<e/>}></b.c></>;\n"),
         ("a.rs", 'unsafe extern "C" { pub safe fn f(); }\n'),
         ("a.ts", "export default abstract class {}\n"),
     )

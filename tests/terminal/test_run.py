@@ -20,7 +20,7 @@ import pytest
 
 from tests.support.forked import INSTALLED, executable
 from tests.support.limits import WAIT_S
-from tests.terminal.terminal import Place
+from tests.terminal.terminal import CONFIG, Place
 
 WRITES = {"name": "create", "arguments": {"path": "a.txt", "file_text": "one\n"}}
 
@@ -63,6 +63,14 @@ def place(tmp_path: Path) -> Place:
 def test_only_the_answer_goes_to_stdout(place: Place) -> None:
     done = place.run("-p", "hello")
     assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
+
+
+def test_a_model_with_a_small_window_is_told_once_to_get_few_tools(place: Place) -> None:
+    small = CONFIG.replace('["one",', '[{id = "one", context_window = 4096},')
+    (place.home / "config.toml").write_text(small)
+    done = place.run("-p", "write it")
+    assert done.stdout.startswith("I will.")
+    assert done.stderr.count("gets only these tools, because its window is 4,096 tokens: bash,") == 1
 
 
 def test_prompt_can_come_from_stdin(place: Place) -> None:

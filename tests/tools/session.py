@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 
+from jumpseat.agent.client import EditorTerminals
 from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.builtin import BUILTIN_TOOLS
@@ -22,12 +23,17 @@ from jumpseat_protocol.permissions import PermissionRequest
 
 @asynccontextmanager
 async def tool_session(
-    cwd: Path, *, path: str | None = None, web: Web | None = None, sandbox: SessionSandbox | None = None
+    cwd: Path,
+    *,
+    path: str | None = None,
+    web: Web | None = None,
+    sandbox: SessionSandbox | None = None,
+    terminals: EditorTerminals | None = None,
 ) -> AsyncGenerator[ToolContext, None]:
     """Make a context in ``cwd`` and end its processes afterwards. ``path`` is the ``PATH`` of programs."""
     environ = {"PATH": path if path is not None else os.environ["PATH"], "HOME": str(cwd)}
     async with anyio.create_task_group() as tasks:
-        shells = Shells(tasks, make_sandbox=None if sandbox is None else lambda: sandbox)
+        shells = Shells(tasks, lambda: terminals, make_sandbox=None if sandbox is None else lambda: sandbox)
         yield ToolContext(
             call_id="call_1",
             session_id="session_1",

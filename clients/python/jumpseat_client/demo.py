@@ -40,6 +40,7 @@ from jumpseat_client import (
 from jumpseat_protocol.events import (
     AssistantMessage,
     MessageDelta,
+    SessionInfo,
     SessionWarning,
     ToolExecutionComplete,
     ToolExecutionStart,
@@ -133,6 +134,8 @@ class Screen:
             case ToolExecutionComplete(tool_call_id=call_id, success=success, result=result, error=error):
                 text = result.content if success and result else f"failed, {error.message if error else ''}"
                 print(f"tool   {self._tools[call_id]}: {short(text)}")
+            case SessionInfo(message=message):
+                print(f"       {message}")
             case SessionWarning(message=message):
                 print(f"       warning: {message}")
             case _:

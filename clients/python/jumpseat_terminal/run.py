@@ -188,7 +188,7 @@ class _Run:
                 self._progress.write_line("summarizing the conversation")
             case SessionCompactionComplete(compaction_tokens_used=CompactionTokensUsed() as used):
                 self._add_usage(used)
-            case SessionInfo(info_type="tool", message=message):
+            case SessionInfo(message=message):
                 self._progress.write_line(one_line(message))
             case SessionWarning(message=message):
                 self._progress.write_line(f"warning: {one_line(message)}")

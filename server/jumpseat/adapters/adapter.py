@@ -16,7 +16,7 @@ import anyio
 from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest, StructuredOutput
+from jumpseat.agent.model import Capabilities, EditsContext, ModelEvent, ModelRequest, StructuredOutput
 from jumpseat.errors import ConfigError, ProviderAuthError
 from jumpseat_protocol.members import hint
 from jumpseat_protocol.structs import Discreet
@@ -250,6 +250,10 @@ class Adapter(ABC):
     def structured_output(self, model: str) -> StructuredOutput:
         """Return when requests to ``model`` have a field for the schema of the answer."""
         return "always"
+
+    def edits_context(self, endpoint: Endpoint) -> EditsContext | None:
+        """Return how the provider shall shorten long conversations itself; ``None`` if it shall not."""
+        return None
 
     def hosted_by(self, model: str) -> Mapping[str, JsonObject]:
         """Return the tools of :attr:`hosted` that ``model`` has; by default all."""

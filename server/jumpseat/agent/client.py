@@ -51,14 +51,22 @@ class EditorFiles(Protocol):
         ...
 
 
+class TerminalText(Struct, frozen=True):
+    """The output of a terminal, whether its beginning was dropped, and the exit code of an ended command."""
+
+    text: str
+    truncated: bool
+    exit_code: int | None = None
+
+
 class EditorTerminal(Protocol):
     """A command in a terminal of the editor.
 
     All methods raise :class:`~jumpseat.errors.ClientCallError` if the editor fails or is disconnected.
     """
 
-    async def output(self) -> tuple[str, bool]:
-        """Return the retained output, and whether its beginning was dropped."""
+    async def output(self) -> TerminalText:
+        """Return the retained output, and the exit code of a command that has ended."""
         ...
 
     async def wait(self) -> int:
@@ -81,10 +89,11 @@ class EditorTerminals(Protocol):
         """Run a program with arguments in a terminal shown with the tool call ``call_id``.
 
         ``environ`` is added to the editor's own environment. A terminal that opens after its caller was cancelled
-        is released.
+        is released, which ends the command.
 
         Raises:
-            ClientCallError: the editor did not open a terminal.
+            ClientRefusedError: the editor has opened no terminal.
+            ClientCallError: the editor did not answer, so the command may have begun.
         """
         ...
 

@@ -432,7 +432,7 @@ class ToolRunner(Protocol):
         ...
 
     def deferred_specs(self) -> list[ToolSpec]:
-        """Return the tools that the model may call but has to search for first."""
+        """Return the tools that requests do not have yet: deferred ones, and those with nothing to work on."""
         ...
 
     def unlisted_specs(self) -> list[ToolSpec]:

@@ -138,6 +138,9 @@ class HostedTool(Struct, frozen=True):
 
 StructuredOutput: TypeAlias = Literal["always", "without_tools", "never"]
 
+EditsContext: TypeAlias = Literal["clears", "compacts"]
+"""What a provider does with a conversation that grows too long: it clears old results, or compacts all of it."""
+
 
 class Capabilities(Struct, frozen=True):
     """The features of a model beyond text and tool calls.
@@ -146,7 +149,8 @@ class Capabilities(Struct, frozen=True):
     format. ``images`` is whether the model takes images. ``citations`` is the provider whose citation format the
     model uses, of the two that clients know. ``limits_calls`` is whether a request can ask for one tool call at a
     time. ``drops_tools`` is the reason why requests contain no tools, for the user; empty if they do.
-    ``reports_cost`` is whether answers state what they cost.
+    ``reports_cost`` is whether answers state what they cost. ``edits_context`` is set if the provider shall shorten
+    long conversations itself.
     """
 
     hosted_tools: frozenset[str] = frozenset()
@@ -156,6 +160,20 @@ class Capabilities(Struct, frozen=True):
     limits_calls: bool = True
     drops_tools: str = ""
     reports_cost: bool = False
+    edits_context: EditsContext | None = None
+
+
+class ContextEditing(Struct, frozen=True):
+    """How a provider shall shorten a conversation. ``begin`` and ``at_least`` are in tokens.
+
+    From ``begin`` on, it compacts the conversation, or clears old results of tools: ``at_least`` so many tokens,
+    but not the latest ``kept`` results, nor those of the tools ``spared``.
+    """
+
+    begin: int
+    at_least: int = 0
+    kept: int = 0
+    spared: tuple[str, ...] = ()
 
 
 class ResponseFormat(Struct, frozen=True):
@@ -180,9 +198,9 @@ class ModelRequest(Discreet, Struct, frozen=True):
     ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
     ``headers`` are the prompt's extra headers and override those of the endpoint. Limits are in tokens.
     ``unasked`` marks a request that no user has initiated. ``agent`` is set for requests of sub-agents. With
-    ``announce_blocks``, a streamed answer contains :class:`BlockCompleted` as far as the adapter knows the end of a
-    block. ``written`` is what the adapter has written for earlier requests of the conversation; without it, all of
-    the request is plain JSON.
+    ``announce_blocks``, a streamed answer contains :class:`BlockCompleted` as far as the adapter knows the end of
+    a block. ``context_editing`` asks providers that can to shorten the conversation. ``written`` is what the
+    adapter has written for earlier requests of the conversation; without it, all of the request is plain JSON.
     """
 
     hidden = ("written",)
@@ -205,6 +223,7 @@ class ModelRequest(Discreet, Struct, frozen=True):
     agent: SubAgentRef | None = None
     unasked: bool = False
     announce_blocks: bool = False
+    context_editing: ContextEditing | None = None
     written: WrittenMessages | None = None
 
     def write(self, form: Hashable, messages: Sequence[Message], write: Write) -> list[Any]:
@@ -294,9 +313,9 @@ class ModelInfo(Struct, frozen=True):
     """The known facts about a model; ``None`` means unknown. Limits are in tokens.
 
     ``id`` is the name that clients use. ``tools`` is whether the provider accepts tools for it; ``tool_protocol``
-    is the user's choice, and ``edit_tools`` too. ``wires`` are the API paths of the model. ``multiplier`` is
-    its price in requests of the plan, ``price`` its price in money. ``enabled`` is whether the account can use it
-    now.
+    is the user's choice, and ``edit_tools`` too. ``context_editing`` is whether the provider takes the request for
+    it. ``wires`` are the API paths of the model. ``multiplier`` is its price in requests of the plan, ``price``
+    its price in money. ``enabled`` is whether the account can use it now.
     """
 
     id: str
@@ -307,6 +326,7 @@ class ModelInfo(Struct, frozen=True):
     tool_protocol: ToolProtocol | None = None
     edit_tools: EditTools | None = None
     reasoning: bool | None = None
+    context_editing: bool | None = None
     context_window: int | None = None
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -319,8 +339,13 @@ class ModelInfo(Struct, frozen=True):
 
     @property
     def window(self) -> int:
-        """The context window in tokens, or the default for unknown models."""
-        return self.context_window or DEFAULT_CONTEXT_WINDOW
+        """The context window in tokens, the largest prompt if only that is known, or the default."""
+        return self.context_window or self.max_prompt_tokens or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def token_limit(self) -> int:
+        """The tokens that a conversation may take: the window, or the largest prompt if that is less."""
+        return min(self.max_prompt_tokens or self.window, self.window)
 
     @property
     def prompt_limit(self) -> int:
@@ -355,10 +380,18 @@ class BlockCompleted(Struct, frozen=True):
     block: AssistantBlock
 
 
+class Cleared(Struct, frozen=True):
+    """The results of tools that a provider has left out of a request, and their tokens."""
+
+    results: int
+    tokens: int
+
+
 class Completed(Struct, frozen=True):
     """The whole, normalised answer: the last event of every successful stream.
 
     ``written_for`` is set if the model wrote its calls as text: the options with which servers parse them.
+    ``cleared`` is what the provider has left out of the request.
     """
 
     message: AssistantMessage
@@ -367,6 +400,7 @@ class Completed(Struct, frozen=True):
     model: str | None = None
     response_id: str | None = None
     written_for: str | None = None
+    cleared: Cleared | None = None
 
 
 ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | BlockCompleted | Completed

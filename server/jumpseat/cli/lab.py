@@ -6,7 +6,9 @@ Exit codes: 0, the tasks were run, whatever came of them; 2, an argument is inva
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import shutil
 import sys
 from typing import Final
 
@@ -22,6 +24,12 @@ DESCRIPTION: Final = "Run offline tasks with an agent, and report success, round
 _ARGUMENTS: Final = {"copilot": ["--headless", "--no-auto-update", "--stdio"], "acp": ["acp"], "command": []}
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9 or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="beginnings of tasks, such as go/ or python/edit-")
     parser.add_argument(
@@ -34,9 +42,17 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--protocol", choices=("copilot", "acp", "command"), default="copilot")
     parser.add_argument("--model", help="a real model in place of the simulated one")
     parser.add_argument("--base-url", metavar="URL", help="its provider, with the key in $LAB_API_KEY")
-    parser.add_argument("--seed", default="1", help="chooses the mistakes of the simulated model")
-    parser.add_argument("--window", type=int, default=WINDOW, metavar="TOKENS", help="the window of the model")
-    parser.add_argument("--first", type=int, metavar="N", help="run the first N of the tasks")
+    parser.add_argument(
+        "--seed",
+        type=lambda text: text.split(","),
+        default=["1"],
+        metavar="SEED[,...]",
+        help="chooses the mistakes of the simulated model; with several seeds, each task is run with each",
+    )
+    parser.add_argument(
+        "--window", type=_positive, default=WINDOW, metavar="TOKENS", help="the window of the model"
+    )
+    parser.add_argument("--first", type=_positive, metavar="N", help="run the first N of the tasks")
     parser.add_argument("--limit", type=float, default=TASK_S, metavar="SECONDS", help="the time of a task")
     parser.add_argument("--list", action="store_true", help="list the tasks")
     parser.add_argument("-v", "--verbose", action="store_true", help="print what is wrong with each failed task")
@@ -45,8 +61,9 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     tasks = load_tasks(tuple(args.tasks))[: args.first]
-    if not tasks:
-        print_error(f"no task begins with {' or '.join(map(repr, args.tasks))}; 'jumpseat lab --list' lists them")
+    unknown = [name for name in args.tasks if not load_tasks((name,))]
+    if unknown:
+        print_error(f"no task begins with {' or '.join(map(repr, unknown))}; 'jumpseat lab --list' lists them")
         return USAGE_ERROR
     if args.list:
         for task in tasks:
@@ -55,9 +72,8 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     if (args.model is None) != (args.base_url is None):
         print_error("expected both --model and --base-url, or neither")
         return USAGE_ERROR
-    command: list[str] = args.agent or [sys.executable, "-m", "jumpseat"]
-    if len(command) == 1 or args.agent is None:
-        command = [*command, *_ARGUMENTS[args.protocol]]
+    if (command := _command(args)) is None:
+        return USAGE_ERROR
     real = None
     if args.model is not None:
         real = RealModel(args.base_url, args.model, ctx.environ.get("LAB_API_KEY", "none"))
@@ -74,14 +90,30 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
             {"summary": figures, "tasks": [{**msgspec.to_builtins(each), "ok": each.ok} for each in outcomes]}
         )
         return 0
+    per_success = f"; {figures['tokens_per_success']} tokens per success" if figures["succeeded"] else ""
     print_text(
         f"\n{figures['succeeded']} of {figures['tasks']} succeeded; per task: {figures['rounds']} rounds,"
-        f" {figures['tokens']} tokens sent ({figures['cached']:.0%} cached), {figures['seconds']} s"
+        f" {figures['tokens']} tokens sent ({figures['cached']:.0%} cached), {figures['seconds']} s{per_success}"
     )
     slips = slips_of(outcomes)
     for slip in sorted({slip for slip, _ in slips}):
         print_text(f"  {slip}: {slips[slip, True]} of {slips[slip, True] + slips[slip, False]} tasks succeeded")
     return 0
+
+
+def _command(args: argparse.Namespace) -> list[str] | None:
+    """Return the command of the agent; print an error if there is none."""
+    if args.agent is None and args.protocol == "command":
+        print_error("expected --agent with --protocol command")
+        return None
+    given: list[str] = [sys.executable, "-m", "jumpseat"] if args.agent is None else args.agent
+    program = shutil.which(given[0]) if given else None
+    if program is None:
+        print_error(f"--agent: there is no program {' '.join(given[:1])!r}")
+        return None
+    # The agent runs in the folder of its task.
+    command = [os.path.abspath(program), *given[1:]]
+    return [*command, *_ARGUMENTS[args.protocol]] if len(command) == 1 or args.agent is None else command
 
 
 def _show(outcome: Outcome, *, verbose: bool) -> None:
@@ -91,7 +123,7 @@ def _show(outcome: Outcome, *, verbose: bool) -> None:
     verdict = "ok     " if outcome.ok else "FAILED "
     slips = f", {', '.join(outcome.slips)}" if outcome.slips else ""
     cost = f"{outcome.rounds} rounds, {outcome.tokens} tokens, {outcome.seconds:.1f} s"
-    print_text(f"{verdict} {outcome.task} ({cost}{slips})")
+    print_text(f"{verdict} {outcome.task} (seed {outcome.seed}, {cost}{slips})")
     if verbose:
         for problem in outcome.problems:
             print_text(f"  {problem[:400]}")

@@ -133,6 +133,11 @@ class Cluster:
         for routes in concerned:
             routes.move(session_id)
 
+    @property
+    def longest_end_s(self) -> float:
+        """The time from the request to end to the end of the process, whatever does not end by itself."""
+        return self.settings.drain_s + ENDING_S + LEAVE_S
+
     # --- the end --------------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.edits.merging import UncertainError, merge
+from jumpseat.edits.letters import UncertainError
+from jumpseat.edits.merging import merge
 from jumpseat.edits.nearest import MOST_COLUMNS, MOST_SHOWN, nearest
 from jumpseat.edits.omissions import is_omission, omission
 from jumpseat.edits.places import MOST_PLACES, Passages, Place, TooManyPlacesError

@@ -7,65 +7,23 @@ afterwards; what it adds gets the file's form, if the passage shows which slips 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from typing import Final
-from unicodedata import is_normalized, normalize
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from jumpseat.edits.indentation import Block, indentation_step, new_indentations
+from jumpseat.edits.letters import Letters, UncertainError
+from jumpseat.edits.lines import Line, Token, blanks_of, opcodes, plain_indentation, similar_lines, to_lines
 from jumpseat.edits.places import Place
 from jumpseat.edits.reading import (
-    TYPOGRAPHIC,
     Reading,
-    is_break,
-    is_word,
     plain_blanks,
     read,
     skeleton,
     split_breaks,
 )
 from jumpseat.edits.slips import ENTITIES, ESCAPES, NONE, QUOTES, Slip
-
-MAX_COMPARISONS: Final = 1_000_000
-"""Product of the numbers of lines, or of words, above which two texts are not compared in detail."""
-
-
-class UncertainError(Exception):
-    """The new text cannot be fitted to the place with certainty; the message is the reason, for the model."""
-
-
-class Token(Struct, frozen=True):
-    """A word or a sign. ``before`` are the blanks before it, ``letters`` its characters as they are written."""
-
-    before: str
-    key: str
-    letters: tuple[str, ...]
-    raw: str
-
-
-class Line(Struct):
-    """A line that is not blank, with the blank lines before it."""
-
-    blank_lines: list[str] = field(default_factory=list[str])
-    indentation: str = ""
-    tokens: list[Token] = field(default_factory=list[Token])
-    trailing: str = ""
-    end: str = ""
-
-    @property
-    def text(self) -> str:
-        return "".join(token.before + token.raw for token in self.tokens)
-
-
-class Lines(Struct):
-    """A text as lines; ``tail`` are the blank lines after the last one, its own line break included."""
-
-    lines: list[Line]
-    tail: list[str]
 
 
 def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
@@ -160,46 +118,6 @@ def _absent_slips(wanted: Reading, there: Reading, new: str) -> set[Slip]:
     return absent
 
 
-def _to_lines(reading: Reading, guide: Reading, *, escapes: bool) -> Lines:
-    """Divide a reading at the word boundaries and line breaks of ``guide``, which has the same keys."""
-    lines: list[Line] = []
-    start = 0
-    count = len(guide.keys)
-    for index in range(count):
-        gap = guide.gaps[index]
-        if index == 0 or is_break(gap, escapes=escapes):
-            pieces = split_breaks(reading.gaps[index], escapes=escapes)
-            if index:
-                lines[-1].trailing, lines[-1].end = pieces[0], pieces[1] if len(pieces) > 1 else ""
-                pieces = pieces[2:]
-            lines.append(Line(_joined(pieces), pieces[-1]))
-        if (
-            index + 1 == count
-            or guide.gaps[index + 1]
-            or not (is_word(guide.keys[index]) and is_word(guide.keys[index + 1]))
-        ):
-            lines[-1].tokens.append(_token(reading, start, index + 1, first=not lines[-1].tokens))
-            start = index + 1
-    trailing, *rest = split_breaks(reading.gaps[-1], escapes=escapes)
-    if lines:
-        lines[-1].trailing = trailing
-    return Lines(lines, rest[::2])
-
-
-def _joined(pieces: Sequence[str]) -> list[str]:
-    """Return the blank lines of a gap with their ends."""
-    return [blanks + end for blanks, end in zip(pieces[::2], pieces[1::2], strict=False)]
-
-
-def _token(reading: Reading, start: int, end: int, *, first: bool) -> Token:
-    # Characters without width may be in a word.
-    letters = [reading.raws[start]]
-    for index in range(start + 1, end):
-        letters += (reading.gaps[index], reading.raws[index])
-    before = "" if first else reading.gaps[start]
-    return Token(before, "".join(reading.keys[start:end]), tuple(letters), "".join(letters))
-
-
 class _Merger:
     def __init__(
         self,
@@ -219,10 +137,10 @@ class _Merger:
         self._ends_within = ends_within
         self._within = within
         self._ending = ending
-        self._letters = _Letters(wanted, there, slips)
-        self._old = _to_lines(wanted, wanted, escapes="escaped line ends" in slips)
-        self._file = _to_lines(there, wanted, escapes="escaped line ends" in slips)
-        self._new = _to_lines(result, result, escapes="escaped line ends" in new_slips)
+        self._letters = Letters(wanted, there, slips)
+        self._old = to_lines(wanted, wanted, escapes="escaped line ends" in slips)
+        self._file = to_lines(there, wanted, escapes="escaped line ends" in slips)
+        self._new = to_lines(result, result, escapes="escaped line ends" in new_slips)
         # The model wrote several blanks for one, also in the new text.
         self._has_longer_runs = any(
             len(old.before) > len(file.before) == 1
@@ -258,7 +176,7 @@ class _Merger:
             if len(self._new.tail) and len(self._old.tail) > 1 and self._old.lines[follows].blank_lines:
                 raise UncertainError("it is not certain which blank lines to keep")
             # The lines after the last one were deleted, but for blank ones.
-            blanks = [_blanks_of(blank) for blank in self._file.lines[follows].blank_lines]
+            blanks = [blanks_of(blank) for blank in self._file.lines[follows].blank_lines]
         return "".join(self._ending + (blanks[index] if index < len(blanks) else "") for index in range(added))
 
     # --- lines ----------------------------------------------------------------------------------------------------
@@ -268,12 +186,12 @@ class _Merger:
         old, new = self._old.lines, self._new.lines
         partners: list[int | None] = [None] * len(new)
         old_keys, new_keys = [self._key(line) for line in old], [self._key(line) for line in new]
-        for tag, i1, i2, j1, j2 in _opcodes(old_keys, new_keys):
+        for tag, i1, i2, j1, j2 in opcodes(old_keys, new_keys):
             if tag == "equal" or i2 - i1 == j2 - j1:
                 for offset in range(j2 - j1):
                     partners[j1 + offset] = i1 + offset
             elif tag == "replace" and (i2 - i1) * (j2 - j1) <= 10_000:
-                for i, j in _similar(old, new, range(i1, i2), range(j1, j2)):
+                for i, j in similar_lines(old, new, range(i1, i2), range(j1, j2)):
                     partners[j] = i
         return partners
 
@@ -348,7 +266,7 @@ class _Merger:
             if len(new.blank_lines) == written:
                 return there
         slipped = {"blank lines", "trailing blanks"} & self._slips
-        return [("" if slipped else _blanks_of(blank)) + self._ending for blank in new.blank_lines]
+        return [("" if slipped else blanks_of(blank)) + self._ending for blank in new.blank_lines]
 
     def _indent(self, lines: Sequence[Line]) -> None:
         """Give the new lines their indentation in the file.
@@ -364,10 +282,10 @@ class _Merger:
             return
         block = Block(
             [
-                (_plain_indentation(old), file.indentation)
+                (plain_indentation(old), file.indentation)
                 for old, file in zip(self._old.lines, self._file.lines, strict=True)
             ],
-            [_plain_indentation(line) for line in self._new.lines],
+            [plain_indentation(line) for line in self._new.lines],
             [line.text for line in self._new.lines],
             self._partners,
             self.step,
@@ -384,7 +302,7 @@ class _Merger:
 
     def _tokens(self, old: Line, file: Line, new: Line) -> list[Token]:
         tokens: list[Token] = []
-        for tag, i1, i2, j1, j2 in _opcodes([t.key for t in old.tokens], [t.key for t in new.tokens]):
+        for tag, i1, i2, j1, j2 in opcodes([t.key for t in old.tokens], [t.key for t in new.tokens]):
             if tag == "equal":
                 for offset in range(i2 - i1):
                     tokens.append(
@@ -427,113 +345,3 @@ class _Merger:
 def _odd_quotes(line: Line) -> tuple[int, int]:
     keys = [token.key for token in line.tokens]
     return keys.count('"') % 2, keys.count("'") % 2
-
-
-def _plain_indentation(line: Line) -> str:
-    return plain_blanks(line.indentation)
-
-
-def _blanks_of(blank_line: str) -> str:
-    return split_breaks(blank_line, escapes=True)[0]
-
-
-def _opcodes(old: Sequence[object], new: Sequence[object]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Compare two sequences, as ``SequenceMatcher`` does; those that are too long only at both ends."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
-    if head:
-        yield "equal", 0, head, 0, head
-    if len(middle) * len(new_middle) > MAX_COMPARISONS:
-        yield "replace", head, head + len(middle), head, head + len(new_middle)
-    elif middle or new_middle:
-        matcher = SequenceMatcher[object](None, middle, new_middle, autojunk=False)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            yield tag, i1 + head, i2 + head, j1 + head, j2 + head
-    if tail:
-        yield "equal", len(old) - tail, len(old), len(new) - tail, len(new)
-
-
-def _similar(old: Sequence[Line], new: Sequence[Line], wanted: range, given: range) -> Iterator[tuple[int, int]]:
-    """Pair lines that have half of their words in common, in their order."""
-    bags = {i: Counter(token.key for token in old[i].tokens) for i in wanted}
-    first = wanted.start
-    for j in given:
-        bag = Counter(token.key for token in new[j].tokens)
-        best, best_share = None, 0.5
-        for i in range(first, wanted.stop):
-            share = 2 * (bag & bags[i]).total() / (bag.total() + bags[i].total())
-            if share >= best_share and (best is None or share > best_share):
-                best, best_share = i, share
-        if best is not None:
-            yield best, j
-            first = best + 1
-
-
-class _Letters:
-    """Undoes the slips of single characters in new words."""
-
-    def __init__(self, wanted: Reading, there: Reading, slips: frozenset[Slip]) -> None:
-        self._slips = slips
-        self._meant: dict[str, set[str]] = {}
-        self._kept: set[str] = set()
-        form: str | None = None
-        for raw, file, key in zip(wanted.raws, there.raws, wanted.keys, strict=True):
-            if raw != file:
-                self._meant.setdefault(raw, set()).add(file)
-                if "composed letters" in slips and normalize("NFC", raw) == normalize("NFC", file):
-                    form = "NFC" if is_normalized("NFC", file) else "NFD"
-            elif raw != key or raw in _AMBIGUOUS:
-                self._kept.add(raw)
-        self._form = form
-        written = [file for files in self._meant.values() for file in files]
-        self._escapes_letters = "escaped letters" in slips and all(file.startswith("\\u") for file in written)
-
-    def undo(self, token: Token) -> str:
-        """Return a new word as it is written in the file.
-
-        Raises:
-            UncertainError: it is not certain which of its characters are meant as they are written.
-        """
-        if not self._meant:
-            return token.raw
-        return "".join(map(self._undone, token.letters))
-
-    def _undone(self, letter: str) -> str:
-        meant = self._meant.get(letter)
-        if meant is not None and letter in self._kept:
-            raise UncertainError(f"it is not certain how to write {letter!r} of new_str in the file")
-        if meant is not None and len(meant) == 1:
-            return next(iter(meant))
-        if meant is not None:
-            raise UncertainError(f"it is not certain how to write {letter!r} of new_str in the file")
-        if self._form is not None and not letter.isascii() and letter not in TYPOGRAPHIC:
-            return normalize("NFC" if self._form == "NFC" else "NFD", letter)
-        return self._of_kind(letter)
-
-    def _of_kind(self, letter: str) -> str:
-        """Return a character that the passage does not have, but others of its kind."""
-        if letter in TYPOGRAPHIC and letter not in self._kept:
-            flat = all(
-                (len(file) == 1 and file.isascii()) or file == "..."
-                for files in self._meant.values()
-                for file in files
-            )
-            if flat and any(raw in TYPOGRAPHIC for raw in self._meant):
-                return TYPOGRAPHIC[letter]
-        if not letter.isascii() and len(letter) == 1 and letter not in self._kept and self._escapes_letters:
-            return f"\\u{ord(letter):04x}"
-        if (
-            len(letter) > 1
-            and letter[0] in "\\&"
-            and any(raw[0] == letter[0] and len(raw) > 1 for raw in self._meant)
-        ):
-            return read(letter, self._slips).keys[0]
-        return letter
-
-
-_AMBIGUOUS: Final = frozenset("\"'<>&-`\\/")

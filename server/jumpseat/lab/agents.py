@@ -20,10 +20,11 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from msgspec import Struct
 
 from jumpseat.adapters.wire import as_list, as_object, as_text
+from jumpseat.lab.build_cache import FOLDER
 
 Json: TypeAlias = dict[str, Any]
 
-_KEPT: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR", "GOCACHE", "GOPATH", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME")
+_KEPT: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR", "GOPATH", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME")
 _MOST_HEADER: Final = 4096
 _MOST_LINE: Final = 64 * 1024 * 1024
 
@@ -59,11 +60,16 @@ def surroundings(home: Path, lab: LabModel) -> dict[str, str]:
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(value), encoding="utf-8")
+    # As for agents without a sandbox, the caches of package managers are those of the home folder.
+    settings = home / ".copilot/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[sandbox]\ncaches = "shared"\n', encoding="utf-8")
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    toolchains = {"RUSTUP_HOME": "~/.rustup", "CARGO_HOME": "~/.cargo", "GOCACHE": "~/.cache/go-build"}
+    toolchains = {"RUSTUP_HOME": "~/.rustup", "CARGO_HOME": "~/.cargo"}
     for name, folder in toolchains.items():
         environ.setdefault(name, str(Path(folder).expanduser()))
     of_home = {"HOME": str(home), "USERPROFILE": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+    of_go = {"GOCACHE": str(home / FOLDER)}
     of_openai = {
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": f"{url}/v1",
@@ -90,6 +96,7 @@ def surroundings(home: Path, lab: LabModel) -> dict[str, str]:
     return {
         **environ,
         **of_home,
+        **of_go,
         **of_openai,
         **of_copilot,
         **of_goose,

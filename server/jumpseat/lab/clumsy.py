@@ -18,13 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.lab.offers import Call, Offer, Tool
-from jumpseat.lab.slips import FOREIGN, break_code, drawn, malform, misremember, written
+from jumpseat.lab.slips import FOREIGN, LOOKS_AGAIN, break_code, drawn, malform, misremember, written
 from jumpseat.lab.tasks import Step, Task, malformed
 
 MOST_REQUESTS: Final = 60
 _ATTEMPTS: Final = 4
-_LOOKS_AGAIN: Final = 0.5
-"""How often a model looks again after a refusal that shows it nothing; otherwise it repeats itself."""
 _REFUSED: Final = re.compile(
     r"not found|no match|no such|does ?n[o']t exist|unknown|invalid|unavailable|fail|error|denied|could not|unable"
     r"|must (?:be|have|match)|expected|did not",
@@ -186,7 +184,7 @@ class ClumsyModel:
             return
         if self._is_shown(step, text, offer):
             self._slip = ""
-        elif self._random("look").random() < _LOOKS_AGAIN:
+        elif self._random("look").random() < LOOKS_AGAIN:
             self._slip = ""
             if step.edit:
                 self._cured.add(step)

@@ -6,6 +6,7 @@ It is a server with a thread per connection, on loopback, with one task at a tim
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,8 +53,7 @@ class ModelServer:
         self._model: ClumsyModel | None = None
         self._last: list[str] = []
         self._lock = Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _HttpServer(("127.0.0.1", 0), _handler(self))
 
     @property
     def url(self) -> str:
@@ -104,6 +104,15 @@ class ModelServer:
         if body.get("stream"):
             return 200, "text/event-stream", "".join(stream(wire, said, number, usage))
         return 200, "application/json", json.dumps(write(wire, said, number, usage))
+
+
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # An agent that was ended does not read its answer.
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _alike(one: str, other: str) -> int:
@@ -161,6 +170,8 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
                 with httpx2.stream("POST", url, json=body, headers=headers, timeout=600) as response:
                     self.send_response(response.status_code)
                     self.send_header("Content-Type", response.headers.get("Content-Type", "application/json"))
+                    if wait := response.headers.get("Retry-After"):
+                        self.send_header("Retry-After", wait)
                     self.send_header("Connection", "close")
                     self.end_headers()
                     for chunk in response.iter_bytes():

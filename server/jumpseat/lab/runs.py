@@ -17,11 +17,12 @@ import anyio.to_thread
 from msgspec import Struct
 
 from jumpseat.lab.agents import AgentError, LabModel, run_task
+from jumpseat.lab.build_cache import FOLDER, BuildCache
 from jumpseat.lab.clumsy import ClumsyModel
 from jumpseat.lab.model_server import MODEL, ModelServer, RealModel
 from jumpseat.lab.tasks import Task
 
-TASK_S: Final = 180.0
+TASK_S: Final = 600.0
 WINDOW: Final = 128_000
 
 
@@ -30,6 +31,7 @@ class Outcome(Struct, frozen=True):
 
     task: str
     kind: str
+    seed: str
     problems: list[str]
     skipped: str | None = None
     rounds: int = 0
@@ -44,26 +46,33 @@ class Outcome(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """How tasks are run: with the agent's command, its protocol, the seed of mistakes, or a real model."""
+    """How tasks are run: with the agent's command, its protocol, the seeds of mistakes, or a real model."""
 
     command: Sequence[str]
     protocol: str
-    seed: str = "1"
+    seeds: Sequence[str] = ("1",)
     real: RealModel | None = None
     window: int = WINDOW
     limit_s: float = TASK_S
 
 
 async def run_tasks(plan: Plan, tasks: Sequence[Task], report: Callable[[Outcome], None]) -> list[Outcome]:
-    """Run tasks, one after another, and return what came of each."""
+    """Run tasks with each seed, one after another, and return what came of each."""
     outcomes: list[Outcome] = []
     server = ModelServer(plan.window, plan.real)
-    with server.running():
-        for task in tasks:
-            missing = task.missing_program
-            outcome = Outcome(task.id, task.kind, [], missing) if missing else await _run(plan, task, server)
-            outcomes.append(outcome)
-            report(outcome)
+    with server.running(), tempfile.TemporaryDirectory(prefix="jumpseat-lab-", ignore_cleanup_errors=True) as name:
+        cache = BuildCache(Path(name))
+        await anyio.to_thread.run_sync(cache.warm, tasks)
+        for seed in plan.seeds:
+            for task in tasks:
+                missing = task.missing_program
+                outcome = (
+                    Outcome(task.id, task.kind, seed, [], missing)
+                    if missing
+                    else await _run(plan, task, seed, server, cache)
+                )
+                outcomes.append(outcome)
+                report(outcome)
     return outcomes
 
 
@@ -71,11 +80,13 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, float | int]:
     """Return the figures of a row of the table."""
     run = [each for each in outcomes if each.skipped is None]
     sent = sum(each.tokens for each in run)
+    succeeded = sum(each.ok for each in run)
     return {
-        "succeeded": sum(each.ok for each in run),
+        "succeeded": succeeded,
         "tasks": len(run),
         "rounds": round(statistics.fmean(each.rounds for each in run), 1) if run else 0,
         "tokens": round(sent / len(run)) if run else 0,
+        "tokens_per_success": round(sent / succeeded) if succeeded else 0,
         "cached": round(sum(each.tokens * each.cached for each in run) / sent, 3) if sent else 0,
         "seconds": round(statistics.median(each.seconds for each in run), 1) if run else 0,
     }
@@ -86,13 +97,16 @@ def slips_of(outcomes: Sequence[Outcome]) -> Counter[tuple[str, bool]]:
     return Counter((slip, each.ok) for each in outcomes for slip in set(each.slips))
 
 
-async def _run(plan: Plan, task: Task, server: ModelServer) -> Outcome:
+async def _run(plan: Plan, task: Task, seed: str, server: ModelServer, cache: BuildCache) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="jumpseat-lab-"))
     try:
-        (folder / "home").mkdir()
+        home = folder / "home"
+        home.mkdir()
+        if task.language == "go":
+            await anyio.to_thread.run_sync(cache.link, home)
         (folder / "work").mkdir()
         task.lay(folder / "work")
-        simulated = ClumsyModel(task, plan.seed)
+        simulated = ClumsyModel(task, seed)
         traffic = server.begin(simulated)
         began = time.monotonic()
         lab = LabModel(plan.real.model if plan.real else MODEL, server.url, plan.window)
@@ -106,10 +120,12 @@ async def _run(plan: Plan, task: Task, server: ModelServer) -> Outcome:
         except (AgentError, OSError) as error:
             problems.append(str(error))
         seconds = time.monotonic() - began
-        problems += await anyio.to_thread.run_sync(task.problems, folder / "work", answer)
+        variables = {"GOCACHE": str(home / FOLDER)}
+        problems += await anyio.to_thread.run_sync(task.problems, folder / "work", answer, variables)
         return Outcome(
             task.id,
             task.kind,
+            seed,
             problems,
             None,
             traffic.requests,

@@ -8,17 +8,18 @@ The checks read files and the answer, and some run the project's own check.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, convert
 
 TASKS: Final = Path(__file__).with_name("data")
-COMMAND_S: Final = 120
+COMMAND_S: Final = 300
 _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 
 
@@ -91,12 +92,14 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True):
         if self.log_lines:
             yield "logs/app.log", "".join(self._log())
 
-    def problems(self, folder: Path, answer: str) -> list[str]:
+    def problems(self, folder: Path, answer: str, variables: Mapping[str, str] | None = None) -> list[str]:
         """Return what is wrong with a solution; nothing if it is right.
+
+        ``variables`` are in the environment of the project's check.
 
         Files that no check names must be as they were, and code and JSON must be well-formed.
         """
-        found = [problem for check in self.checks for problem in _problems(check, folder, answer)]
+        found = [problem for check in self.checks for problem in _problems(check, folder, answer, variables or {})]
         named = {check.file for check in self.checks}
         for name, text in self.files():
             path = folder / name
@@ -142,7 +145,7 @@ def _load(path: Path) -> Task:
     return convert({"name": path.stem, "language": path.parent.name, **fields}, Task)
 
 
-def _problems(check: Check, folder: Path, answer: str) -> Iterator[str]:
+def _problems(check: Check, folder: Path, answer: str, variables: Mapping[str, str]) -> Iterator[str]:
     if check.file:
         text = _text(folder / check.file)
         if check.equals and text.rstrip("\n") != check.equals.rstrip("\n"):
@@ -158,6 +161,7 @@ def _problems(check: Check, folder: Path, answer: str) -> Iterator[str]:
                 check.command,
                 shell=True,
                 cwd=folder,
+                env={**os.environ, **variables},
                 capture_output=True,
                 text=True,
                 timeout=COMMAND_S,

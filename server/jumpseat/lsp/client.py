@@ -25,9 +25,9 @@ from pygls.protocol import (
 from pygls.uris import to_fs_path
 
 from jumpseat.lsp.documents import MOST_DIAGNOSTICS
+from jumpseat.lsp.incoming import read_message
 from jumpseat.lsp.process import Outgoing, RefusedError, ServerFailedError
 from jumpseat.lsp.text_edits import TextEdit
-from jumpseat.parsing.json_text import read_json
 from jumpseat_protocol.version import __version__
 
 T = TypeVar("T")
@@ -141,10 +141,7 @@ class Client(LanguageClient):
         Raises:
             ValueError: the message is not an object in JSON.
         """
-        data = read_json(body)
-        if not isinstance(data, dict):
-            raise ValueError("not an object")
-        message = cast("dict[str, Any]", data)
+        message = read_message(body, MOST_DIAGNOSTICS)
         if message.get("error", message) is None:
             # Some servers send it beside the result.
             del message["error"]
@@ -152,7 +149,6 @@ class Client(LanguageClient):
         manager: Any = self.protocol.fm
         if method is not None and number is None and method not in manager.features:
             return None
-        _cut_diagnostics(message)
         try:
             return self.protocol.structure_message({"jsonrpc": "2.0", **message})
         except Exception as error:
@@ -367,17 +363,6 @@ def _converter() -> Converter:
     converter.register_structure_hook(JsonRPCResponseMessage, response)
     converter.register_structure_hook(JsonRPCNotification, notification)
     return converter
-
-
-def _cut_diagnostics(message: dict[str, Any]) -> None:
-    """Remove diagnostics that are too many to be compared, because making objects of them takes time.
-
-    One too many is left, so that they count as too many.
-    """
-    for whole, part in (("params", "diagnostics"), ("result", "items")):
-        listed = _member(message.get(whole), part)
-        if isinstance(listed, list):
-            del listed[MOST_DIAGNOSTICS + 1 :]
 
 
 def _member(value: Any, name: str) -> Any:

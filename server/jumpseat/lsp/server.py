@@ -41,6 +41,9 @@ BACKOFF_S: Final = (0.0, 5.0, 30.0)
 LOADING_S: Final = 300.0
 """Time for a server to load a project."""
 
+CHECKS: Final = "flycheck"
+"""A part of the tokens of work that repeats with every change, such as a build, and ends whenever it ends."""
+
 MOST_PROGRESS: Final = 100
 BEGIN_S: Final = 10.0
 """Time for a server to begin work that it has announced."""
@@ -112,6 +115,7 @@ class Server:
         self._given = self._done = 0
         self._news = anyio.Event()
         self._progress: dict[int | str, float] = {}
+        self._is_checking = False
         self._versioned: bool | None = None
         self._is_ready = True
         self._used = 0
@@ -128,7 +132,7 @@ class Server:
     @property
     def is_behind(self) -> bool:
         """Return whether an earlier change is still at work."""
-        return self._done < self._given
+        return self._done < self._given and not self._is_checking
 
     def submit(self, path: Path, change: Change) -> None:
         """Show a change to the server as soon as possible."""
@@ -337,6 +341,7 @@ class Server:
         for path, change in changes.items():
             self._apply(client, path, change)
         await self._collect([path for path in changes if path in documents.open])
+        await self._until_checked()
 
     async def _synchronize(self, besides: Sequence[Path] | dict[Path, Change] = ()) -> None:
         """Send the texts of open files that something else has changed on the disk."""
@@ -445,6 +450,17 @@ class Server:
                 with anyio.move_on_after(left if left > 0 else LOOK_S):
                     await documents.heard.wait()
 
+    async def _until_checked(self) -> None:
+        """Wait until the checks of a change have ended, or there is another change."""
+        self._is_checking = True
+        try:
+            with anyio.move_on_after(LOADING_S):
+                while not self._queue and self._is_busy(checks=True):
+                    with anyio.move_on_after(LOOK_S):
+                        await self._news.wait()
+        finally:
+            self._is_checking = False
+
     async def _until_pushed(self, paths: Sequence[Path]) -> None:
         documents = self._documents
 
@@ -511,11 +527,13 @@ class Server:
             limit_s = BEGIN_S if state == "created" else LOADING_S
             self._progress[token] = anyio.current_time() + limit_s
         self._documents.hear()
+        self._wake()
 
-    def _is_busy(self) -> bool:
-        """Return whether the server says that it is at work."""
+    def _is_busy(self, *, checks: bool = False) -> bool:
+        """Return whether the server says that it is at work; with ``checks``, also if it only checks a change."""
         now = anyio.current_time()
-        return not self._is_ready or any(end > now for end in self._progress.values())
+        running = [token for token, end in self._progress.items() if end > now]
+        return not self._is_ready or any(checks or CHECKS not in str(token) for token in running)
 
     def reported(self, *, ready: bool) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""

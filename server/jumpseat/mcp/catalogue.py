@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -32,6 +33,9 @@ log = logging.getLogger(__name__)
 
 PROJECT_FILES: Final = (".mcp.json", ".github/mcp.json")
 MAX_FILE_BYTES: Final = 1024 * 1024
+
+MOST_SERVERS: Final = 100
+"""Servers of one file that are started."""
 
 _KEY: Final = re.compile(r"[\w.\[\]-]+: ")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}")
@@ -177,7 +181,10 @@ def _entries(
     variables: Mapping[str, str] | None = None,
     enabled: Callable[[str], bool] = lambda _name: True,
 ) -> Iterator[ServerEntry]:
-    for name, value in raw.items():
+    if len(raw) > MOST_SERVERS:
+        where = place.file if place is not None else plugin or source
+        log.warning("only %d of %d MCP servers in %s are used", MOST_SERVERS, len(raw), where)
+    for name, value in islice(raw.items(), MOST_SERVERS):
         config, problem = None, _name_problem(name)
         if problem is None:
             try:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
@@ -72,6 +73,7 @@ class McpHost:
         self._grace_s = 1.0
         self._scope = anyio.CancelScope()
         self._ready = anyio.Event()
+        self._starting = anyio.Lock()
         self._settled = anyio.Event()
         self._ended = anyio.Event()
         session.clients.on_fewer_interests.append(self._release)
@@ -309,6 +311,9 @@ class McpHost:
     async def _start(self, state: ServerState) -> None:
         from jumpseat.mcp.connection import Connection, ConnectionContext
 
+        async with self._starting:
+            # Starting a process takes milliseconds, so others have their turn between two.
+            await anyio.lowlevel.checkpoint()
         # The server may have been stopped while the package was being loaded.
         if state.connection is not None or state.status != "pending" or self._tasks is None:
             return

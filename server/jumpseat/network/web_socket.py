@@ -35,6 +35,9 @@ PING_S: Final = 30.0
 # Before the handshake, no message is read.
 _NO_MESSAGE_BYTES: Final = 0
 _MOST_SILENT_PINGS: Final = 2
+_MOST_AT_ONCE: Final = 1000
+_BYTES_AT_ONCE: Final = 8192
+"""The frames that are handled before others have their turn, and the bytes after which frames are counted."""
 # A closing frame with the code 1001, "going away" (RFC 6455, 7.4.1).
 _GOING_AWAY: Final = b"\x88\x02\x03\xe9"
 
@@ -73,6 +76,7 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._protocol = ServerProtocol(max_size=_NO_MESSAGE_BYTES, logger=log.getChild("protocol"))
         self._messages = Messages()
         self._parts: list[bytes] = []
+        self._rest = memoryview(b"")
         self._client: Newcomer | None = None
         self._transport: asyncio.Transport | None = None
         self._begun = anyio.Event()
@@ -108,18 +112,39 @@ class WebSocketNewcomer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._silent_pings = 0
-        self._protocol.max_message_size = self._messages.max_body_bytes
-        self._protocol.receive_data(data)
-        for event in self._protocol.events_received():
-            if isinstance(event, Request):
-                self._answer(event)
-            else:
-                self._handle_frame(cast("Frame", event))
-        if self._protocol.parser_exc is not None:
-            log.warning("closed the connection of %s: %s", self._peer, self._protocol.parser_exc)
+        self._receive(memoryview(data))
+
+    def _receive(self, data: memoryview) -> None:
+        """Handle bytes. Many small frames take time, so the rest of them waits until others have had their turn."""
+        frames = 0
+        while data and frames < _MOST_AT_ONCE:
+            self._protocol.max_message_size = self._messages.max_body_bytes
+            self._protocol.receive_data(bytes(data[:_BYTES_AT_ONCE]))
+            data = data[_BYTES_AT_ONCE:]
+            for event in self._protocol.events_received():
+                frames += 1
+                if isinstance(event, Request):
+                    self._answer(event)
+                else:
+                    self._handle_frame(cast("Frame", event))
+            if self._protocol.parser_exc is not None:
+                log.warning("closed the connection of %s: %s", self._peer, self._protocol.parser_exc)
+                data = data[:0]
+        if self._rest or data:
+            assert self._transport is not None
+            (self._transport.pause_reading if data else self._transport.resume_reading)()
+        self._rest = data
+        if data:
+            asyncio.get_running_loop().call_soon(self._go_on)
         self._write()
 
+    def _go_on(self) -> None:
+        if self._rest:
+            self._receive(self._rest)
+
     def eof_received(self) -> bool:
+        while self._rest:
+            self._receive(self._rest)
         if self._client is not None:
             return bool(self._client.wire.eof_received())
         self._end(None)
@@ -181,7 +206,8 @@ class WebSocketNewcomer(asyncio.Protocol):
         # The protocol answers pings and closing frames itself, and checks the order and the sizes of parts.
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT) or self._client is None:
             return
-        self._parts.append(bytes(frame.data))
+        if frame.data:
+            self._parts.append(bytes(frame.data))
         if frame.fin:
             message = b"".join(self._parts)
             self._parts.clear()
@@ -213,6 +239,7 @@ class WebSocketNewcomer(asyncio.Protocol):
 
     def _end(self, exc: Exception | None) -> None:
         self._begun.set()
+        self._rest = self._rest[:0]
         if self._next_ping is not None:
             self._next_ping.cancel()
         if self._client is not None:

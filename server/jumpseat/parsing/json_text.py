@@ -15,10 +15,14 @@ from typing import Any, Final
 import orjson
 from pydantic_core import from_json
 
-# Escapes in JSON text: a backslash, a pair of surrogates, or (in group 1) a lone surrogate.
-_ESCAPES: Final = re.compile(
-    rb"\\\\|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+# An escape of a surrogate that is not in a pair, in a text without escaped backslashes.
+_LONE: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
+_ESCAPED_BACKSLASH: Final = rb"\\"
+_STAND_IN: Final = b"\xff\xff"
+"""Bytes that no text in UTF-8 has."""
 
 # At the end of a part of JSON text: an escape, or a pair of them, that the next part may continue.
 _UNFINISHED: Final = re.compile(
@@ -42,8 +46,12 @@ _LONGEST_START: Final = 64
 
 
 def repair_surrogates(text: bytes) -> bytes:
-    """Return JSON text with U+FFFD for each lone surrogate in its strings."""
-    return _ESCAPES.sub(lambda match: b"\\ufffd" if match.group(1) else match.group(), text)
+    """Return JSON text with U+FFFD for each lone surrogate in its strings; one that is not in UTF-8 as it is."""
+    if _STAND_IN[:1] in text:
+        return text
+    # A function for each match would take much longer, and there may be one every eight bytes.
+    plain = text.replace(_ESCAPED_BACKSLASH, _STAND_IN)
+    return _LONE.sub(rb"\\ufffd", plain).replace(_STAND_IN, _ESCAPED_BACKSLASH)
 
 
 class SurrogateRepair:
@@ -79,7 +87,7 @@ def read_json(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        repaired = repair_surrogates(text)
+        repaired = repair_surrogates(text) if b"\\u" in text else text
         if repaired == text:
             raise
         return orjson.loads(repaired)

@@ -26,7 +26,7 @@ import orjson
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
-from jumpseat.errors import ClientCallError, ProviderError, ResponseFormatError, TurnFailedError
+from jumpseat.errors import ClientCallError, ClientRefusedError, ProviderError, ResponseFormatError, TurnFailedError
 from jumpseat.parsing.json_text import read_json
 from jumpseat.rpc.slim_import import import_json_rpc
 from jumpseat.rpc.transport import log as wire_log
@@ -136,7 +136,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         """Send a request and return the result of its response.
 
         Raises:
-            ClientCallError: the response is an error, or the connection has ended.
+            ClientRefusedError: the response is an error.
+            ClientCallError: the connection has ended.
         """
         if self._closed:
             raise ClientCallError(f"cannot send {method!r}: the client has disconnected")
@@ -144,7 +145,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         try:
             return await self.send_request_async(method, params, msg_id)
         except json_rpc.JsonRpcException as error:
-            raise ClientCallError(error.message) from None
+            raise ClientRefusedError(error.message) from None
         except asyncio.CancelledError:
             # pygls does not tell the peer.
             if not self._closed:

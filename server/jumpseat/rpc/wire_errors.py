@@ -31,6 +31,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.StoreError: envelope.INTERNAL_ERROR,
     errors.SessionElsewhereError: envelope.SESSION_IN_USE,
     errors.ClientCallError: envelope.INTERNAL_ERROR,
+    errors.ClientRefusedError: envelope.INTERNAL_ERROR,
     errors.ResponseFormatError: envelope.PROVIDER_FAILED,
     errors.BudgetError: envelope.INVALID_OPERATION,
     errors.TurnFailedError: envelope.PROVIDER_FAILED,

@@ -37,5 +37,7 @@ def closed_view(folders: Iterable[Path]) -> View:
         hidden += [Path(entry.path) for entry in found]
     root = Path("/")
     return View(
-        hidden=tuple(path for path in real_paths(hidden) if path != root and path not in shown), shown=shown
+        hidden=tuple(path for path in real_paths(hidden) if path != root and path not in shown),
+        shown=shown,
+        alone=True,
     )

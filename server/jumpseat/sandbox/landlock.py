@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from jumpseat.sandbox.call_filters import UNFILTERED, path_of
 from jumpseat.sandbox.view import View
 
 MAX_ARGUMENT: Final = 100_000
@@ -34,9 +35,23 @@ class Landlock:
     can_protect = False
 
     def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+        self,
+        view: View,
+        cwd: Path,
+        command: Sequence[str],
+        *,
+        outlives: bool = False,
+        vanishing: bool = False,
+        variables: Iterable[str] = (),
     ) -> list[str]:
-        """Return the command line that runs ``command``."""
+        """Return the command line that runs ``command``.
+
+        Raises:
+            OSError: there is no filter for this processor.
+        """
+        calls = path_of("landlock-network" if view.network else "landlock")
+        if calls is None:
+            raise OSError(UNFILTERED)
         accesses = view.accesses(own_temp=False)
         # No socket of a file can be reached, so that folders with sockets need not be listed.
         hidden = frozenset(path for path, access in accesses if access == "hide" and not Path(path).is_socket())
@@ -49,6 +64,7 @@ class Landlock:
                 for path in _without(folder, hidden)
             ],
             "network": view.network,
+            "calls": str(calls),
         }
         text = json.dumps(rules)
         parts = [text[at : at + MAX_ARGUMENT] for at in range(0, len(text), MAX_ARGUMENT)]

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -20,6 +20,7 @@ from jumpseat.sandbox.bubblewrap import Bubblewrap, find_bubblewrap
 from jumpseat.sandbox.landlock import Landlock
 from jumpseat.sandbox.seatbelt import PROGRAM, Seatbelt
 from jumpseat.sandbox.view import View
+from jumpseat.system.programs import find_program
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +51,20 @@ class Mechanism(Protocol):
     def can_protect(self) -> bool: ...
 
     def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+        self,
+        view: View,
+        cwd: Path,
+        command: Sequence[str],
+        *,
+        outlives: bool = False,
+        vanishing: bool = False,
+        variables: Iterable[str] = (),
     ) -> list[str]:
         """Return the command line that runs ``command`` confined to ``view``.
 
         A PID namespace ends with the command, or, if it ``outlives`` the command, with the last process in it.
-        ``vanishing`` means that hidden and protected files may be gone when the sandbox is made.
+        ``vanishing`` means that hidden and protected files may be gone when the sandbox is made. ``variables`` are
+        the names in its environment.
         """
         ...
 
@@ -71,7 +80,8 @@ def candidates(environ: Mapping[str, str]) -> list[Mechanism]:
     """Return the mechanisms of this platform, the best one first."""
     match sys.platform:
         case "linux":
-            return [*(Bubblewrap(program) for program in find_bubblewrap(environ)), Landlock()]
+            bash = find_program("bash", environ)
+            return [*(Bubblewrap(program, bash) for program in find_bubblewrap(environ)), Landlock()]
         case "darwin":
             return [Seatbelt()] if os.path.exists(PROGRAM) else []
         case _:

@@ -1,11 +1,12 @@
 """Try to leave the sandbox: ``probe_attempts.py TARGETS``. Prints the names of the attempts that succeed.
 
-``TARGETS`` is a JSON object of paths, a port, a process and the name of an abstract socket. Runs in the sandbox,
-and imports nothing of the server.
+``TARGETS`` is a JSON object of paths, a port, a process, the number of a system call and the name of an abstract
+socket. Runs in the sandbox, and imports nothing of the server.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -45,6 +46,17 @@ def _open(path: str) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_NOCTTY))
 
 
+def _find_keyring(keyctl: int | None) -> None:
+    import ctypes
+
+    if keyctl is None:
+        raise OSError
+    libc, identify, session = ctypes.CDLL(None, use_errno=True), 0, -3
+    # Without a keyring, the call is open as well.
+    if libc.syscall(ctypes.c_long(keyctl), identify, session, 0) < 0 and ctypes.get_errno() != errno.ENOKEY:
+        raise OSError
+
+
 def main(targets: dict[str, Any]) -> None:
     outside, process = targets["outside"], targets["process"]
     attempts: dict[str, Callable[[], object]] = {
@@ -64,6 +76,7 @@ def main(targets: dict[str, Any]) -> None:
         "processes": lambda: _read(f"/proc/{process}/cmdline"),
         "signals": lambda: os.kill(process, signal.SIGCONT),
         "environment": lambda: _read(f"/proc/{process}/environ"),
+        "keyrings": lambda: _find_keyring(targets["keyctl"]),
         "vsock": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
     }
     succeeded: list[str] = []

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from jumpseat.sandbox.call_filters import number_of
 from jumpseat.sandbox.mechanisms import PROBE_S, Mechanism, candidates, problem_of
 from jumpseat.sandbox.places import socket_files
 from jumpseat.sandbox.view import View, real_paths
@@ -39,6 +40,7 @@ WALLS: Final[Mapping[str, str]] = {
     "processes": "see other processes",
     "signals": "send a signal to another process",
     "environment": "read the environment of another process",
+    "keyrings": "read or change the kernel's keyrings, in which programs keep logins",
     "vsock": "reach services that a virtual machine or its host offers over vsock",
 }
 """What a confined command should not be able to do, by the names in ``probe_attempts.py``."""
@@ -137,6 +139,7 @@ def _targets() -> Generator[tuple[View, dict[str, Any]]]:
             "terminal": os.ttyname(its_end),
             "memory": memory.name,
             "process": process.pid,
+            "keyctl": number_of("keyctl"),
         }
         # Those of other programs may vanish before the sandbox is made.
         sockets = (path for path in map(Path, socket_files()) if path.is_relative_to(folder))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,14 @@ class Seatbelt:
     can_protect = True
 
     def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False, vanishing: bool = False
+        self,
+        view: View,
+        cwd: Path,
+        command: Sequence[str],
+        *,
+        outlives: bool = False,
+        vanishing: bool = False,
+        variables: Iterable[str] = (),
     ) -> list[str]:
         """Return the command line that runs ``command``."""
         return [PROGRAM, "-p", profile(view), *command]
@@ -36,6 +43,8 @@ def profile(view: View) -> str:
     lines = ["(version 1)", "(allow default)", "(deny file-write*)", _DEVICES]
     if not view.network:
         lines += ["(deny network*)", '(allow network* (local ip "localhost:*") (remote ip "localhost:*"))']
+    if view.alone:
+        lines.append("(deny process-fork)")
     if view.temp is not None:
         lines.append(f"(allow file-write* (subpath {_quoted(view.temp)}))")
     for path, access in view.accesses(own_temp=False):

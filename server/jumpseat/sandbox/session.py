@@ -468,7 +468,7 @@ class SessionSandbox:
             variables["TMPDIR"] = str(around.temp)
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
-        line = mechanism.command(view, cwd, command, outlives=outlives, vanishing=vanishing)
+        line = mechanism.command(view, cwd, command, outlives=outlives, vanishing=vanishing, variables=variables)
         return Confined(
             line,
             variables,

@@ -88,7 +88,11 @@ class SessionNetwork:
         self._asking = anyio.Lock()
 
     async def open(self, mechanism: Mechanism) -> Namespace | None:
-        """Return the namespace of the session's commands, opened at the first call; ``None`` without namespaces."""
+        """Return the namespace of the session's commands, opened at the first call; ``None`` without namespaces.
+
+        Raises:
+            OSError: the namespace was ended meanwhile.
+        """
         if not self._tried:
             from jumpseat.sandbox.namespace import open_namespace
 
@@ -100,7 +104,10 @@ class SessionNetwork:
                 return None
             self._tried = True
             self._tasks.start_soon(self._serve, self._open, name="sandbox proxy")
-        return self._open.namespace if self._open is not None else None
+        if self._open is None:
+            return None
+        self._open.check()
+        return self._open.namespace
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the variables to add to ``environ`` so that programs use the proxy; empty without a proxy."""

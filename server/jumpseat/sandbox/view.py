@@ -30,7 +30,7 @@ class View(Struct, frozen=True):
     applies to its contents; if a path is listed twice, ``hidden`` wins over ``read_only``, and ``read_only`` over
     ``writable``. ``shown`` are readable folders inside hidden ones. ``temp`` takes the place of ``/tmp`` and
     ``/var/tmp``. Without ``network``, the process reaches only listeners in ``namespace``, neither other hosts nor
-    services of this host.
+    services of this host. A process that is ``alone`` starts no others, and creates no files.
     """
 
     writable: tuple[Path, ...] = ()
@@ -40,6 +40,7 @@ class View(Struct, frozen=True):
     temp: Path | None = None
     network: bool = False
     namespace: Namespace | None = None
+    alone: bool = False
 
     def accesses(self, *, own_temp: bool = True) -> list[tuple[str, Access]]:
         """Return the access to each listed path, outer paths first; paths without an effect are left out.

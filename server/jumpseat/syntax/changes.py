@@ -11,10 +11,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.syntax.dialects import is_trailing_comma, without_templates
-from jumpseat.syntax.exact import all_errors
+from jumpseat.syntax.dialects import is_part, is_trailing_comma, without_templates
 from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
-from jumpseat.syntax.lexemes import signs_of_c, unfit_sign
+from jumpseat.syntax.lexemes import signs_fit, signs_of_c, unfit_sign
 from jumpseat.syntax.parsing import MOST_ERRORS, SyntaxProblem, errors, parse
 from jumpseat.syntax.versions import Version, Versions, edited
 
@@ -52,6 +51,11 @@ def new_problems(
     ]
 
 
+def prepare(name: str, data: bytes, versions: Versions) -> None:
+    """Parse a text that is likely to change, so that only what changes is parsed afterwards."""
+    new_problems(name, data, data, versions)
+
+
 class _Change(Struct, frozen=True):
     """A change of rows of a file; ``versions`` are those that are parsed already."""
 
@@ -65,27 +69,48 @@ class _Change(Struct, frozen=True):
         plain = without_templates(after)
         if before is None:
             # It is not known whether the text without the tags is in the language.
-            return self.new(None, after) if plain == after else []
+            return self.new(None, after) if plain == after and not is_part(after) else []
         plain_before = without_templates(before)
-        if plain != after and self._problems(plain_before, self.syntax).found:
+        if plain != after and not self.syntax.resumes and self._version(plain_before, self.syntax).found:
             return []
         return self.new(plain_before, plain)
 
     def new(self, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
-        version = self._problems(after, self.syntax, before)
-        new = self._compared(before, after, version.found)
-        if new and version.partial:
+        """Return the new errors of a text: none if it has none in another language that shares the suffix."""
+        language, *others = self._languages(before)
+        found = self._new_in(language, before, after)
+        if found and any(self._version(after, other, before).found == [] for other in others):
+            return []
+        return found
+
+    def _languages(self, before: bytes | None) -> list[Syntax]:
+        """Return the languages of the suffix, that in which the text before has the fewest errors first."""
+        syntax, other = self.syntax, self.syntax.otherwise
+        if other is None:
+            return [syntax]
+
+        def known_errors(language: Syntax) -> int:
+            found = [] if before is None else self._version(before, language, before).found
+            return MOST_ERRORS + 1 if found is None else len(found)
+
+        least = known_errors(syntax)
+        return [syntax, other] if least == 0 or least <= known_errors(other) else [other, syntax]
+
+    def _new_in(self, syntax: Syntax, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
+        version = self._version(after, syntax, before)
+        new = self._compared(syntax, before, after, version)
+        if new and version.partial and (before is None or signs_fit(before, after, self.rows)):
             # Only a tree of the text alone is certain.
-            new = self._compared(before, after, self._problems(after, self.syntax).found)
+            new = self._compared(syntax, before, after, self._version(after, syntax))
         return new
 
     def _compared(
-        self, before: bytes | None, after: bytes, found: list[SyntaxProblem] | None
+        self, syntax: Syntax, before: bytes | None, after: bytes, version: Version
     ) -> list[SyntaxProblem]:
+        found = version.found
         if found == []:
-            return []
-        syntax = self.syntax
-        known = self._problems(before, syntax).found if before is not None else []
+            return self._others(syntax, before, after, version)
+        known = self._known(before, syntax) if before is not None else []
         doubtful = found is None or known is None or bool(known) or before is None
         if syntax.macros and doubtful:
             # Macros of other files may be the reason of errors. Brackets and quotes are the same with any macros.
@@ -97,33 +122,45 @@ class _Change(Struct, frozen=True):
         new = _without_known(found, after.split(b"\n"), known, (before or b"").split(b"\n"))
         if syntax.macros and known:
             new = [problem for problem in new if self.rows[0] <= problem.row <= self.rows[1] + 1]
-        return new
+        # What is read without the tree is certain with other errors, too.
+        return new or (self._others(syntax, before, after, version) if syntax.signs_of is not None else [])
 
-    def _problems(self, data: bytes, syntax: Syntax, base: bytes | None = None) -> Version:
-        """Return the errors of a text; those that the grammar does not report in the changed rows only.
+    def _others(self, syntax: Syntax, before: bytes | None, after: bytes, version: Version) -> list[SyntaxProblem]:
+        """Return the new errors that the grammar does not report."""
+        if syntax.also is None or version.tree is None:
+            return []
+        found = list(islice(syntax.also(version.tree, after, self.rows), MOST_ERRORS))
+        if not found or before is None:
+            return found
+        old = self._version(before, syntax, before)
+        if (old.found and syntax.signs_of is None) or old.tree is None:
+            return []
+        known = list(islice(syntax.also(old.tree, before, _changed_rows(after, before)), MOST_ERRORS))
+        return _without_known(found, after.split(b"\n"), known, before.split(b"\n"))
 
-        ``base`` is the text before the change. Its tree is used, if there is one.
+    def _known(self, before: bytes, syntax: Syntax) -> list[SyntaxProblem] | None:
+        """Return the errors before the change: of the whole text, unless it was seen to have none."""
+        version = self._version(before, syntax, before)
+        return version.found if version.found == [] else self._version(before, syntax).found
+
+    def _version(self, data: bytes, syntax: Syntax, base: bytes | None = None) -> Version:
+        """Return a text with the errors that the grammar reports.
+
+        ``base`` is a text before it, whose tree is used, if there is one.
         """
         version = self.versions.find(self.name, syntax.package, data)
         if version is None or (version.partial and base is None):
             version = self._parsed(data, syntax, base)
             self.versions.note(self.name, syntax.package, version)
-        if version.found != [] and syntax.otherwise:
-            return self._problems(data, syntax.otherwise, base)
         return version
 
     def _parsed(self, data: bytes, syntax: Syntax, base: bytes | None) -> Version:
-        if syntax.first_error is not None:
-            return Version(data, all_errors(data, syntax.first_error))
+        if syntax.errors is not None:
+            return Version(data, syntax.errors(data))
         known = None if base is None else self.versions.find(self.name, syntax.package, base)
         old = None if known is None else edited(known, data, *_common_ends(known.data, data))
         tree = parse(data, grammar(syntax), old)
-        found = None if tree is None else errors(tree)
-        if tree is not None and found == [] and syntax.also is not None:
-            rows = (0, len(data)) if base is None else self.rows
-            found = list(islice(syntax.also(tree, data, rows), MOST_ERRORS))
-        partial = old is not None or (base is not None and syntax.also is not None)
-        return Version(data, found, tree, partial=partial)
+        return Version(data, None if tree is None else errors(tree, data), tree, partial=old is not None)
 
 
 def _without_known(

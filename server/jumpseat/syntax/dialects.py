@@ -42,6 +42,15 @@ def _without(data: bytes, opening: bytes, closing: bytes) -> bytes:
     return b"".join([*parts, data[position:]])
 
 
+_PARTS: Final = (rb"<(/?)html\b", rb"<(/?)body\b", rb"\A\s*+<(/)")
+
+
+def is_part(data: bytes) -> bool:
+    """Return whether a text begins or ends a document of HTML that other files complete."""
+    tags = [{match == b"/" for match in re.findall(part, data, re.IGNORECASE)} for part in _PARTS]
+    return any(len(kinds) == 1 for kinds in tags)
+
+
 _JSON_WITH_COMMENTS: Final = re.compile(r"(?:[tj]sconfig|devcontainer|\.eslintrc|\.babelrc).*\.json\Z|.*\.jsonc\Z")
 
 

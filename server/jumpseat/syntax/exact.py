@@ -12,11 +12,11 @@ from jumpseat.syntax.parsing import LONGEST_PARSE_S, SyntaxProblem
 MOST_ERRORS: Final = 4
 """Errors that are looked for behind each other; the lines of the errors before are left out."""
 
-FirstError: TypeAlias = Callable[[bytes], SyntaxProblem | None]
+_FirstError: TypeAlias = Callable[[bytes], SyntaxProblem | None]
 """Returns the first error of a text; nothing if it is valid, or takes too long."""
 
 
-def all_errors(data: bytes, first_error: FirstError) -> list[SyntaxProblem]:
+def _all_errors(data: bytes, first_error: _FirstError) -> list[SyntaxProblem]:
     """Return the first error of a text, and those that are found without its line."""
     found: list[SyntaxProblem] = []
     lines = data.split(b"\n")
@@ -28,7 +28,15 @@ def all_errors(data: bytes, first_error: FirstError) -> list[SyntaxProblem]:
     return found
 
 
-def toml_error(data: bytes) -> SyntaxProblem | None:
+def toml_errors(data: bytes) -> list[SyntaxProblem]:
+    return _all_errors(data, _toml_error)
+
+
+def yaml_errors(data: bytes) -> list[SyntaxProblem]:
+    return _all_errors(data, _yaml_error)
+
+
+def _toml_error(data: bytes) -> SyntaxProblem | None:
     """Return the first error of a TOML document."""
     try:
         parse_toml(data.decode("utf-8-sig"))
@@ -40,7 +48,7 @@ def toml_error(data: bytes) -> SyntaxProblem | None:
     return None
 
 
-def yaml_error(data: bytes) -> SyntaxProblem | None:
+def _yaml_error(data: bytes) -> SyntaxProblem | None:
     """Return the first error of a YAML document."""
     import yaml
 

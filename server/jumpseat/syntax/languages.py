@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from jumpseat.syntax.exact import FirstError, toml_error, yaml_error
-from jumpseat.syntax.lenient import Check, stray_end, unclosed_html, unended_css
+from jumpseat.syntax.exact import toml_errors, yaml_errors
+from jumpseat.syntax.html_tags import html_errors
+from jumpseat.syntax.lenient import Check, mismatched_jsx, stray_end, unended_css
 from jumpseat.syntax.lexemes import SignsOf, signs_of_css
+from jumpseat.syntax.parsing import SyntaxProblem
 from jumpseat.syntax.python_blocks import indentation_errors
 
 if TYPE_CHECKING:
@@ -22,21 +24,23 @@ if TYPE_CHECKING:
 class Syntax(Struct, frozen=True):
     """A language: the suffixes of its files, the package of its grammar, and what its grammar gets wrong.
 
-    ``function`` returns the grammar. ``first_error`` takes the place of a grammar. Files that ``otherwise`` can
+    ``function`` returns the grammar. ``errors`` takes the place of a grammar. Files that ``otherwise`` can
     parse have no errors: two languages share the suffix. ``also`` finds errors that the grammar does not report.
     ``gaps`` matches errors that are due to the grammar: two lines and the message. Files ``in_templates`` may be
-    written in a template language. With ``macros``, programs define syntax of their own.
+    written in a template language. Where a parser ``resumes``, an error hides none that follow.
+    With ``macros``, programs define syntax of their own.
     ``signs_of`` finds brackets and quotes without a partner in files whose errors ``gaps`` would hide.
     """
 
     suffixes: tuple[str, ...]
     package: str = ""
     function: str = "language"
-    first_error: FirstError | None = None
+    errors: Callable[[bytes], list[SyntaxProblem] | None] | None = None
     otherwise: Syntax | None = None
     also: Check | None = None
     gaps: re.Pattern[bytes] = re.compile(rb"\{%|%\}|<%|%>")
     in_templates: bool = False
+    resumes: bool = False
     macros: bool = False
     signs_of: SignsOf | None = None
 
@@ -67,15 +71,16 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
     "go": Syntax((".go",), "tree_sitter_go"),
     "html": Syntax(
         (".html", ".htm"),
-        "tree_sitter_html",
-        also=unclosed_html,
-        gaps=re.compile(rb"^\s*+<\?|& |unexpected '</?(?:html|head|body|div|main|section)\b"),
+        errors=html_errors,
+        gaps=re.compile(rb"(?!)"),
+        resumes=True,
         in_templates=True,
     ),
     "java": Syntax((".java",), "tree_sitter_java", gaps=re.compile(rb"\bimport module\b")),
     "javascript": Syntax(
         (".js", ".mjs", ".cjs", ".jsx"),
         "tree_sitter_javascript",
+        also=mismatched_jsx,
         gaps=re.compile(rb"\bas (?:\w++),?\s*+\}|\bimport (?:defer|source) "),
     ),
     "json": Syntax((".json", ".jsonc"), "tree_sitter_json"),
@@ -87,8 +92,8 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
     ),
     "ruby": Syntax((".rb", ".rake", ".gemspec"), "tree_sitter_ruby", also=stray_end),
     "rust": Syntax((".rs",), "tree_sitter_rust", gaps=re.compile(rb"\bsafe (?:fn|static)\b")),
-    "toml": Syntax((".toml",), first_error=toml_error),
-    "tsx": Syntax((".tsx",), "tree_sitter_typescript", "language_tsx"),
+    "toml": Syntax((".toml",), errors=toml_errors),
+    "tsx": Syntax((".tsx",), "tree_sitter_typescript", "language_tsx", also=mismatched_jsx),
     "typescript": Syntax(
         (".ts", ".mts", ".cts"),
         "tree_sitter_typescript",
@@ -98,7 +103,7 @@ LANGUAGES: Final[Mapping[str, Syntax]] = {
             rb"|\bdefault abstract\b"
         ),
     ),
-    "yaml": Syntax((".yaml", ".yml"), first_error=yaml_error, in_templates=True),
+    "yaml": Syntax((".yaml", ".yml"), errors=yaml_errors, in_templates=True),
 }
 
 _BY_SUFFIX: Final = {suffix: name for name, syntax in LANGUAGES.items() for suffix in syntax.suffixes}

@@ -7,19 +7,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from jumpseat.syntax.parsing import SyntaxProblem
+from jumpseat.syntax.parsing import SyntaxProblem, offset_of, point
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query, Tree
 
 Check: TypeAlias = Callable[["Tree", bytes, tuple[int, int]], Iterator[SyntaxProblem]]
 """Finds errors in a tree and its text, in the rows from a first to a last one at least."""
-
-_UNCLOSED: Final = (
-    rb"area|base|br|col|embed|frame|hr|img|input|link|meta|param|source|track|wbr"
-    rb"|p|li|dt|dd|tr|t[dh]|thead|tbody|tfoot|caption|colgroup|option|optgroup|html|head|body|r[bpt]|rtc"
-)
-"""Elements of HTML that have no end tag, or need none."""
 
 
 def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
@@ -36,41 +30,52 @@ def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
     return check
 
 
-unended_css: Final = mistaken(
-    re.compile(
-        # In lines of their own, and in one line, but for selectors of nested rules.
-        rb"(?<![\w-])[\w-]++[ \t]*+:[^\n;{}]{0,500}+\n[ \t]*+([\w-]++[ \t]*+:)"
-        rb"|[{;]\s*+[\w-]++[ \t]*+:[^\n;{}():\"']*?[ \t]([\w-]++[ \t]*+:)[^;{}]*+[;}]"
-    ),
-    "plain_value",
-    "';' is missing before this declaration",
+_NO_CODE: Final = re.compile(
+    rb"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\([^(){};]*+\)", re.DOTALL
 )
-"""Declarations of CSS without a semicolon before the next one."""
+_UNENDED: Final = re.compile(
+    # Selectors of nested rules end with "{". Old filters have names with a colon.
+    rb"[{;]\s*+(?!--)(?=[^;{}]*+[;}])[\w-]++[ \t]*+:[^;{}]*?"
+    rb"[\s)](?!progid\b)(?P<next>[a-zA-Z-][\w-]*+[ \t]*+:)(?!:)"
+)
 
-stray_end: Final = mistaken(re.compile(rb"\n[ \t]*+(end)\b(?![\w?!:=])"), "identifier", "unexpected 'end'")
-"""An ``end`` of Ruby that ends nothing."""
+
+def unended_css(_tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
+    """Yield the declarations of CSS that follow one without a semicolon, in the blocks of some rows."""
+    start = data.rfind(b"{", 0, offset_of(data, rows[0]))
+    end = data.find(b"}", offset_of(data, rows[1] + 1))
+    start, end = max(0, start), len(data) if end < 0 else end + 1
+    text = data[start:end]
+    # Twice, for parentheses in parentheses.
+    for _ in range(2):
+        text = _NO_CODE.sub(lambda match: re.sub(rb"[^\n]", b"_", match[0]), text)
+    for match in _UNENDED.finditer(text):
+        row, column = point(data, start + match.start("next"))
+        yield SyntaxProblem(row, column, row, "';' is missing before this declaration")
 
 
-def unclosed_html(tree: Tree, _data: bytes, _rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
-    """Yield the elements of HTML without an end tag, where one is required, and end tags of no element."""
+def mismatched_jsx(tree: Tree, _data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
+    """Yield the closing tags of JSX with another name than the opening ones, of elements in some rows."""
     import tree_sitter
 
-    found = tree_sitter.QueryCursor(_elements(tree.language)).captures(tree.root_node)
-    for element in found.get("element", []):
-        children = element.children
-        if children[0].type != "start_tag" or children[-1].type == "end_tag":
-            continue
-        name = re.match(rb"<\s*([^\s/>]+)", children[0].text or b"")
-        if name is not None and not re.fullmatch(_UNCLOSED, name[1], re.IGNORECASE):
-            row, column = element.start_point
-            yield SyntaxProblem(row, column, row, f"<{name[1].decode('utf-8', 'replace')}> is not closed")
-    for node in found.get("end", []):
-        row, column = node.start_point
-        yield SyntaxProblem(row, column, row, "this tag closes no element")
+    cursor = tree_sitter.QueryCursor(_elements(tree.language))
+    cursor.set_point_range((max(0, rows[0] - 1), 0), (rows[1] + 2, 0))
+    for _, captures in cursor.matches(tree.root_node):
+        opening, closing = captures["open"][0], captures["close"][0]
+        names = [tag.child_by_field_name("name") for tag in (opening, closing)]
+        one, other = (b"" if name is None else name.text for name in names)
+        if one != other:
+            row, column = closing.start_point
+            wanted = f"</{(one or b'').decode('utf-8', 'replace')}>"
+            yield SyntaxProblem(row, column, row, f"expected {wanted} of line {opening.start_point[0] + 1}")
 
 
 @cache
 def _elements(language: Language) -> Query:
     import tree_sitter
 
-    return tree_sitter.Query(language, "(element) @element (erroneous_end_tag) @end")
+    return tree_sitter.Query(language, "(jsx_element open_tag: (_) @open close_tag: (_) @close)")
+
+
+stray_end: Final = mistaken(re.compile(rb"\n[ \t]*+(end)\b(?![\w?!:=])"), "identifier", "unexpected 'end'")
+"""An ``end`` of Ruby that ends nothing."""

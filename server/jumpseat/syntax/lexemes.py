@@ -99,12 +99,8 @@ def unfit_sign(
     if before is None:
         signs = signs_of(after)
         return None if signs.unfit is None or signs.depends else _unfit(after, signs.unfit.start("bracket"))
-    lines = after.split(b"\n")
-    left = len(lines) - 1 - rows[1]
-    begin = sum(len(line) + 1 for line in lines[: rows[0]])
-    there = b"\n".join(lines[rows[0] : rows[1] + 1])
-    old_lines = before.split(b"\n")
-    if _counts(b"\n".join(old_lines[rows[0] : len(old_lines) - left])) == _counts(there):
+    begin, _, there = _changed(before, after, rows)
+    if signs_fit(before, after, rows):
         return None
     old, new = signs_of(before), signs_of(after)
     if old.unfit is None and not old.depends:
@@ -128,6 +124,20 @@ def unfit_sign(
                 row, column = point(after, start)
                 return SyntaxProblem(row, column, row, "the string is not closed")
     return None
+
+
+def signs_fit(before: bytes, after: bytes, rows: tuple[int, int]) -> bool:
+    """Return whether some rows, which a change has replaced, have as many brackets and quotes open as before."""
+    _, here, there = _changed(before, after, rows)
+    return _counts(here) == _counts(there)
+
+
+def _changed(before: bytes, after: bytes, rows: tuple[int, int]) -> tuple[int, bytes, bytes]:
+    """Return where some rows begin, their text before a change, and after it."""
+    lines, old_lines = after.split(b"\n"), before.split(b"\n")
+    begin = sum(len(line) + 1 for line in lines[: rows[0]])
+    end = len(old_lines) - (len(lines) - 1 - rows[1])
+    return begin, b"\n".join(old_lines[rows[0] : end]), b"\n".join(lines[rows[0] : rows[1] + 1])
 
 
 def _counts(text: bytes) -> list[int]:

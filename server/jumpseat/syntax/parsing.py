@@ -57,8 +57,8 @@ def parse(data: bytes, grammar: Language, old: Tree | None = None) -> Tree | Non
         return None
 
 
-def errors(tree: Tree) -> list[SyntaxProblem] | None:
-    """Return the errors in a tree in their order; ``None`` if there are too many."""
+def errors(tree: Tree, data: bytes) -> list[SyntaxProblem] | None:
+    """Return the errors in the tree of a text in their order; ``None`` if there are too many."""
     found: list[SyntaxProblem] = []
     stack = [tree.root_node] if tree.root_node.has_error else []
     while stack:
@@ -66,17 +66,17 @@ def errors(tree: Tree) -> list[SyntaxProblem] | None:
         if node.is_missing or node.is_error:
             if len(found) == MOST_ERRORS:
                 return None
-            found.append(_problem(node))
+            found.append(_problem(node, data))
         stack += [child for child in reversed(node.children) if child.has_error]
     return found
 
 
-def _problem(node: Node) -> SyntaxProblem:
+def _problem(node: Node, data: bytes) -> SyntaxProblem:
     row, column = node.start_point
     if node.is_missing:
         message = f"{node.type!r} is missing"
     else:
-        text = (node.text or b"")[:MOST_QUOTED].decode("utf-8", "replace").split("\n")[0].strip()
+        text = data[node.start_byte : node.end_byte][:MOST_QUOTED].decode("utf-8", "replace").split("\n")[0].strip()
         message = f"unexpected {text!r}" if text else "unexpected end of line"
     return SyntaxProblem(row, column, node.end_point[0], message)
 
@@ -84,3 +84,13 @@ def _problem(node: Node) -> SyntaxProblem:
 def point(data: bytes, offset: int) -> tuple[int, int]:
     """Return the row and the column of a byte, both from 0."""
     return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1
+
+
+def offset_of(data: bytes, row: int) -> int:
+    """Return where a row begins, or the end of the text if there is none."""
+    offset = 0
+    for _ in range(row):
+        offset = data.find(b"\n", offset) + 1
+        if not offset:
+            return len(data)
+    return offset

@@ -11,15 +11,14 @@ from jumpseat.syntax.parsing import SyntaxProblem, point
 if TYPE_CHECKING:
     from tree_sitter import Tree
 
-MOST_BYTES: Final = 256 * 1024
-"""Limit of the text of all versions; their trees take 10 to 20 times as much."""
+MOST_BYTES: Final = 512 * 1024
+"""Limit of the text of all versions; their trees take 10 to 20 times as much, shared within a file."""
 
 
 class Version(Struct, frozen=True):
     """A text and its errors; ``None`` if it takes too long to parse, or is in another language.
 
-    They are ``partial`` if the text was not looked at as a whole: if the tree comes from that of another version,
-    or if only the changed rows were checked.
+    It is ``partial`` if the tree comes from that of another version: errors in it may be none.
     """
 
     data: bytes
@@ -29,25 +28,30 @@ class Version(Struct, frozen=True):
 
 
 class Versions:
-    """The last version of each file, for as many files as fit. Threads may share it."""
+    """The last two versions of each file, for as many files as fit. Threads may share it."""
 
     def __init__(self) -> None:
-        self._versions: dict[tuple[str, str], Version] = {}
+        self._versions: dict[tuple[str, str], tuple[Version, ...]] = {}
 
     def find(self, name: str, package: str, data: bytes) -> Version | None:
-        """Return the version of the file ``name`` for a grammar, if that has this text."""
-        version = self._versions.get((name, package))
-        return version if version is not None and version.data == data else None
+        """Return the version of the file ``name`` for a grammar, if one has this text."""
+        versions = self._versions.get((name, package), ())
+        return next((version for version in versions if version.data == data), None)
 
     def note(self, name: str, package: str, version: Version) -> None:
         versions = {**self._versions}
-        versions.pop((name, package), None)
-        room = MOST_BYTES - len(version.data)
+        others = [other for other in versions.pop((name, package), ()) if other.data != version.data]
+        newest = (version, *others[:1])
+        room = MOST_BYTES - _bytes(newest)
         for key in reversed(list(versions)):
-            room -= len(versions[key].data)
+            room -= _bytes(versions[key])
             if room < 0:
                 del versions[key]
-        self._versions = {**versions, (name, package): version}
+        self._versions = {**versions, (name, package): newest}
+
+
+def _bytes(versions: tuple[Version, ...]) -> int:
+    return sum(len(version.data) for version in versions)
 
 
 def edited(version: Version, data: bytes, start: int, common_end: int) -> Tree | None:

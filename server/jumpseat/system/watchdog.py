@@ -1,7 +1,8 @@
-"""Report functions that block the event loop: a thread logs the stack of the loop's thread.
+"""Report functions that block the event loop, and end a process that waits for functions which do not return.
 
-Everything in the process waits while one function does not return. The log names the function, so that nobody has
-to guess why a server hangs.
+Everything in the process waits while one function blocks the loop: a thread logs the stack of the loop's thread, so
+that nobody has to guess why a server hangs. A task that waits for a function in another thread, such as a read from
+a disk that hangs, cannot be cancelled, and the end of the process waits for all tasks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
@@ -24,6 +26,12 @@ BLOCKED_S: Final = 1.0
 """Time without an iteration of the loop after which its stack is logged."""
 
 MAX_FRAMES: Final = 40
+
+STEP_S: Final = 0.1
+"""Part of the time for the end of the process. After a stop of the whole process, all parts but one are left."""
+
+LOG_S: Final = 1.0
+"""Time for logging which functions have not returned: the disk of the log may hang as well."""
 
 _GRACE_S: Final = 0.1
 # An event loop that has nothing to do waits in one of these modules.
@@ -44,6 +52,30 @@ def watch_loop(sample_s: float = SAMPLE_S, blocked_s: float = BLOCKED_S) -> Gene
         yield
     finally:
         stop.set()
+
+
+def end_within(seconds: float, leave: Callable[[], None]) -> None:
+    """Call ``leave``, which ends the process, in a thread after this time; log what has not returned by then."""
+    threading.Thread(target=_end, args=(seconds, leave), name="end", daemon=True).start()
+
+
+def _end(seconds: float, leave: Callable[[], None]) -> None:
+    for _ in range(int(seconds / STEP_S)):
+        time.sleep(STEP_S)
+    reporter = threading.Thread(target=_report_threads, args=(seconds,), daemon=True)
+    reporter.start()
+    reporter.join(LOG_S)
+    leave()
+
+
+def _report_threads(seconds: float) -> None:
+    stacks = {
+        thread.name: _describe(frame)
+        for thread in threading.enumerate()
+        if not thread.daemon and (frame := _frame_of(thread.ident or 0)) is not None
+    }
+    lines = "\n".join(f"{name}:\n{stack}" for name, stack in stacks.items())
+    log.warning("the process ends, although functions have not returned in %g s:\n%s", seconds, lines)
 
 
 def _watch(

@@ -65,7 +65,8 @@ def does_not_fit(path: str) -> str:
     """Return the reason of a refused edit for a model that may not read the file."""
     return (
         f"The change does not fit {path} as it is: its old text has to be in exactly one place of the file, and the"
-        " new one must differ from it. View the file, then try again."
+        " new one must differ from it. The nearest place is not shown, because it may not be known to you. View the"
+        " file, then try again."
     )
 
 

@@ -32,7 +32,9 @@ def problem(path: str, error: OSError | ValueError) -> ToolOutcome:
 
 
 def missing(path: str) -> ToolOutcome:
-    return failure(f"Path {path} does not exist. Please provide a valid path.")
+    outcome = failure(f"Path {path} does not exist. Please provide a valid path.")
+    outcome.absent = path
+    return outcome
 
 
 def folder_there(path: str) -> ToolOutcome:

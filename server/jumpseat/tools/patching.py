@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
+from msgspec.structs import replace
 
 from jumpseat.edits.engine import Refused
 from jumpseat.edits.hunks import apply_hunks
@@ -75,7 +76,7 @@ async def _make_plan(ctx: ToolContext, text: str) -> list[PlannedChange] | ToolO
         refused = await plan.add(patch)
         if refused is not None:
             withheld = refused.withheld and without_change(refused.withheld, patches)
-            return failure(without_change(refused.text, patches), withheld=withheld)
+            return replace(refused, text=without_change(refused.text, patches), withheld=withheld)
     if not plan.changes:
         return failure("The patch changes nothing: it deletes what it creates.")
     return sorted(plan.changes.values(), key=lambda change: change.new is None)

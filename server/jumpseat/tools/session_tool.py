@@ -90,6 +90,10 @@ class BoundTool(Generic[A]):
     def changes_nothing(self) -> bool:
         return self.definition.changes_nothing
 
+    @property
+    def follows(self) -> str | None:
+        return self.definition.follows
+
     def summary(self, arguments: JsonObject) -> str | None:
         return self.definition.describe(self.definition.intention, arguments)
 

@@ -69,6 +69,8 @@ class ToolOutcome(Struct):
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
     ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
     ``withheld`` takes the place of a text that shows the content of files, if the model may not read these files.
+    ``notes`` are about the call, and follow the text for the model; a script that made the call does not get them.
+    ``absent`` is the path that the model gave, if the call has failed because there is nothing.
     """
 
     text: str
@@ -88,6 +90,8 @@ class ToolOutcome(Struct):
     exit_code: int | None = None
     stopped: HookStopError | None = None
     withheld: str | None = None
+    notes: list[str] = field(default_factory=list[str])
+    absent: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -154,6 +158,10 @@ class Inner(Protocol):
         """Return the specs of the tools that can be called."""
         ...
 
+    def meant(self, name: str) -> str | None:
+        """Return the name of our tool that another agent calls ``name``; ``None`` if there is none."""
+        ...
+
     async def close_off(self, command: Sequence[str]) -> list[str] | None:
         """Return the command line that confines a Python program to computing; ``None`` if no sandbox can."""
         ...
@@ -205,9 +213,20 @@ class ToolContext(Struct):
         return self.virtual_files is not None and self.virtual_files.covers(path)
 
     def resolve(self, path: str) -> Path:
-        """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""
+        """Make ``path`` absolute against the working directory; expand ``~`` and ``..``, keep symbolic links.
+
+        The folder that ``..`` leads to is its real one, as for the system, so that a person who is asked sees it.
+        """
         # Not Path.expanduser, which raises for an unknown user.
-        return self.cwd / os.path.expanduser(path)
+        whole = self.cwd / os.path.expanduser(path)
+        if os.pardir not in whole.parts:
+            return whole
+        end = len(whole.parts) - whole.parts[::-1].index(os.pardir)
+        try:
+            folder = os.path.realpath(Path(*whole.parts[:end]))
+        except (OSError, ValueError):
+            return whole
+        return Path(folder, *whole.parts[end:])
 
 
 class Refused(Protocol):
@@ -399,7 +418,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
     by side, because their order does not matter. Those of a tool ``for_plans`` change nothing but the state of the
-    session, so that they may be made in plan mode, too. ``grammar`` is that of :class:`ToolSpec`.
+    session, so that they may be made in plan mode, too. ``grammar`` is that of :class:`ToolSpec`. ``follows``
+    names the tool that leaves what this one works on: see :mod:`jumpseat.tools.orchestrator.followers`.
     """
 
     name: str
@@ -409,6 +429,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
     read_only: bool = False
     for_plans: bool = False
     grammar: str | None = None
+    follows: Literal["bash", "task"] | None = None
 
     @property
     def spec(self) -> ToolSpec:

@@ -10,6 +10,7 @@ from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import JsonObject, Message, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta
+from tests.support.cases import check_each
 
 LOCAL = Endpoint(base_url="http://localhost:8080/v1")
 WIRES = ("openai_compatible", "openai_responses", "anthropic", "ollama")
@@ -131,6 +132,61 @@ def test_the_servers_that_mark_reasoning_themselves_are_taken_at_their_word(wire
 def test_remains_of_harmony_are_separated_in_the_whole_answer(content: str, thought: str, answer: str) -> None:
     _, _, completed = decode(decoder_for(LOCAL), [content])
     assert (completed.message.reasoning(), completed.message.text()) == (thought, answer)
+
+
+@pytest.mark.parametrize("tail", ["<|return|>", "<|end|>", ""])
+def test_the_last_mark_of_harmony_is_not_shown_wherever_the_text_is_split(tail: str) -> None:
+    content = f"<|channel|>final<|message|>Four. <|re is no mark.{tail}"
+    halves = [[content[:at], content[at:]] for at in range(1, len(content))]
+    for pieces in ([content], [*content], *halves):
+        _, text, completed = decode(decoder_for(LOCAL), pieces)
+        assert text == completed.message.text() == "Four. <|re is no mark.", pieces
+
+
+LONE_ENDS = {
+    "a line of its own": ("Hm, 2+2.\n</think>\n\nFour.", "Hm, 2+2.", "Four."),
+    "the same line": ("Hm, 2+2. </think> Four.", "Hm, 2+2.", "Four."),
+    "no blank": ("Hm, 2+2.</think>four", "Hm, 2+2.", "four"),
+    "no sentence": ("so it is 4</think>\n\nFour.", "so it is 4", "Four."),
+    "at once": ("\n</think>\n\nFour.", "", "Four."),
+    "with code": (
+        "Call `f()`.\n```\nf()\n```\nDone.\n</think>\n`f()`",
+        "Call `f()`.\n```\nf()\n```\nDone.",
+        "`f()`",
+    ),
+    "another tag": ("Hm.\n</seed:think>\nFour.", "Hm.", "Four."),
+    "no answer": ("Hm.\n</think>", "Hm.", ""),
+}
+MENTIONS = [
+    "The tag `</think>`\nends a thought.",
+    "The tag </think> ends a thought.",
+    "Write </think>\nafter it.",
+    "It is a tag. </think> ends a thought.",
+    "A thought ends with this:\n</think>\nThat is all.",
+    "Use <think>a</think>\nfor it.",
+    "See the end (</think>).",
+    'It is called "</think>"\nand more.',
+    "```\na.\n</think>\nb\n```\nDone.",
+    "There is </think>, and there is more.",
+    "<thinker>a.</thinker>\nb",
+]
+
+
+def test_an_end_tag_alone_ends_a_thought_that_the_prompt_has_begun() -> None:
+    def check(case: tuple[str, str, str]) -> None:
+        content, thought, answer = case
+        _, _, completed = decode(decoder_for(LOCAL), [content])
+        assert (completed.message.reasoning(), completed.message.text()) == (thought, answer)
+
+    check_each(LONE_ENDS, check)
+
+
+def test_an_end_tag_that_is_mentioned_ends_no_thought() -> None:
+    def check(content: str) -> None:
+        _, _, completed = decode(decoder_for(LOCAL), [content])
+        assert (completed.message.reasoning(), completed.message.text()) == ("", content)
+
+    check_each({content: content for content in MENTIONS}, check)
 
 
 def test_an_end_tag_alone_separates_the_reasoning_in_the_whole_answer() -> None:

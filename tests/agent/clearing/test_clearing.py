@@ -92,3 +92,28 @@ async def test_nothing_is_cleared_without_automatic_compaction(tmp_path: Path) -
             infiniteSessions={"enabled": False},
         )
         assert data_of(await server.wire.prompt(session, "work"), "session.truncation") == []
+
+
+@pytest.mark.parametrize("configured", [False, True])
+async def test_calls_that_fill_a_large_window_are_summarized_early(tmp_path: Path, configured: bool) -> None:
+    """Results of a few tokens are never cleared; 300 calls with long paths take some 15,000 tokens."""
+    await anyio.Path(tmp_path / "small.txt").write_text("a line\n")
+
+    def work(request: SeenRequest) -> Reply:
+        body: JsonObject = request.json
+        if "create a detailed summary" in str(body["messages"][-1]["content"]):
+            return json_reply({"choices": [{"message": {"content": "<overview>done</overview>"}}]})
+        made = sum(len(message.get("tool_calls") or ()) for message in body["messages"])
+        if made >= 300:
+            return json_reply({"choices": [{"message": {"content": "done"}, "finish_reason": "stop"}]})
+        function = {"name": "view", "arguments": json.dumps({"path": f"{'./' * 90}small.txt"})}
+        calls = [{"id": f"c{made + n}", "type": "function", "function": function} for n in range(50)]
+        message = {"role": "assistant", "tool_calls": calls}
+        return json_reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+
+    config = f"{CONFIG}[compaction]\nbackground_threshold = 0.9\n" if configured else CONFIG
+    async with ModelServer(answer=work) as model, running_server(tmp_path, config=config) as server:
+        session = await server.wire.create(at(model, maxPromptTokens=32_000), model="m", availableTools=["view"])
+        told = await server.wire.prompt(session, "work")
+        told += await server.wire.prompt(session, "go on")
+    assert bool(data_of(told, "session.compaction_start")) is not configured

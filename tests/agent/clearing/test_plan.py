@@ -28,9 +28,10 @@ from jumpseat.agent.clearing.plan import (
     Clearing,
     changed_files,
     plan_clearing,
+    remaining_tokens,
 )
 from jumpseat.agent.compaction.compaction import with_changed_files
-from jumpseat.agent.conversation.tokens import of_text
+from jumpseat.agent.conversation.tokens import of_message, of_text
 
 LONG = "a line of a file\n" * 60
 ALL = 10**9
@@ -122,6 +123,18 @@ def test_clearing_keeps_calls_and_the_newest_results_and_is_done_once() -> None:
             assert item.result.text in (LONG, "", "short")
         if needed in (0, ALL):
             assert plan_clearing(after, needed, "/w") == []
+
+
+def test_what_no_clearing_frees_is_known_beforehand() -> None:
+    long = [((("bash", {"command": f"make part{n}"})), (LONG, False, False)) for n in range(40)]
+    short = [((("view", {"path": f"{n}.py"})), ("short", False, False)) for n in range(40)]
+    messages = conversation(*([call] for call in (*long, *short)))
+    remaining = remaining_tokens(messages)
+    assert remaining_tokens(cleared(messages, plan_clearing(messages, ALL, "/w"))) <= remaining
+    # The size does not depend on what was cleared before, nor on the prompts and the latest results.
+    assert 40 * 40 < remaining < 80 * 60
+    assert remaining_tokens([*messages[:1] * 9, *messages[1:]]) == remaining
+    assert remaining_tokens(messages[: 2 * KEPT_ANSWERS + 1]) == of_message(messages[1])
 
 
 def shape(message: Message) -> object:

@@ -229,6 +229,31 @@ def test_calls_of_other_agents_are_translated_to_the_tools_that_are_offered() ->
     check_each(CALLS, check)
 
 
+def test_a_relative_path_is_one_in_the_folder_of_the_call() -> None:
+    cases: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("view", {"path": "a.py", "cwd": "/src"}, {"path": "/src/a.py"}),
+        ("view", {"path": "a.py", "workdir": "src/"}, {"path": "src/a.py"}),
+        ("view", {"path": "/a.py", "cwd": "/src"}, {"path": "/a.py"}),
+        ("view", {"path": "~/a.py", "cwd": "/src"}, {"path": "~/a.py"}),
+        ("Read", {"file_path": "a.py", "directory": "src"}, {"path": "src/a.py"}),
+        ("edit", {**EDIT, "path": "../a", "working_directory": "src"}, {**EDIT, "path": "src/../a"}),
+        ("create", {"path": "a", "file_text": "b", "cwd": "src"}, {"path": "src/a", "file_text": "b"}),
+        ("grep", {"pattern": "x", "path": "a", "cwd": "src"}, {"pattern": "x", "path": "src/a"}),
+        ("grep", {"pattern": "x", "cwd": "src"}, {"pattern": "x", "path": "src"}),
+        (
+            "apply_patch",
+            {"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch", "cwd": "src"},
+            {"input": "*** Begin Patch\n*** Delete File: src/a\n*** End Patch"},
+        ),
+    ]
+
+    def check(case: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
+        name, arguments, meant = case
+        assert translated(name, arguments).arguments == meant
+
+    check_each(dict(enumerate(cases)), check)
+
+
 def test_calls_that_may_mean_something_else_are_left_alone() -> None:
     taken = [*SPECS, ToolSpec("shell", "", ToolSchema.of({"type": "object"}))]
     cases: dict[str, tuple[str, dict[str, Any], list[ToolSpec]]] = {

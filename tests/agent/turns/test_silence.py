@@ -1,4 +1,4 @@
-"""Answers that end a run without its result are told to the user, once each."""
+"""Empty answers are asked about once, and answers that end a run without its result are told to the user."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, ReasoningBlock, TextBlock
 from jumpseat.agent.model import Completed, StopReason, Usage
+from jumpseat.agent.turns.silence import QUESTION
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from tests.agent.turns.test_loop import QUICK, STREAMING, Recorder
@@ -21,10 +22,11 @@ def ended(stop: StopReason, *blocks: AssistantBlock, usage: Usage | None = None)
     return [Completed(AssistantMessage([*blocks]), stop, usage)]
 
 
-async def warnings_of(answer: list[Completed]) -> list[str]:
+async def warnings_of(*answers: list[Completed]) -> list[str]:
+    """Return the warnings of a prompt; the last answer is given again and again."""
     found: list[str] = []
     async with anyio.create_task_group() as tasks:
-        made = make_session(tasks, script=Recorder(answer), settings=STREAMING, retry=QUICK)
+        made = make_session(tasks, script=Recorder(*answers, answers[-1]), settings=STREAMING, retry=QUICK)
         await made.ask("?")
         assert made.client.payloads(events.SessionError) == []
         found += [warning.message for warning in made.client.payloads(events.SessionWarning)]
@@ -44,6 +46,10 @@ async def warnings_of(answer: list[Completed]) -> list[str]:
         ),
         (ended("max_tokens", TextBlock("so")), "The model's answer is cut off at its limit of output tokens."),
         (
+            ended("tool_use"),
+            "The provider announced a tool call and sent none: a gateway in between may have dropped it.",
+        ),
+        (
             ended("tool_use", TextBlock("so")),
             "The provider announced a tool call and sent none: a gateway in between may have dropped it.",
         ),
@@ -52,6 +58,22 @@ async def warnings_of(answer: list[Completed]) -> list[str]:
 )
 async def test_an_answer_without_a_result_is_told(answer: list[Completed], warning: str) -> None:
     assert await warnings_of(answer) == [warning]
+
+
+@pytest.mark.parametrize("empty", [ended("end_turn"), ended("end_turn", THOUGHT), ended("tool_use")])
+async def test_a_model_is_asked_once_more_after_an_empty_answer(empty: list[Completed]) -> None:
+    whole = ended("end_turn", TextBlock("yes"))
+    async with anyio.create_task_group() as tasks:
+        recorder = Recorder(empty, whole, empty, empty)
+        made = make_session(tasks, script=recorder, settings=STREAMING, retry=QUICK)
+        await made.ask("?")
+        assert [answer.content for answer in made.client.payloads(events.AssistantMessage)] == ["", "yes"]
+        assert made.client.payloads(events.SessionWarning) == []
+        # Once in each prompt.
+        await made.ask("?")
+        assert len(made.client.payloads(events.SessionWarning)) == 1
+    asked = [str(request.messages[-1]).count(QUESTION) for request in recorder.requests]
+    assert asked == [0, 1, 0, 1]
 
 
 async def test_a_whole_answer_brings_no_warning() -> None:

@@ -156,3 +156,17 @@ async def test_a_patch_that_deletes_what_it_creates_changes_nothing(tmp_path: Pa
     outcome = await patched(tmp_path, "*** Add File: n.py\n+x\n*** Delete File: n.py\n")
     assert outcome.text == "The patch changes nothing: it deletes what it creates."
     assert files(tmp_path) == {}
+
+
+async def test_a_question_names_the_real_place_of_a_path_with_parent_folders(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "link").symlink_to(tmp_path / "elsewhere" / "deep")
+    async with tool_session(tmp_path / "project") as ctx:
+        for name, place in {"../x": "x", "link/../x": "elsewhere/x", "./a/../x": "project/x"}.items():
+            patch = f"*** Begin Patch\n*** Add File: {name}\n+a\n*** End Patch"
+            asked = [
+                (await prepared_call(ctx, "apply_patch", input=patch)).permission,
+                (await prepared_call(ctx, "create", path=name, file_text="a")).permission,
+            ]
+            assert [getattr(request, "file_name", None) for request in asked] == [str(tmp_path / place)] * 2

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.tools.builtin.apply_patch import TOOL as PATCH
 from jumpseat.tools.builtin.bash import TOOL as BASH
 from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
@@ -123,5 +126,36 @@ async def test_the_model_is_told_once_what_a_tool_of_another_agent_is_called_her
     made = make_session(tasks, script=[*calls, {"text": "done"}], builtin=[BASH], approve_all=True)
     await made.ask("go")
     first, second = results(made)
-    assert "\n[This tool is called `bash`, not `Bash`, and its arguments are command, description, " in first
+    note = "\n[This tool is called `bash`, not `Bash`, and its arguments are command, description, "
+    assert note in first
     assert "This tool is called" not in second
+
+
+async def test_the_model_is_told_again_after_it_cannot_see_what_it_was_told(tasks: TaskGroup) -> None:
+    calls = [
+        step
+        for number in (1, 2, 3)
+        for step in (
+            {"tool_calls": [{"name": "Bash", "arguments": {"cmd": f"echo {number}"}}]},
+            {"text": "done"},
+        )
+    ]
+    made = make_session(tasks, script=calls, builtin=[BASH], approve_all=True)
+    await made.ask("go")
+    await made.ask("go")
+    made.session.emit(events.SessionContextCleared(initial_message="", messages_cleared=2))
+    await made.ask("go")
+    assert ["This tool is called" in text for text in results(made)] == [True, False, True]
+
+
+async def test_a_patch_in_a_command_is_described_as_one(tasks: TaskGroup, tmp_path: Path) -> None:
+    patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+a\n*** End Patch\nEOF"
+    calls = [{"tool_calls": [{"name": "bash", "arguments": {"command": patch}}]}, {"text": "done"}]
+    made = make_session(
+        tasks, script=calls, builtin=[BASH, PATCH], approve_all=True, settings=SessionSettings(cwd=tmp_path)
+    )
+    await made.ask("go")
+    (told,) = results(made)
+    assert told.endswith(
+        "[This was run as a call of `apply_patch`: call that tool itself, with the arguments input.]"
+    )

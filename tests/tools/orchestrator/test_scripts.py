@@ -22,10 +22,20 @@ from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat.tools.orchestrator.environment import ScriptSettings
-from jumpseat.tools.shell.script_process import MAX_CALLS, ScriptEnd, ScriptProcess, program_of
+from jumpseat.tools.orchestrator.inner_calls import SHOWN_CHARACTERS
+from jumpseat.tools.shell.script_process import (
+    MAX_CALLS,
+    MAX_OUTPUT_BYTES,
+    MAX_REQUESTS,
+    WHOLE_S,
+    ScriptEnd,
+    ScriptProcess,
+    program_of,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 from tests.support.limits import WAIT_S
+from tests.support.pictures import png
 from tests.support.sessions import MadeSession, make_session
 
 pytestmark = [
@@ -96,6 +106,39 @@ print(len(texts), texts[8])
     # The requests of the session have no more tools than before.
     assert made.session.history.tools_in_use == {"call_tools"}
     assert made.session.history.inner_calls == {}
+
+
+async def test_a_script_calls_tools_by_names_of_other_agents_and_gets_results_without_notes(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    script = """
+texts = {call("ReadFile", path="a.txt", other=1), Read(file_path="a.txt"), Read("a.txt"), view("a.txt")}
+print(texts)
+try:
+    Deploy("a.txt")
+except NameError as error:
+    print(error)
+"""
+    made = session(tasks, tmp_path, script, sandboxes, approve_all=True)
+    await made.ask("go")
+
+    printed, *notes = outcome(made).split("\n[")
+    assert printed == "{'1. text'}\nname 'Deploy' is not defined"
+    assert any(note.startswith("This tool is called `view`, not `ReadFile`") for note in notes)
+    assert any(note.startswith("Ignored, because `view` has no such argument: `other`") for note in notes)
+    assert any(note.startswith("This call had the same result 3 times") for note in notes)
+    assert {start.tool_name for start in made.client.payloads(events.ToolExecutionStart)} == {"call_tools", "view"}
+
+
+async def test_images_of_calls_of_a_script_reach_the_model(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    (tmp_path / "a.png").write_bytes(png(2, 2))
+    made = session(tasks, tmp_path, 'view("a.png")', sandboxes, approve_all=True)
+    await made.ask("go")
+    messages = [message for message in made.session.conversation.messages() if isinstance(message, ToolMessage)]
+    assert [image.mime_type for image in messages[0].results[0].images] == ["image/png"]
 
 
 async def test_a_call_with_effects_is_asked_about_and_a_denial_is_an_exception(
@@ -185,7 +228,7 @@ print(sorted(os.environ.keys() - {{"LC_CTYPE", "TZ", "LD_LIBRARY_PATH"}}))
     made = session(tasks, tmp_path, script, sandboxes)
     await made.ask("go")
 
-    assert outcome(made).splitlines() == ["refused"] * 5 + ["['PATH', 'PWD']"]
+    assert outcome(made).splitlines() == ["refused"] * 5 + ["['MALLOC_ARENA_MAX', 'PATH', 'PWD']"]
 
 
 async def test_calls_that_are_open_when_the_turn_is_aborted_end_once(
@@ -289,7 +332,9 @@ async def test_a_script_that_is_no_python_does_not_start(tasks: TaskGroup, tmp_p
 # --- the process alone ------------------------------------------------------------------------------------------
 
 
-async def run(script: str, own_s: float = 60.0) -> tuple[ScriptEnd, list[tuple[str, dict[str, Any]]]]:
+async def run(
+    script: str, own_s: float = 60.0, whole_s: float = WHOLE_S
+) -> tuple[ScriptEnd, list[tuple[str, dict[str, Any]]]]:
     """Run a script outside of a sandbox; its calls of ``add`` are answered, those of ``fail`` fail."""
     made: list[tuple[str, dict[str, Any]]] = []
 
@@ -299,7 +344,7 @@ async def run(script: str, own_s: float = 60.0) -> tuple[ScriptEnd, list[tuple[s
             await anyio.sleep_forever()
         return (f"no {name}", False) if name == "fail" else (str(sum(arguments.values())), True)
 
-    process = ScriptProcess(call, lambda name: f"about {name}", own_s)
+    process = ScriptProcess(call, lambda name: f"about {name}", own_s, whole_s)
     tools = {"add": ["a", "b"], "with-hyphen": ["a"], "fail": [], "wait": []}
     with anyio.fail_after(WAIT_S):
         command = await anyio.to_thread.run_sync(partial(program_of, interpreter()))
@@ -337,7 +382,7 @@ async def test_an_error_of_a_script_shows_its_own_lines() -> None:
         ),
         (
             "print('so far'); add('x' * 3_000_000)",
-            "A call of the script was larger than 2097152 bytes.",
+            "A call of the script was larger than 1048576 bytes.",
         ),
     ],
 )
@@ -349,6 +394,28 @@ async def test_a_script_that_does_not_end_well_says_so_after_its_output(script: 
 async def test_a_script_without_an_end_is_ended() -> None:
     end, _ = await run("while True: pass", own_s=0.5)
     assert end == ScriptEnd("", "The script was ended after 0.5 seconds.")
+
+
+async def test_a_script_whose_calls_have_no_end_is_ended() -> None:
+    end, _ = await run("wait()", whole_s=0.5)
+    assert end == ScriptEnd("", "The script was ended after 0.5 seconds with its calls.")
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("while True: help(add)", f"The script made more than {MAX_REQUESTS} requests."),
+        (
+            "while True:\n  try: add(1)\n  except ToolError: pass",
+            f"The script made more than {MAX_REQUESTS} requests.",
+        ),
+        ("while True: print('x' * 1_000_000)", f"The script printed more than {MAX_OUTPUT_BYTES} bytes."),
+    ],
+)
+async def test_a_script_that_floods_the_server_is_ended(script: str, problem: str) -> None:
+    end, made = await run(script)
+    assert end.problem == problem
+    assert len(made) <= MAX_CALLS
 
 
 async def test_the_calls_of_a_script_are_limited_and_the_time_of_its_calls_does_not_count() -> None:
@@ -395,3 +462,63 @@ help("none")
     await made.ask("go")
     assert outcome(made).splitlines() == ["ToolError", "MemoryError", "There is no tool 'none'."]
     assert ends(made)["c1"].success
+
+
+async def test_a_script_starts_no_process_and_takes_no_memory_that_is_not_counted(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    script = """
+import ctypes, os, resource, socket, subprocess, sys, tempfile, threading
+libc = ctypes.CDLL(None, use_errno=True)
+def shared_memory():
+    if libc.shmget(0, 1 << 20, 0o1600) < 0:
+        raise OSError(ctypes.get_errno())
+def queue():
+    if libc.msgget(0, 0o1600) < 0:
+        raise OSError(ctypes.get_errno())
+attempts = {
+    "fork": os.fork,
+    "vfork": lambda: subprocess.run(["/bin/true"]),
+    "spawn": lambda: os.posix_spawn("/bin/true", ["true"], {}),
+    "namespace": lambda: [] if libc.unshare(0x10000000) == 0 else [][0],
+    "/dev/shm": lambda: open("/dev/shm/x", "w"),
+    "/tmp": lambda: open("/tmp/x", "w"),
+    "unnamed": lambda: os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR),
+    "/dev": lambda: os.mkdir("/dev/x"),
+    "link": lambda: os.symlink("x" * 4000, "/dev/shm/x"),
+    "node": lambda: os.mkfifo("/dev/shm/x"),
+    "memory": lambda: os.memfd_create("x"),
+    "shared memory": shared_memory,
+    "queue": queue,
+    "socket": socket.socket,
+    "vsock": lambda: socket.socket(40, socket.SOCK_STREAM),
+    "pipes": lambda: [os.pipe() for _ in range(1000)],
+    "limit": lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+}
+for name, attempt in attempts.items():
+    try:
+        attempt()
+        print(name)
+    except (OSError, ValueError, IndexError):
+        pass
+started = [threading.Thread(target=len, args=("",)) for _ in range(8)]
+[(thread.start(), thread.join()) for thread in started]
+print("threads", resource.getrlimit(resource.RLIMIT_CPU))
+"""
+    made = session(tasks, tmp_path, script, sandboxes, approve_all=True)
+    await made.ask("go")
+    if sys.platform == "linux":
+        assert outcome(made) == "threads (60, 60)"
+
+
+async def test_results_for_a_script_are_stored_in_part(
+    tasks: TaskGroup, tmp_path: Path, sandboxes: Sandboxes
+) -> None:
+    (tmp_path / "large.txt").write_text("x" * 9000)
+    script = f"print(len(view({str(tmp_path / 'large.txt')!r})) > 9000)"
+    made = session(tasks, tmp_path, script, sandboxes, approve_all=True)
+    await made.ask("go")
+    assert outcome(made) == "True"
+    stored = ends(made)["c1.1"].result
+    assert stored is not None
+    assert len(stored.content) < SHOWN_CHARACTERS + 100

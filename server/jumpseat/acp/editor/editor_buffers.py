@@ -13,7 +13,8 @@ import anyio
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.translation.params import ExitStatus, FileText, Nothing, TerminalCreated, TerminalOutput
 from jumpseat.agent.buffer_history import BufferHistory
-from jumpseat.errors import ClientCallError
+from jumpseat.agent.client import TerminalText
+from jumpseat.errors import ClientCallError, ClientRefusedError
 from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
@@ -60,12 +61,18 @@ class LentTerminals:
     ``show`` takes the ids of a tool call and of the terminal that shows its output.
     """
 
-    def __init__(self, editor: Editor, session_id: str, show: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, editor: Editor, session_id: str, show: Callable[[str, str], None], timeout_s: float = TIMEOUT_S
+    ) -> None:
         self._editor = editor
         self._session_id = session_id
         self._show = show
+        self._timeout_s = timeout_s
+        self._is_silent = False
 
     async def run(self, call_id: str, command: Sequence[str], cwd: Path, environ: dict[str, str]) -> LentTerminal:
+        if self._is_silent:
+            raise ClientRefusedError("the editor did not answer when it was asked for a terminal before")
         params: dict[str, Any] = {
             "sessionId": self._session_id,
             "command": command[0],
@@ -75,15 +82,18 @@ class LentTerminals:
             "outputByteLimit": OUTPUT_BYTES,
         }
         creation = _Creation(self._editor, params)
-        # A task of its own: the editor may create the terminal after the caller was cancelled.
+        # A task of its own: the editor may create the terminal after the caller was cancelled, or has given up.
         self._editor.connection.tasks.start_soon(creation.run)
-        terminal = await creation.terminal()
-        self._show(call_id, terminal.id)
-        return terminal
+        with anyio.move_on_after(self._timeout_s):
+            terminal = await creation.terminal()
+            self._show(call_id, terminal.id)
+            return terminal
+        self._is_silent = True
+        raise ClientCallError(f"the editor did not open a terminal within {self._timeout_s:g} seconds")
 
 
 class _Creation:
-    """A request for a terminal. The terminal is released at once where its caller was cancelled meanwhile."""
+    """A request for a terminal. The terminal is released at once where its caller does not wait any more."""
 
     def __init__(self, editor: Editor, params: dict[str, Any]) -> None:
         self._editor = editor
@@ -96,12 +106,16 @@ class _Creation:
     async def run(self) -> None:
         """Send the request."""
         try:
-            created = await _ask(self._editor, "terminal/create", self._params, TerminalCreated)
+            created = await self._editor.connection.ask("terminal/create", self._params, TerminalCreated)
             self._terminal = LentTerminal(self._editor, self._params["sessionId"], created.terminal_id)
         except ClientCallError as error:
             self._error = error
         self._answered.set()
-        if self._abandoned and self._terminal is not None:
+        if self._abandoned:
+            await self._release()
+
+    async def _release(self) -> None:
+        if self._terminal is not None:
             with suppress(ClientCallError):
                 await self._terminal.release()
 
@@ -115,6 +129,8 @@ class _Creation:
             await self._answered.wait()
         except anyio.get_cancelled_exc_class():
             self._abandoned = True
+            if self._answered.is_set():
+                self._editor.connection.tasks.start_soon(self._release)
             raise
         if self._terminal is None:
             raise self._error or ClientCallError("the editor did not create a terminal")
@@ -129,21 +145,23 @@ class LentTerminal:
         self._editor = editor
         self._params = {"sessionId": session_id, "terminalId": terminal_id}
 
-    async def output(self) -> tuple[str, bool]:
+    async def output(self) -> TerminalText:
         answer = await _ask(self._editor, "terminal/output", self._params, TerminalOutput)
-        return answer.output, answer.truncated
+        status = answer.exit_status
+        return TerminalText(answer.output, answer.truncated, None if status is None else _exit_code(status))
 
     async def wait(self) -> int:
-        status = await self._editor.connection.ask("terminal/wait_for_exit", self._params, ExitStatus)
-        if status.exit_code is not None:
-            return status.exit_code
-        return 128 + SIGNALS.get(status.signal or "", 9)
+        return _exit_code(await self._editor.connection.ask("terminal/wait_for_exit", self._params, ExitStatus))
 
     async def kill(self) -> None:
         await _ask(self._editor, "terminal/kill", self._params, Nothing)
 
     async def release(self) -> None:
         await _ask(self._editor, "terminal/release", self._params, Nothing)
+
+
+def _exit_code(status: ExitStatus) -> int:
+    return 128 + SIGNALS.get(status.signal or "", 9) if status.exit_code is None else status.exit_code
 
 
 async def _ask(editor: Editor, method: str, params: dict[str, Any], result: type[R]) -> R:

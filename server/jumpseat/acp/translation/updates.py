@@ -378,7 +378,7 @@ class Translator(Struct):
 
 def _notice(severity: str, kind: str, message: str, event_id: str) -> Notice:
     # The user must see what a tool says, and that tools are missing, in every editor.
-    shown = kind in ("tool", "mcp")
+    shown = kind in ("tool", "tools", "mcp")
     thought = _chunk("agent_thought_chunk", text_block(f"{message}\n"), event_id).body if shown else None
     return Notice(severity, message, thought)
 

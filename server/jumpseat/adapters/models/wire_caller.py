@@ -38,7 +38,9 @@ class WireCaller(Struct, frozen=True):
         return self.wire.signature
 
     def capabilities(self, model: str) -> Capabilities:
-        return capabilities(self.wire, model)
+        edits = self.wire.edits_context(self.endpoint)
+        can = capabilities(self.wire, model)
+        return can if edits is None else replace(can, edits_context=edits)
 
     async def resolve_endpoint(self) -> tuple[Endpoint, Network | None]:
         if self.token is None and self.key is not None:

@@ -9,6 +9,7 @@ option              default        meaning
 ``thinking``        by model name  ``adaptive`` (effort levels) or ``budget`` (tokens): how to ask for it
 ``citations``       true           whether documents are sent with citations switched on
 ``think_tags``      not Anthropic  whether ``<think>`` at the beginning of an answer encloses reasoning
+``context_editing`` false          whether the provider clears old results of tools, in place of the server
 ``body``            ``{}``         more fields for the body; they win
 =================== ============== =====================================================================
 """
@@ -49,7 +50,14 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.encoded_history import WrittenParts
-from jumpseat.agent.model import ModelRequest, StructuredOutput, ToolChoice, ToolSpec
+from jumpseat.agent.model import (
+    ContextEditing,
+    EditsContext,
+    ModelRequest,
+    StructuredOutput,
+    ToolChoice,
+    ToolSpec,
+)
 
 NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"
@@ -73,6 +81,9 @@ THINKING_BUDGETS: Final[Mapping[str, int]] = {
 
 _MIN_BUDGET: Final = 1024
 _CACHE: Final = {"type": "ephemeral"}
+
+EDITING_BETA: Final = "context-management-2025-06-27"
+"""The feature to name for :func:`context_management`."""
 
 BETAS: Final[Mapping[str, str]] = {
     "web_fetch_20250910": "web-fetch-2025-09-10",
@@ -102,7 +113,7 @@ class MessagesAdapter(JsonAdapter):
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
     name: str = NAME
-    option_names = frozenset({"prompt_caching", "thinking", "citations", "think_tags", "body"})
+    option_names = frozenset({"prompt_caching", "thinking", "citations", "think_tags", "context_editing", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     cites_as = "anthropic"
     key_header = "x-api-key"
@@ -117,14 +128,19 @@ class MessagesAdapter(JsonAdapter):
         return messages_url(endpoint.base_url)
 
     def headers(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
-        """Return the headers, which name the beta features that the tools of the request need."""
+        """Return the headers, which name the beta features that the request needs."""
         headers = super().headers(endpoint, request)
         wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
+        if self.edits_context(endpoint) and request.context_editing is not None:
+            wanted.append(EDITING_BETA)
         if wanted:
             name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
             given = [beta.strip() for beta in headers.get(name, "").split(",") if beta.strip()]
             headers[name] = ",".join(dict.fromkeys([*given, *wanted]))
         return headers
+
+    def edits_context(self, endpoint: Endpoint) -> EditsContext | None:
+        return "clears" if self.options(endpoint).get("context_editing") is True else None
 
     def decoder(self, request: ModelRequest) -> Decoder:
         native = {"bash": "bash", "text_editor": EDITOR}
@@ -170,11 +186,29 @@ class MessagesAdapter(JsonAdapter):
         if output:
             body["output_config"] = output
         body["stream"] = request.stream
+        if self.edits_context(endpoint) and request.context_editing is not None:
+            body["context_management"] = context_management(request.context_editing)
         if options.get("prompt_caching", True):
             _mark_cache(body)
         body.update(as_object(options.get("body")))
         _remove_sampling_beside_thinking(body)
         return body
+
+
+def context_management(editing: ContextEditing) -> JsonObject:
+    """Write the field that has old results of tools cleared.
+
+    https://platform.claude.com/docs/en/build-with-claude/context-editing
+    """
+    edit: JsonObject = {
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "input_tokens", "value": editing.begin},
+        "keep": {"type": "tool_uses", "value": editing.kept},
+        "clear_at_least": {"type": "input_tokens", "value": editing.at_least},
+    }
+    if editing.spared:
+        edit["exclude_tools"] = [*editing.spared]
+    return {"edits": [edit]}
 
 
 def _remove_sampling_beside_thinking(body: JsonObject) -> None:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
@@ -34,6 +35,7 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import (
     BlockCompleted,
+    Cleared,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -88,6 +90,7 @@ class MessagesDecoder(AnswerDecoder):
         self._parts: dict[int, _Part] = {}
         self._usage: JsonObject = {}
         self._nano_aiu = 0
+        self._cleared: Cleared | None = None
         self._stop_reason: str | None = None
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
@@ -104,6 +107,7 @@ class MessagesDecoder(AnswerDecoder):
             case "message_delta":
                 self._note_usage(chunk.get("usage"))
                 self._nano_aiu = nano_aiu(chunk)
+                self._note_edits(chunk)
                 reason = as_object(chunk.get("delta")).get("stop_reason")
                 self._stop_reason = as_text(reason) or self._stop_reason
             case "message_stop":
@@ -133,6 +137,7 @@ class MessagesDecoder(AnswerDecoder):
         self._note_head(body)
         self._stop_reason = as_text(body.get("stop_reason")) or None
         self._nano_aiu = nano_aiu(body)
+        self._note_edits(body)
         for index, block in enumerate(as_list(body.get("content"))):
             self._parts[index] = _Part(self._renamed(as_object(block)))
         return self._complete()
@@ -140,6 +145,14 @@ class MessagesDecoder(AnswerDecoder):
     def _note_head(self, head: JsonObject) -> None:
         super()._note_head(head)
         self._note_usage(head.get("usage"))
+
+    def _note_edits(self, part: JsonObject) -> None:
+        edits = [
+            as_object(edit) for edit in as_list(as_object(part.get("context_management")).get("applied_edits"))
+        ]
+        tokens = sum(as_count(edit.get("cleared_input_tokens")) for edit in edits)
+        if tokens:
+            self._cleared = Cleared(sum(as_count(edit.get("cleared_tool_uses")) for edit in edits), tokens)
 
     def _note_usage(self, usage: Any) -> None:
         # Counts are totals, not increments; a missing or null field keeps its earlier value.
@@ -224,7 +237,8 @@ class MessagesDecoder(AnswerDecoder):
                 blocks[index] = call = _translate_call(block, self._provider)
                 if block.name == EDITOR:
                     events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
-        events.append(self._complete_with(blocks, stop, self._usage_total()))
+        completed = self._complete_with(blocks, stop, self._usage_total())
+        events.append(completed if self._cleared is None else replace(completed, cleared=self._cleared))
         return events
 
     def _usage_total(self) -> Usage | None:

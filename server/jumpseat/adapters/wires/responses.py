@@ -14,6 +14,7 @@ option                 default            meaning
 ``hosted_tools``       ``[]``             tools that the provider runs itself (``[{"type": "web_search"}]``)
 ``custom_tools``       ``true``           whether models whose family takes free-form tools are offered them
 ``think_tags``         not at OpenAI      whether ``<think>`` at the beginning of an answer encloses reasoning
+``context_editing``    ``false``          whether the provider compacts long conversations, before the server does
 ``body``               ``{}``             more fields for the body; they win
 ====================== ================== =============================================================
 """
@@ -21,7 +22,7 @@ option                 default            meaning
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from hashlib import blake2s
 from typing import Any, ClassVar, Final
@@ -41,6 +42,7 @@ from jumpseat.adapters.wires.chat import PathAdapter, is_openai, named_schema
 from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, free_form_tools, replayable
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
+    AssistantBlock,
     AssistantMessage,
     DocumentBlock,
     HostedToolResultBlock,
@@ -54,7 +56,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
+from jumpseat.agent.model import EditsContext, ModelRequest, ToolChoice, ToolSpec
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
@@ -70,7 +72,9 @@ class ResponsesAdapter(PathAdapter):
     """Responses at ``<base_url>/responses``."""
 
     name: str = "openai_responses"
-    option_names = frozenset({"system_role", "reasoning", "hosted_tools", "custom_tools", "think_tags", "body"})
+    option_names = frozenset(
+        {"system_role", "reasoning", "hosted_tools", "custom_tools", "think_tags", "context_editing", "body"}
+    )
     path: ClassVar[str] = "/responses"
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "web_search"},
@@ -109,6 +113,11 @@ class ResponsesAdapter(PathAdapter):
                     body["parallel_tool_calls"] = request.tool_choice.parallel
         body["stream"] = request.stream
         body["store"] = False
+        if self.edits_context(endpoint) and request.context_editing is not None:
+            # https://developers.openai.com/api/docs/guides/compaction
+            body["context_management"] = [
+                {"type": "compaction", "compact_threshold": request.context_editing.begin}
+            ]
         body.update(_reasoning_fields(request, options.get("reasoning")))
         more = ["code_interpreter_call.outputs"] if "code_interpreter" in kinds else []
         if "web_search" in kinds and is_openai(endpoint.base_url):
@@ -124,11 +133,31 @@ class ResponsesAdapter(PathAdapter):
         body.update(as_object(options.get("body")))
         return body
 
+    def edits_context(self, endpoint: Endpoint) -> EditsContext | None:
+        return "compacts" if self.options(endpoint).get("context_editing") is True else None
+
     def input(self, request: ModelRequest, free_form: Mapping[str, str]) -> list[JsonObject]:
-        """Write the conversation as items; ``free_form`` are the free-form tools, with their arguments."""
+        """Write the conversation as items; ``free_form`` are the free-form tools, with their arguments.
+
+        What the provider has compacted is left out: its last compaction stands for that.
+        """
         write = partial(self.message_items, vision=request.vision, free_form=free_form)
-        form = (type(self), self.signature, request.vision, frozenset(free_form))
-        return request.write(form, request.messages, write)
+        begin = 0 if request.context_editing is None else self._last_compaction(request.messages)
+        form = (type(self), self.signature, request.vision, frozenset(free_form), begin)
+        return request.write(form, request.messages[begin:] if begin else request.messages, write)
+
+    def _last_compaction(self, messages: Sequence[Message]) -> int:
+        """Return the number of the last message with a compaction of this provider; 0 without any."""
+        for number in range(len(messages) - 1, -1, -1):
+            message = messages[number]
+            if isinstance(message, AssistantMessage) and any(map(self._is_compaction, message.blocks)):
+                return number
+        return 0
+
+    def _is_compaction(self, block: AssistantBlock) -> bool:
+        if not isinstance(block, ReasoningBlock) or block.provider != self.signature:
+            return False
+        return as_object(as_object(block.provider_data).get("item")).get("type") == "compaction"
 
     def message_items(self, message: Message, *, vision: bool, free_form: Mapping[str, str]) -> list[JsonObject]:
         """Write one message."""

@@ -39,8 +39,11 @@ _TAILS: Final = ("<|return|>", "<|end|>")
 # The same where a server leaves out the marks of gpt-oss.
 _BARE_ANALYSIS: Final = "analysis"
 _BARE_NEXT: Final = ("assistantfinal", "assistantcommentary to=functions.")
-# The end tag without its start tag, on a line of its own or at the end of one.
-_LONE_END: Final = re.compile(r"([^`]*?)</think>[ \t]*(?:\n|\Z)")
+# The end tag without its start tag.
+_LONE_END: Final = re.compile(r"</(?:seed:)?think(?:ing)?>|</thought>|\[/THINK\]")
+_SENTENCE_END: Final = frozenset(".!?\u2026\u3002\uff01\uff1f)")
+_NO_ANSWER: Final = frozenset(".,;:!?)]}\"'`*")
+"""Characters that follow a tag in prose, and do not begin an answer."""
 
 
 class ThinkTagDecoder:
@@ -56,6 +59,8 @@ class ThinkTagDecoder:
         self._end: str | None = None
         self._thoughts = 0
         self._announced = False
+        # After a head of gpt-oss: the end of the text that may be a part of its last mark.
+        self._tail: str | None = None
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         return self._rewrite(self._inner.feed(event, data))
@@ -67,15 +72,18 @@ class ThinkTagDecoder:
         return self._rewrite(self._inner.whole(body))
 
     def _rewrite(self, events: list[ModelEvent]) -> list[ModelEvent]:
-        if self._end == "" and not (events and type(events[-1]) is Completed):
+        if self._end == "" and self._tail is None and not (events and type(events[-1]) is Completed):
             # The fast path: nearly every event of an answer. `Completed` is the last one.
             return events
         rewritten: list[ModelEvent] = []
         for event in events:
             match event:
-                case TextDelta() if self._end != "":
-                    rewritten += self._split(event.text)
+                case TextDelta() if self._end != "" or self._tail is not None:
+                    rewritten += self._without_tail(self._split(event.text) if self._end != "" else [event])
                 case Completed():
+                    if self._tail and self._tail not in _TAILS:
+                        rewritten.append(TextDelta(self._tail))
+                    self._tail = None
                     if held := self._take_held():
                         rewritten.append(ReasoningDelta(held) if self._end else TextDelta(held))
                     rewritten.append(replace(event, message=self._separate(event.message)))
@@ -106,6 +114,7 @@ class ThinkTagDecoder:
                 return self._leave()
             self._space, self._held = [], begun.removeprefix(start)
             if start in _HEADS:
+                self._tail = ""
                 return self._leave()
             self._end = _ENDS[start]
         thought, closed, rest = self._held.partition(self._end)
@@ -116,6 +125,21 @@ class ThinkTagDecoder:
         kept = _partial(self._held, self._end)
         thought, self._held = self._held[: len(self._held) - kept], self._held[len(self._held) - kept :]
         return [ReasoningDelta(thought)] if thought else []
+
+    def _without_tail(self, deltas: list[ModelEvent]) -> list[ModelEvent]:
+        """Hold back what may be the last mark of an answer of gpt-oss."""
+        if self._tail is None:
+            return deltas
+        kept: list[ModelEvent] = []
+        for delta in deltas:
+            if not isinstance(delta, TextDelta):
+                kept.append(delta)
+                continue
+            text = self._tail + delta.text
+            size = max(len(tail) if text.endswith(tail) else _partial(text, tail) for tail in _TAILS)
+            shown, self._tail = text[: len(text) - size], text[len(text) - size :]
+            kept += [TextDelta(shown)] if shown else []
+        return kept
 
     def _leave(self) -> list[ModelEvent]:
         """Pass on what is held; everything from here on is text."""
@@ -167,9 +191,29 @@ def split_thought(text: str) -> tuple[str | None, str]:
         if places:
             at = min(places)
             return begun[len(_BARE_ANALYSIS) : at].strip(), begun[at:].removeprefix(_BARE_NEXT[0]).lstrip()
-    if lone := _LONE_END.match(text):
-        return lone[1].strip(), text[lone.end() :].lstrip()
+    if (lone := _LONE_END.search(text)) is not None and _ends_thought(text[: lone.start()], text[lone.end() :]):
+        return text[: lone.start()].strip(), text[lone.end() :].lstrip()
     return None, text
+
+
+def _ends_thought(before: str, after: str) -> bool:
+    """Return whether an end tag between two texts ends the thought that the prompt has begun.
+
+    In prose, a tag is in the middle of a sentence, in code, or named together with its start tag.
+    """
+    line = before[before.rfind("\n") + 1 :]
+    fences = sum(part.lstrip(" ").startswith("```") for part in before.split("\n")) if "```" in before else 0
+    if fences % 2 or line.count("`") % 2 or any(start in before for start in _ENDS):
+        return False
+    said, same_line = before.rstrip(), after.partition("\n")[0].strip()
+    if same_line[:1] in _NO_ANSWER and same_line:
+        return False
+    if not line.strip():
+        return not said.endswith(":")
+    if said[-1] in _SENTENCE_END:
+        # After a sentence and a blank, the tag may begin the next one.
+        return said == before or not same_line[:1].islower()
+    return said == before and said[-1].isalnum() and not same_line
 
 
 def _without_head(text: str) -> str:

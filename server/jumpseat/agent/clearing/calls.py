@@ -17,9 +17,6 @@ CONTINUING: Final = frozenset(
 )
 """Tools whose second result, after a call with the same arguments, does not replace the first one."""
 
-REPEATABLE: Final = frozenset({"glob", "grep", "view"})
-"""Tools that show the same again, as long as nothing is changed."""
-
 MAX_SUBJECT: Final = 120
 """The most characters of a path, a command or other arguments in the line for a cleared result."""
 

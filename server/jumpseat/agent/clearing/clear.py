@@ -20,7 +20,7 @@ from jumpseat.agent.clock import new_id
 from jumpseat.agent.conversation.tokens import TokenEstimate
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
-from jumpseat.agent.session.compactor import WORKING_WINDOW
+from jumpseat.agent.session.compactor import MIN_FREED_SHARE, WORKING_WINDOW
 from jumpseat.agent.session.session import Session
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol import events
@@ -29,9 +29,6 @@ log = logging.getLogger(__name__)
 
 TARGET_SHARE: Final = 0.25
 """The share of the context down to which old results are cleared, too, if stale ones are not enough."""
-
-MIN_FREED_SHARE: Final = 0.1
-"""The share of the context that has to become free: for less, the provider's cache is worth more."""
 
 
 async def clear_results(
@@ -56,7 +53,7 @@ async def clear_results(
         return False
     session.emit(
         events.SessionTruncation(
-            token_limit=resolved.known.window,
+            token_limit=resolved.known.token_limit,
             pre_truncation_tokens_in_messages=estimate.conversation,
             pre_truncation_messages_length=estimate.messages,
             post_truncation_tokens_in_messages=estimate.conversation - freed,

@@ -11,10 +11,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from jumpseat.agent.blocks import AssistantMessage, Message, ToolMessage, ToolResultBlock, ToolUseBlock
-from jumpseat.agent.clearing.calls import REPEATABLE, Reading, changed_by, reading_of
+from jumpseat.agent.blocks import (
+    AssistantMessage,
+    Message,
+    ToolMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from jumpseat.agent.clearing.calls import Reading, changed_by, reading_of
 from jumpseat.agent.conversation.attachments import IMAGE_TOKENS
-from jumpseat.agent.conversation.tokens import of_text
+from jumpseat.agent.conversation.result_size import REPEATABLE
+from jumpseat.agent.conversation.tokens import of_message, of_text
 
 KEPT_ANSWERS: Final = 3
 """The latest answers with calls, whose results stay whatever they are."""
@@ -70,6 +77,18 @@ def plan_clearing(messages: Sequence[Message], needed: int, cwd: str = "/") -> l
         chosen[number] = clearing
         free += clearing.freed
     return [chosen[number] for number in sorted(chosen)]
+
+
+def remaining_tokens(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of the answers and results before the latest ones that no clearing would free."""
+    total = 0
+    for message in messages[: _first_kept(messages)]:
+        if isinstance(message, AssistantMessage):
+            total += of_message(message)
+        elif isinstance(message, ToolMessage):
+            sizes = map(of_text, (result.text for result in message.results))
+            total += sum(size if size < MIN_TOKENS else NOTE_TOKENS for size in sizes)
+    return total
 
 
 def changed_files(messages: Sequence[Message], cwd: str) -> list[str]:

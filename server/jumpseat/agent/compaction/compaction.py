@@ -23,6 +23,7 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
 from jumpseat.agent.session import limits
+from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import (
@@ -72,18 +73,31 @@ async def compact_if_needed(
     if (
         policy.enabled
         and compactor.trigger is None
-        and used >= policy.background * limit
+        and (used >= policy.background * limit or _is_outgrown(policy, limit, request, estimate))
         and len(session.conversation) >= MIN_MESSAGES
         and session.conversation.has_answers
         and estimate.conversation >= min_size
     ):
-        _start(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.window))
+        _start(session, SummaryTask("threshold", resolved, request, estimate, resolved.known.token_limit))
     full = used >= policy.exhaustion * limit
     if compactor.trigger is None or not (full or compactor.trigger in REQUESTED_TRIGGERS):
         return False
     before = session.conversation.compactions
     await compactor.wait_until_idle()
     return session.conversation.compactions != before
+
+
+def _is_outgrown(
+    policy: CompactionPolicy, limit: int, request: ModelRequest, estimate: tokens.TokenEstimate
+) -> bool:
+    """Return whether calls and cleared results alone take so much that a summary pays."""
+    most = policy.most_remaining(limit)
+    if most is None or estimate.conversation < most:
+        return False
+    # Most sessions end before.
+    from jumpseat.agent.clearing.plan import remaining_tokens
+
+    return remaining_tokens(request.messages) >= most
 
 
 async def compact_after_refusal(session: Session, resolved: ResolvedModel, request: ModelRequest) -> bool:
@@ -99,7 +113,7 @@ async def compact_after_refusal(session: Session, resolved: ResolvedModel, reque
     await session.compactor.wait_until_idle()
     if session.conversation.compactions == before:
         estimate = tokens.of_request(request)
-        _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
+        _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.token_limit))
         await session.compactor.wait_until_idle()
     return session.conversation.compactions != before
 
@@ -109,7 +123,7 @@ def _can_shrink(session: Session, resolved: ResolvedModel, request: ModelRequest
     conversation = session.conversation
     if conversation.has_answers:
         return True
-    short = replace(request, messages=conversation.after_compaction("", resolved.known.window))
+    short = replace(request, messages=conversation.after_compaction("", resolved.known.token_limit))
     return tokens.of_request(short).conversation < tokens.of_request(request).conversation // 2
 
 
@@ -131,7 +145,7 @@ async def compact(
     request = build_request(session, Prompt(""), system, resolved)
     # A requested compaction replaces an automatic one.
     session.compactor.cancel()
-    window = limit or resolved.known.window
+    window = limit or resolved.known.token_limit
     outcome = _start(
         session, SummaryTask(trigger, resolved, request, tokens.of_request(request), window, instructions)
     )
@@ -167,7 +181,9 @@ async def summarize_for_handoff(session: Session) -> str:
     resolved = await find_model(session)
     request = build_request(session, Prompt(""), await system_message(session), resolved)
     estimate = tokens.of_request(request)
-    text = await make_summary(session, SummaryTask("handoff", resolved, request, estimate, resolved.known.window))
+    text = await make_summary(
+        session, SummaryTask("handoff", resolved, request, estimate, resolved.known.token_limit)
+    )
     return session.services.secrets(text)
 
 

@@ -64,7 +64,7 @@ def learn_limit(
         return _learn_from_size(session, resolved, request, estimate)
     if error.limit >= resolved.known.prompt_limit:
         return False
-    assumed = resolved.known.window
+    assumed = resolved.known.token_limit
     session.services.models.learn(resolved, context_window=error.limit)
     _warn(
         session,

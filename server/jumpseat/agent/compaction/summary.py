@@ -30,8 +30,10 @@ AUTOMATIC_TRIGGERS: Final = ("threshold", TOO_LONG)
 SHARES: Final = (1.0, 0.6, 0.3)
 """The shares of the available tokens that are tried in turn while the provider refuses the request as too long."""
 
-ANSWER_TOKENS: Final = 8_000
-"""Tokens that are reserved for the summary itself, if the prompt limit allows."""
+ANSWER_TOKENS: Final = 4_000
+"""Tokens that are reserved for the summary itself, if the prompt limit allows.
+
+Most are shorter. For what this takes, old calls are left out of the request, and thus of the summary."""
 
 _SECTION: Final = re.compile(
     r"^[\W_]{0,8}(?:overview|history|work[ _]done|technical[ _]details|important[ _]files|next[ _]steps)\b",
@@ -140,6 +142,7 @@ async def make_summary(session: Session, task: SummaryTask) -> str:
             tool_choice=None,
             response_format=None,
             hosted_tools=[],
+            context_editing=None,
             unasked=task.automatic,
         )
         try:

@@ -222,6 +222,9 @@ class Conversation(Projection):
         self._compacting = None
 
     def _clear_results(self, payload: events.SessionTruncation) -> None:
+        if not payload.cleared_results:
+            # The provider has cleared results in a request, not here.
+            return
         for step in self._steps:
             step.clear_results(payload.cleared_results)
         self._replace_steps(self._steps, self._compacted_prompts, "results cleared")

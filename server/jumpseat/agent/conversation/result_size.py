@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from jumpseat.agent.blocks import Message, ToolMessage
 from jumpseat.agent.conversation.conversation import shorten
 
+REPEATABLE: Final = frozenset({"glob", "grep", "view"})
+"""Tools that show the same again, as long as nothing is changed."""
+
 LARGE_WINDOW: Final = 64_000
 """The prompt limit in tokens from which results are not shortened: other limits on them are lower."""
 

@@ -29,7 +29,7 @@ def repair_calls(
     tools = {tool.name: tool for tool in (*request.tools, *deferred())}
     cut_off = completed.message.tool_uses()[-1] if completed.stop_reason == "max_tokens" else None
     blocks = [
-        _repair_call(block, tools, cut_off=block is cut_off) if isinstance(block, ToolUseBlock) else block
+        repair_call(block, tools, cut_off=block is cut_off) if isinstance(block, ToolUseBlock) else block
         for block in completed.message.blocks
     ]
     if all(block is before for block, before in zip(blocks, completed.message.blocks, strict=True)):
@@ -37,7 +37,8 @@ def repair_calls(
     return replace(completed, message=AssistantMessage(blocks))
 
 
-def _repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool) -> ToolUseBlock:
+def repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool = False) -> ToolUseBlock:
+    """Return a call in the terms of ``tools``, with a ``problem`` if its arguments cannot be repaired."""
     # Imported late, like all that few servers need before the first answer.
     from jumpseat.agent.model_calls.written_calls.repair import bare_name, offered_name
 

@@ -42,6 +42,8 @@ _TAILS: Final = (
     *("</s>", "<|user|>", "<|endoftext|>", "<｜end▁of▁sentence｜>", "<｜tool▁outputs▁begin｜>", "<end_of_turn>"),
 )
 _LONGEST_TAIL: Final = max(map(len, _TAILS))
+_OF_EXAMPLES: Final = ("", "json", "xml")
+"""Labels of code that may be an example; others mark a call."""
 _SENTENCE_END: Final = re.compile(r"[.!?:…。][ \t]*\Z")
 
 
@@ -106,7 +108,7 @@ class WholeAnswer:
 
 
 class EmbeddedCalls:
-    """Finds calls that begin an answer or end it, outside of code."""
+    """Finds calls that begin an answer or end it, outside of code. Code after prose is an example."""
 
     def __init__(self, offered: Offered) -> None:
         self.form: Form | None = None
@@ -191,7 +193,9 @@ class EmbeddedCalls:
             self._steps = _STEPS + 1
             return at
         self._steps += _STEPS_OF_ATTEMPT
-        if group is not None and (group.ends_answer or (group.form.certain and not self._shown)):
+        label = text[found.end() : found.end() + 16].partition("\n")[0].strip().lower()
+        is_example = opens_code and self._shown and label in _OF_EXAMPLES
+        if group is not None and not is_example and (group.ends_answer or (group.form.certain and not self._shown)):
             self.form = self.form or group.form
             self._out += group.calls
             self._line = ""

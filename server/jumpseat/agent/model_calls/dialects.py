@@ -71,6 +71,9 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
 _OPTIONAL: Final = ("path", "glob", "-A", "-B", "-C", "-i", "-n", "head_limit")
 """Optional arguments without which a call would mean something else than it says."""
 
+_FILES: Final = ("path", "filepath", "file", "filename", "targetfile", "absolutepath", "relativeworkspacepath")
+"""Names of a path that may be relative to another argument, the folder."""
+
 _FORMS: Final[Mapping[str, str]] = {
     "folder": "directory dir dirpath directorypath folder folderpath path cwd workdir workingdir workingdirectory"
     " currentdirectory currentworkingdirectory basedir basepath root rootdir searchpath searchdirectory"
@@ -95,7 +98,7 @@ def translate(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec])
     if call.arguments is None:
         return call
     arguments = call.arguments
-    name = call.name if call.name in tools else _meant_tool(bare_name, arguments)
+    name = call.name if call.name in tools else meant_tool(bare_name, arguments)
     if name is None or name not in tools:
         return call
     schema = tools[name].parameters
@@ -131,7 +134,7 @@ def as_patch(call: ToolUseBlock, bare_name: str, tools: Mapping[str, ToolSpec]) 
     arguments = call.arguments or {}
     if call.name == _PATCH:
         text = call.arguments_json if call.arguments is None else None
-    elif (call.name if call.name in tools else _meant_tool(bare_name, arguments)) == "bash":
+    elif (call.name if call.name in tools else meant_tool(bare_name, arguments)) == "bash":
         commands = [value for key, value in arguments.items() if _plain(key) in ("command", "cmd")]
         text = _patch_of(commands[0]) if len(commands) == 1 else None
         folders = [value for key, value in arguments.items() if _plain(key) in _FORMS["folder"].split() and value]
@@ -178,7 +181,8 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
-def _meant_tool(name: str, arguments: JsonObject) -> str | None:
+def meant_tool(name: str, arguments: JsonObject) -> str | None:
+    """Return the name of our tool that another agent calls ``name``; ``None`` if no tool is meant for certain."""
     plain = _plain(name)
     if plain in _EDITORS:
         command = arguments.get("command")
@@ -200,6 +204,10 @@ def _with_own_forms(name: str, arguments: JsonObject, properties: JsonObject) ->
         del arguments["command"]
     if name == "view" and "view_range" not in arguments:
         _use_range(arguments, others)
+    if name == _PATCH:
+        _use_folder_of_patch(arguments, others)
+    elif name not in ("bash", "task"):
+        _use_folder_of_path(arguments, others)
     if name == "bash":
         for key in ("command", "cmd"):
             words: Any = arguments.get(key)
@@ -234,6 +242,10 @@ class _Others:
     def __init__(self, arguments: JsonObject, properties: JsonObject) -> None:
         self._arguments = arguments
         self._properties = properties
+
+    def of(self, arguments: JsonObject) -> _Others:
+        """Return the same for some of the arguments."""
+        return _Others(arguments, self._properties)
 
     def take(self, form: str, fits: Callable[[Any], bool]) -> Any:
         """Remove the first one with a name of this form and a value that fits, and return the value."""
@@ -282,6 +294,30 @@ def _use_folder(arguments: JsonObject, others: _Others) -> None:
     folder: str | None = others.take("folder", lambda value: isinstance(value, str))
     if folder not in (None, "", ".", "./"):
         arguments[command] = f"cd {shlex.quote(folder)} && {arguments[command]}"
+
+
+def _use_folder_of_path(arguments: JsonObject, others: _Others) -> None:
+    """Make the path of a call one in its folder, unless the path is absolute or the folder is the only path."""
+    keys = [key for key in arguments if _plain(key) in _FILES]
+    if len(keys) != 1 or not isinstance(path := arguments[keys[0]], str):
+        return
+    rest = {key: value for key, value in arguments.items() if key != keys[0]}
+    folder = others.of(rest).take("folder", lambda value: isinstance(value, str))
+    if folder is None:
+        return
+    arguments.clear()
+    arguments.update(rest)
+    is_whole = path.startswith(("/", "~", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) or not folder
+    arguments[keys[0]] = path if is_whole else f"{folder.rstrip('/') or '/'}/{path}".replace("//", "/")
+
+
+def _use_folder_of_patch(arguments: JsonObject, others: _Others) -> None:
+    keys = [key for key in arguments if _plain(key) in ("input", "patch", "patchtext", "diff")]
+    if len(keys) != 1 or not isinstance(text := arguments[keys[0]], str):
+        return
+    folder = others.take("folder", lambda value: isinstance(value, str))
+    if folder:
+        arguments[keys[0]] = _below(folder, text)
 
 
 def _number(value: Any) -> int | None:

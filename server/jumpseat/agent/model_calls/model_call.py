@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 import anyio
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation import tokens
@@ -39,7 +40,14 @@ from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.secrets import Delta, MaskedDeltas
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import JumpseatError, ProviderError, ProviderLoadingError, ProviderToolsError, StoreError
+from jumpseat.errors import (
+    JumpseatError,
+    ProviderError,
+    ProviderLoadingError,
+    ProviderRequestError,
+    ProviderToolsError,
+    StoreError,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
 
@@ -105,14 +113,14 @@ async def _call_with_fallback(session: Session, resolved: ResolvedModel, request
 async def _call_with_media(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
     """Run ``call``; again with ever fewer pictures and documents as long as those may be rejected."""
     try:
-        return await _call_with_tools(session, resolved, request, call)
+        return await _call_with_editing(session, resolved, request, call)
     except ProviderError as error:
         if not may_refuse_media(error, request):
             raise
         refused = error
     for reduction in reductions(request, refused):
         try:
-            answer = await _call_with_tools(session, resolved, reduction.request, call)
+            answer = await _call_with_editing(session, resolved, reduction.request, call)
         except ProviderError as error:
             if not may_refuse_media(error, request):
                 raise
@@ -120,6 +128,30 @@ async def _call_with_media(session: Session, resolved: ResolvedModel, request: M
             settle(session, resolved, reduction, refused)
             return answer
     raise refused
+
+
+async def _call_with_editing(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
+    """Run ``call``; once more without the request for context editing if that is rejected."""
+    try:
+        return await _call_with_tools(session, resolved, request, call)
+    except ProviderRequestError as error:
+        if not _refuses_editing(error, request):
+            raise
+        refused = error
+    answer = await _call_with_tools(session, resolved, replace(request, context_editing=None), call)
+    from jumpseat.agent.model_calls.context_editing import settle_refusal
+
+    settle_refusal(session, resolved, refused)
+    return answer
+
+
+def _refuses_editing(error: ProviderError, request: ModelRequest) -> bool:
+    if request.context_editing is None:
+        return False
+    # Imported late: off by default.
+    from jumpseat.agent.model_calls.context_editing import is_refusal
+
+    return is_refusal(error)
 
 
 async def _call_with_tools(session: Session, resolved: ResolvedModel, request: ModelRequest, call: Call[A]) -> A:
@@ -220,6 +252,8 @@ async def _call_model(
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
                 raise
             if not error.retryable and may_refuse_media(error, request):
+                raise
+            if _refuses_editing(error, request):
                 raise
             if is_model_limit(error) and not streamed.anything and not switch_offered:
                 switch_offered = True
@@ -409,7 +443,7 @@ def publish_answer(
         events.SessionUsageInfo(
             current_tokens=estimate.total + output_tokens,
             messages_length=estimate.messages + 1,
-            token_limit=resolved.known.window,
+            token_limit=resolved.known.token_limit,
             system_tokens=estimate.system,
             conversation_tokens=estimate.conversation + output_tokens,
             tool_definitions_tokens=estimate.tools,

@@ -7,7 +7,7 @@ The loop sends these requests, a compaction sends one with a question appended, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import anyio
@@ -20,6 +20,7 @@ from jumpseat.agent.conversation.result_size import fit_results
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
     Completed,
+    ContextEditing,
     HostedTool,
     ModelInfo,
     ModelRequest,
@@ -329,8 +330,19 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
         interaction_id=prompt.interaction_id,
         agent=None if session.identity is None else SubAgentRef(session.identity.id, session.identity.parent_id),
         unasked=session.identity is not None or prompt.notification is not None or not prompt.billable,
+        context_editing=_context_editing(session, resolved, tools),
         written=session.written,
     )
+
+
+def _context_editing(session: Session, resolved: ResolvedModel, tools: Sequence[ToolSpec]) -> ContextEditing | None:
+    edits = resolved.model.capabilities(resolved.wire_name).edits_context
+    if edits is None or resolved.info.context_editing is False or not session.compaction_policy.enabled:
+        return None
+    # Imported late: off by default.
+    from jumpseat.agent.model_calls.context_editing import editing_for
+
+    return editing_for(edits, resolved, tools)
 
 
 def _forced_tool(session: Session, prompt: Prompt) -> str | None:

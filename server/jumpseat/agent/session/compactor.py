@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct
 from msgspec.structs import replace
 
+from jumpseat.agent.model import Cleared
 from jumpseat_protocol.sessions import InfiniteSessionConfig
 
 MIN_CORRECTION: Final = 0.5
@@ -21,10 +22,21 @@ MAX_CORRECTION: Final = 4.0
 FULL_SHARE: Final = 0.75
 """The share of the context at which results of tools are cleared."""
 
-WORKING_WINDOW: Final = 28_000
+MIN_FREED_SHARE: Final = 0.1
+"""The share of the context that clearing has to free: for less, the provider's cache is worth more."""
+
+DEFAULT_BACKGROUND: Final = 0.8
+
+WORKING_WINDOW: Final = 24_000
 """The most tokens that this is a share of: a larger window is no reason to send old results with each request.
 
 ``benchmarks/context.py`` compares such values."""
+
+REMAINING_SHARE: Final = 0.2
+"""The share of the context that calls and cleared results may take."""
+
+MIN_EARLY_LIMIT: Final = 16_000
+"""The smallest prompt limit with early summaries: models with less are mostly small, and slow to summarize."""
 
 STILLS: Final = 2
 """Requests in a row that grow without a growing count, until a provider is taken to cut off prompts."""
@@ -45,8 +57,17 @@ class CompactionPolicy(Struct, frozen=True):
 
     enabled: bool = True
     clears_results: bool = True
-    background: float = 0.8
+    background: float = DEFAULT_BACKGROUND
     exhaustion: float = 0.95
+
+    def most_remaining(self, prompt_limit: int) -> int | None:
+        """Return the tokens of calls and cleared results from which on a summary is made before ``background``.
+
+        ``None`` for windows that are too small for that, and where ``background`` is configured.
+        """
+        if not self.clears_results or self.background != DEFAULT_BACKGROUND or prompt_limit < MIN_EARLY_LIMIT:
+            return None
+        return round(min(REMAINING_SHARE * prompt_limit, FULL_SHARE * WORKING_WINDOW))
 
     def overridden_by(self, config: InfiniteSessionConfig | None) -> CompactionPolicy:
         """Return the policy with the values that a session configures."""
@@ -68,12 +89,14 @@ class Compactor:
     """Runs the compactions of one session, and calibrates token estimates.
 
     ``trigger`` is the trigger of the running compaction, as on the wire; ``None`` if none runs. ``last_size`` is
-    the size of the conversation after the last compaction, in estimated tokens.
+    the size of the conversation after the last compaction, in estimated tokens. ``cleared`` is what the provider
+    has left out of the last request.
     """
 
     def __init__(self, tasks: TaskGroup) -> None:
         self.trigger: str | None = None
         self.last_size: int | None = None
+        self.cleared: Cleared | None = None
         self._tasks = tasks
         self._correction = 1.0
         # The last estimate and count of a request, and how often the count has stood still.

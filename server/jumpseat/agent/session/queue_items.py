@@ -61,15 +61,15 @@ class Prompt(Discreet, Struct):
     """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
 
     ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
-    call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is the client's.
-    ``display_text`` is shown to users in place of the text, ``source`` names where a prompt comes from that is not
-    the user's. With ``continues``, the run continues with the open calls of an interrupted one, and has no message.
-    ``notification`` takes the place of the user's message: the model gets its content, unchanged. The prompts
-    ``before`` were sent together with this one; they end with the same outcome, and the model gets them without the
-    date and the reminder. ``turn`` is the latest turn of its run, which has begun at ``turn_begun_s``.
-    ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it. Without the
-    ``required_tool``, its run fails. If it is not ``billable``, it counts as the agent's own request. Without
-    ``shows_mode``, its message has no ``agent_mode``.
+    call, ``repaired`` once the model was asked to correct the format of its answer, ``asked_again`` once it was
+    asked again after an empty answer. ``trace`` is the client's. ``display_text`` is shown to users in place of the
+    text, ``source`` names where a prompt comes from that is not the user's. With ``continues``, the run continues
+    with the open calls of an interrupted one, and has no message. ``notification`` takes the place of the user's
+    message: the model gets its content, unchanged. The prompts ``before`` were sent together with this one; they
+    end with the same outcome, and the model gets them without the date and the reminder. ``turn`` is the latest
+    turn of its run, which has begun at ``turn_begun_s``. ``message_ids`` are the ids of its messages: its own, and
+    those of the prompts that steered it. Without the ``required_tool``, its run fails. If it is not ``billable``,
+    it counts as the agent's own request. Without ``shows_mode``, its message has no ``agent_mode``.
     """
 
     hidden = ("headers",)
@@ -83,6 +83,7 @@ class Prompt(Discreet, Struct):
     hosted_tools: list[str | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
     repaired: bool = False
+    asked_again: bool = False
     called: bool = False
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     delivery: events.Delivery = "idle"

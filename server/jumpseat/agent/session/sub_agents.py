@@ -59,6 +59,11 @@ class RunningAgents(Protocol):
     """The sub-agents of a session and its commands in the background, as far as the session has to know."""
 
     @property
+    def has_any(self) -> bool:
+        """Return whether there is an agent that can be asked or read."""
+        ...
+
+    @property
     def working(self) -> bool:
         """Return whether an agent works, or a command for which the session waits."""
         ...

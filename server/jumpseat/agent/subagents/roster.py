@@ -41,6 +41,10 @@ class Roster:
     def __iter__(self) -> Iterator[SubAgent]:
         return iter(list(self._agents.values()))
 
+    @property
+    def has_any(self) -> bool:
+        return bool(self._agents)
+
     def find(self, agent_id: str) -> SubAgent | None:
         """Return an agent by its id, or by its name if only one has that name."""
         return find_named(self._agents, agent_id)

@@ -53,7 +53,7 @@ from jumpseat.agent.session.prefix import SentPrefix
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
-from jumpseat.agent.turns.silence import warn_of_dropped_tools, warn_of_silence
+from jumpseat.agent.turns.silence import asks_again, warn_of_dropped_tools, warn_of_silence
 from jumpseat.errors import (
     ConfigError,
     InvalidRequestError,
@@ -353,12 +353,14 @@ async def _take_turn(
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     await session.report_budget()
     prompt.run.answer = message
-    warn_of_silence(session, request, answer.completed)
+    is_asked_again = asks_again(session, prompt, request, answer.completed)
+    if not is_asked_again:
+        warn_of_silence(session, request, answer.completed)
     warn_of_dropped_tools(session, resolved, request, estimate, answer.completed)
     warn_of_written_calls(session, resolved, request, answer.completed)
     calls = answer.completed.message.tool_uses()
     if not calls:
-        if answer.completed.stop_reason == "pause_turn":
+        if is_asked_again or answer.completed.stop_reason == "pause_turn":
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
         return "done" if done else "again", None
@@ -467,7 +469,12 @@ async def _call_model(
         else:
             prompt.called = True
             prompt.progress.note(answer.completed.message.tool_uses())
-            if answer.completed.usage is not None:
+            if answer.completed.cleared is not None:
+                # The count is that of a shorter request.
+                from jumpseat.agent.model_calls.context_editing import report_cleared
+
+                report_cleared(session, resolved, estimate, answer.completed.cleared)
+            elif answer.completed.usage is not None:
                 counted = answer.completed.usage.input_tokens
                 session.compactor.calibrate(estimate.total, counted)
                 notice_silent_cut(session, resolved, estimate, counted)
@@ -493,6 +500,9 @@ async def _clear_results(
     """
     compactor = session.compactor
     used = compactor.apply_calibration(estimate.total)
+    if request.context_editing is not None and request.context_editing.kept:
+        # The provider does it.
+        return False
     if compactor.trigger is not None or not session.compaction_policy.clears(used, resolved.known.prompt_limit):
         return False
     # Most sessions end before.

@@ -1,13 +1,40 @@
-"""Warn the user about answers that look like the end of the work and are none."""
+"""Ask again after empty answers, and warn the user about answers that end a run without its result."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.requests import uses_xml
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat_protocol import events
+
+SOURCE: Final = "empty_answer"
+"""The source of the message that asks again."""
+
+QUESTION: Final = "Your last answer was empty. Go on with the task, or write your answer if the task is done."
+
+_WAITS: Final = frozenset({"end_turn", "stop_sequence", "tool_use"})
+"""The stop reasons after which a model may answer if it is asked again."""
+
+
+def asks_again(session: Session, prompt: Prompt, request: ModelRequest, completed: Completed) -> bool:
+    """Ask the model once more in a prompt after an empty answer; return whether that was done.
+
+    Some models end a turn with nothing after the results of tools. A request for structured output, and autopilot
+    mode, have messages of their own that make the model go on.
+    """
+    message = completed.message
+    if prompt.asked_again or completed.stop_reason not in _WAITS or request.response_format is not None:
+        return False
+    if message.tool_uses() or message.text().strip() or session.settings.mode == "autopilot":
+        return False
+    prompt.asked_again = True
+    session.add_context(QUESTION, SOURCE)
+    return True
 
 
 def warn_of_silence(session: Session, request: ModelRequest, completed: Completed) -> None:

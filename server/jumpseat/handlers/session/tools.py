@@ -101,7 +101,7 @@ def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
 
 
 def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataResult:
-    """Return the tools of the next model request, and those that the model would have to search for."""
+    """Return the tools of the next model request, and those that later ones may have."""
     tools = ctx.registry.live(params.session_id).tools
     return ToolsMetadataResult(
         tools=[

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 
+import anyio.to_thread
+
 from jumpseat.agent.session.autopilot import Objective
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.changes import set_session_name
@@ -235,9 +237,11 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
                 repository, result.base_branch, ignore_whitespace=params.ignore_whitespace
             )
             if changes is not None:
-                result.mode, result.is_fallback, result.changes = "branch", False, _changes_to_wire(changes)
+                result.mode, result.is_fallback = "branch", False
+                result.changes = await anyio.to_thread.run_sync(_changes_to_wire, changes)
                 return result
-        result.changes = _changes_to_wire(await repository.unstaged(ignore_whitespace=params.ignore_whitespace))
+        changes = await repository.unstaged(ignore_whitespace=params.ignore_whitespace)
+        result.changes = await anyio.to_thread.run_sync(_changes_to_wire, changes)
     except GitError as error:
         raise InvalidRequestError(f"cannot compute the diff: {error}") from None
     return result

@@ -158,7 +158,14 @@ class Repository:
         # Files in conflict have several versions in the index: compare with ours.
         options = [*_DIFF, *(against or ["--ours"]), *(["--ignore-all-space"] if ignore_whitespace else [])]
         listed = await self._git(*options, "--name-status", "-z", "--")
-        patches = _by_header(await self._git(*options, "--patch", "--"))
+        patch = await self._git(*options, "--patch", "--")
+        return await anyio.to_thread.run_sync(
+            self._listed, listed, patch, ignore_whitespace, abandon_on_cancel=True
+        )
+
+    def _listed(self, listed: str, whole: str, ignore_whitespace: bool) -> list[FileChange]:
+        """Return the changes that git lists, each with its part of the ``whole`` patch."""
+        patches = _by_header(whole)
         changes: list[FileChange] = []
         fields = iter(listed.split("\0"))
         for status in fields:
@@ -176,8 +183,11 @@ class Repository:
 
     async def _untracked(self) -> list[FileChange]:
         listed = await self._git("ls-files", "--others", "--exclude-standard", "-z")
+        return await anyio.to_thread.run_sync(self._new, listed, abandon_on_cancel=True)
+
+    def _new(self, listed: str) -> list[FileChange]:
         names = [name for name in listed.split("\0") if name]
-        patches = await anyio.to_thread.run_sync(_patches_of_new, self._root, names, abandon_on_cancel=True)
+        patches = _patches_of_new(self._root, names)
         return [self._change(name, "added", patch) for name, patch in zip(names, patches, strict=True)]
 
     async def _git(self, *args: str) -> str:

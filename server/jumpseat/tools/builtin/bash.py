@@ -9,12 +9,18 @@ import anyio
 from pydantic import Field, field_validator
 
 from jumpseat.agent.interfaces import STARTED
+from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import STILL_CONFINED, SandboxUnavailableError, StillConfinedError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES, Placement, place, shell_permission
 from jumpseat.tools.shell.shells import follow, report
 from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
+
+LOST: Final = (
+    "The command was given up, because {error}. It may have begun, and was not started again: look at its effects"
+    " before you run it once more."
+)
 
 
 class BashArgs(ToolArgs):
@@ -52,6 +58,8 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
         return failure(f"The command could not be started: {describe(error)} ({error.filename}).")
     except ValueError:
         return failure("The command contains a NUL character. Remove it and try again.")
+    except ClientCallError as error:
+        return failure(LOST.format(error=error))
     except anyio.ClosedResourceError:
         return failure("The session is closing: no new commands can be started.")
     shell.description, shell.detached = args.description, args.detach

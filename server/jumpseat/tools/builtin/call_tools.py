@@ -6,6 +6,7 @@ is decided about like a call of the model.
 
 from __future__ import annotations
 
+import builtins
 import os
 from functools import partial
 from typing import Final
@@ -65,9 +66,11 @@ async def _run(
     environ = ctx.environ()
     kept = {name: environ[name] for name in _KEPT_VARIABLES if name in environ}
     process = ScriptProcess(call, partial(_help, specs))
-    tools = {name: list(spec.parameters.get("properties", {})) for name, spec in specs.items()}
+    meant = {**specs, **_others_names(args.script, specs, inner)}
+    tools = {name: list(spec.parameters.get("properties", {})) for name, spec in meant.items()}
     try:
-        end = await process.run(command, {"PATH": os.defpath, **kept}, args.script, tools)
+        variables = {"PATH": os.defpath, "MALLOC_ARENA_MAX": "2", **kept}
+        end = await process.run(command, variables, args.script, tools, alone=sandboxed is True)
     except OSError as error:
         return failure(f"The script could not be started: {error.strerror or error}.")
     outcome = inner.effects
@@ -76,6 +79,22 @@ async def _run(
         outcome.status = "failure"
     outcome.sandboxed = sandboxed
     return outcome
+
+
+def _others_names(script: str, specs: dict[str, ToolSpec], inner: Inner) -> dict[str, ToolSpec]:
+    """Return the tools that a script calls by names of other agents' tools."""
+    # Imported with the first script.
+    import ast
+
+    nodes = list(ast.walk(ast.parse(script)))
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    unknown = called - bound - specs.keys() - vars(builtins).keys()
+    found = {name: inner.meant(name) for name in unknown}
+    return {name: specs[tool] for name, tool in found.items() if tool in specs}
 
 
 def _help(specs: dict[str, ToolSpec], name: str | None) -> str:

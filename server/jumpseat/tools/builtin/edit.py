@@ -126,7 +126,10 @@ def _insertion(before: str, args: EditArgs, line: int, mode: int) -> _Plan | Too
     lines = [line for line in re.split(r"(?<=\n)", before) if line]
     if not 0 <= line <= len(lines):
         reason = f"insert_line {line} is not in {args.path}"
-        return failure(f"{reason}, which has {len(lines)} lines.", withheld=f"{reason}. View the file.")
+        return failure(
+            f"{reason}, which has {len(lines)} lines.",
+            withheld=f"{reason}. Its length is not shown, because it may not be known to you. View the file.",
+        )
     end = "\r\n" if before.count("\r\n") * 2 > before.count("\n") else "\n"
     new = args.new_str.replace("\r\n", "\n").replace("\n", end)
     if line and not lines[line - 1].endswith("\n"):

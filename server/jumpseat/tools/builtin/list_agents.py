@@ -37,6 +37,7 @@ TOOL: Final = SessionTool(
     description="List sub-agents.",
     args=ListAgentsArgs,
     position=214,
+    follows="task",
     read_only=True,
     run=_run,
     intention=lambda _args: "List the sub-agents",

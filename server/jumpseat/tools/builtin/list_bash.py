@@ -34,5 +34,6 @@ TOOL: Final = BuiltinTool(
     run=run_list_bash,
     intention=lambda _args: "List running commands",
     position=50,
+    follows="bash",
     for_plans=True,
 )

@@ -46,6 +46,7 @@ TOOL: Final = SessionTool(
     description="Read the answers of a sub-agent.",
     args=ReadAgentArgs,
     position=213,
+    follows="task",
     read_only=True,
     run=_run,
     intention=lambda args: f"Read the answers of agent {args.agent_id}",

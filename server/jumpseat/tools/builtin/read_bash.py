@@ -33,6 +33,7 @@ TOOL: Final = BuiltinTool(
     run=run_read_bash,
     intention=lambda args: f"Read output of shell {args.shell_id}",
     position=20,
+    follows="bash",
     for_plans=True,
     runs_commands=True,
 )

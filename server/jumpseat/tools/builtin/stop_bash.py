@@ -30,5 +30,6 @@ TOOL: Final = BuiltinTool(
     run=run_stop_bash,
     intention=lambda args: f"Stop shell {args.shell_id}",
     position=40,
+    follows="bash",
     runs_commands=True,
 )

@@ -51,6 +51,7 @@ TOOL: Final = SessionTool(
     description="Send a message to sub-agents: to agent_id, agent_ids or scope.",
     args=WriteAgentArgs,
     position=215,
+    follows="task",
     for_plans=True,
     run=_run,
     intention=lambda _args: "Send a message to sub-agents",

@@ -68,5 +68,6 @@ TOOL: Final = BuiltinTool(
     intention=lambda args: f"Write to shell {args.shell_id}",
     permission=_permission,
     position=30,
+    follows="bash",
     runs_commands=True,
 )

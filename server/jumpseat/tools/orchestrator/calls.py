@@ -89,6 +89,9 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
     return outcome
 
 
+MAX_NOTES_CHARS: Final = 10_000
+"""The end of a result in which notes are looked for."""
+
 STOPPED: Final = "This tool call did not run, because a hook ended the run."
 TOO_MANY: Final = "This tool call did not run: only the first {most} calls of one answer run."
 
@@ -109,8 +112,9 @@ class ToolCalls:
         self._execution = execution
         execution.inner = self._begin_inner
         self._most = most
-        # The names of other agents' tools about which the model has been told by this process.
+        # Notes about names of other agents' tools that the model has got since its conversation was rewritten.
         self._told: set[str] = set()
+        self._told_in = 0
 
     def _begin_inner(self, outer: ToolUseBlock, state: SharedState) -> Inner:
         # Imported with the first script.
@@ -200,21 +204,27 @@ class ToolCalls:
             outcome = await (self._unless_repeated(call, run) if in_turn else run())
             if outcome.stopped is not None and state.stopped is None:
                 state.stopped = ToolOutcome(STOPPED, status="denied")
-        outcome.text = self._fit(outcome.text) + _ignored(call, tool)
-        if call.dialect is not None and call.dialect not in self._told:
-            self._told.add(call.dialect)
-            terms = _own_terms(call, call.dialect, tool)
-            outcome.text += "" if self._has_read(terms) else terms
+        outcome.text = self._fit(outcome.text)
+        outcome.notes += filter(None, (_ignored(call, tool), self._own_terms(call, tool)))
         return outcome
 
-    def _has_read(self, note: str) -> bool:
-        """Return whether a result that the model has got ends with a note: before the session was resumed."""
-        return any(
-            result.text.endswith(note)
-            for message in self._session.conversation.messages()
+    def _own_terms(self, call: ToolUseBlock, tool: Tool | None) -> str:
+        """Return the note about a name of another agent's tool, unless the model sees it in an earlier result."""
+        note = "" if call.dialect is None else _own_terms(call, call.dialect, tool)
+        conversation = self._session.conversation
+        if conversation.rewrites != self._told_in:
+            # Results may have been summarized, cleared or undone.
+            self._told, self._told_in = set(), conversation.rewrites
+        if not note or note in self._told:
+            return ""
+        self._told.add(note)
+        was_told = any(
+            note in result.text[-MAX_NOTES_CHARS:]
+            for message in conversation.messages()
             if isinstance(message, ToolMessage)
             for result in message.results
         )
+        return "" if was_told else note
 
     async def _unless_repeated(self, call: ToolUseBlock, run: Callable[[], Awaitable[ToolOutcome]]) -> ToolOutcome:
         """Run a call, unless it is repeated without end."""
@@ -233,7 +243,7 @@ class ToolCalls:
         if refused is not None:
             return refused
         outcome = await run()
-        outcome.text += self._repeats.count(call, outcome)
+        outcome.notes += filter(None, [self._repeats.count(call, outcome)])
         return outcome
 
     async def outcome_of_abort(self, call: ToolUseBlock) -> ToolOutcome:
@@ -422,6 +432,7 @@ class _Answer:
         outcome = await self._owner.run_one(
             self._calls[index], self.state, index, line, in_turn=self._turn_id is not None
         )
+        outcome.text += "".join(dict.fromkeys(outcome.notes))
         self.outcomes[index] = outcome
         self._owner.publish_end(self._calls[index], outcome, self._turn_id)
 
@@ -455,6 +466,11 @@ def _ignored(call: ToolUseBlock, tool: Tool | None) -> str:
 def _own_terms(call: ToolUseBlock, dialect: str, tool: Tool | None) -> str:
     """Return the line that tells the model what the tool and its arguments are called."""
     names = ", ".join(tool.spec.parameters.get("properties", {})) if tool is not None else ""
+    from jumpseat.agent.model_calls.dialects import meant_tool
+
+    if names and meant_tool(dialect, {}) not in (None, call.name):
+        # A command that is nothing but the call of another tool.
+        return f"\n[This was run as a call of `{call.name}`: call that tool itself, with the arguments {names}.]"
     other = f" not `{dialect}`," if dialect != call.name else ""
     return f"\n[This tool is called `{call.name}`,{other} and its arguments are {names}.]" if names else ""
 

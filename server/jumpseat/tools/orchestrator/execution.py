@@ -190,7 +190,8 @@ class CallExecution:
                 f"The arguments of `{call.name}` are not a JSON object. Send the call again with valid JSON."
             )
         try:
-            return await self._run(tool, call, state, index, line, hook)
+            outcome = await self._run(tool, call, state, index, line, hook)
+            return outcome if outcome.absent is None else await self._with_near_paths(outcome, outcome.absent, call)
         except JumpseatError:
             raise
         except Exception:
@@ -345,7 +346,8 @@ class CallExecution:
         if verdict is not None:
             _record(record, request, verdict)
             return ToolOutcome(verdict.message, "denied")
-        hidden = [path for path in _files_of(request) if not await self._may_read(path, request, call)]
+        intention = request.intention
+        hidden = [path for path in _files_of(request) if not await self._may_read(path, intention, call)]
         tried = next((path for path in hidden if self._misses[path] >= MOST_MISSES), None)
         if tried is not None:
             return failure(f"View {tried} before you change it: earlier changes did not fit.")
@@ -356,10 +358,27 @@ class CallExecution:
             return replace(refusal, text=refusal.withheld)
         return failure("This change cannot be made as things are.") if facts.outside_paths else refusal
 
-    async def _may_read(self, path: str, request: WritePermission, call: ToolUseBlock) -> bool:
+    async def _with_near_paths(self, outcome: ToolOutcome, path: str, call: ToolUseBlock) -> ToolOutcome:
+        """Add the paths that the model may have meant, if it may list the working directory unasked."""
+        cwd, virtual = self._session.settings.cwd, self._session.storage.virtual_files
+        if virtual is not None and virtual.covers(str(cwd)):
+            return outcome
+        if not await self._may_read(str(cwd), "List the working directory", call):
+            return outcome
+        # Imported here: few paths are wrong.
+        from jumpseat.tools.files import ignored_paths
+        from jumpseat.tools.near_paths import near_paths, question
+
+        environ = self._environment.child_environ(self._session.id)
+        programs = own_programs(self._session, self._environment.sandboxes)
+        ignored = await ignored_paths(cwd, environ, programs)
+        found = await anyio.to_thread.run_sync(near_paths, path, cwd, ignored, abandon_on_cancel=True)
+        return replace(outcome, text=f"{outcome.text} {question(found)}") if found else outcome
+
+    async def _may_read(self, path: str, intention: str, call: ToolUseBlock) -> bool:
         """Return whether the model may read a file unasked, or was allowed to."""
         permissions = self._session.permissions
-        read = ReadPermission(intention=request.intention, path=path)
+        read = ReadPermission(intention=intention, path=path)
         facts = await self._facts(read, call)
         if permissions.denial_by_rule(facts) is not None:
             return False

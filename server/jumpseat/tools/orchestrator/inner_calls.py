@@ -10,15 +10,44 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model_calls.arguments import repair_call
+from jumpseat.agent.model_calls.dialects import meant_tool
 from jumpseat.tools.filters import SCRIPTS
 from jumpseat.tools.orchestrator.execution import SharedState
 from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
 
+MOST_NOTES: Final = 10
+MOST_IMAGES: Final = 10
+"""Notes of one call, and images of all calls, that go to the model with the result of the script."""
+
+SHOWN_CHARACTERS: Final = 2000
+"""The beginning of a result that is stored and shown: the script gets the whole, and the model none of it."""
+
 NESTED: Final = f"A script cannot call {SCRIPTS}."
+
+
+def _shown(outcome: ToolOutcome) -> ToolOutcome:
+    """Return what is stored of an outcome: a script makes many calls, whose results nobody reads again."""
+    return replace(
+        outcome,
+        text=_beginning(outcome.text),
+        error=outcome.error and _beginning(outcome.error),
+        detail=outcome.detail and _beginning(outcome.detail),
+        session_log=outcome.session_log and _beginning(outcome.session_log),
+        images=[],
+        resources=[],
+    )
+
+
+def _beginning(text: str) -> str:
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}\n({len(text) - SHOWN_CHARACTERS} more characters)"
 
 
 class Runner(Protocol):
@@ -63,6 +92,10 @@ class InnerCalls:
         """Return the specs of the tools that can be called."""
         return [spec for spec in self._owner.callable_specs() if spec.name != SCRIPTS]
 
+    def meant(self, name: str) -> str | None:
+        """Return the name of our tool that another agent calls ``name``; ``None`` if there is none."""
+        return meant_tool(name, {})
+
     async def close_off(self, command: Sequence[str]) -> list[str] | None:
         """Return the command line that confines ``command`` to computing; ``None`` if no sandbox can do that."""
         return await self._owner.close_off(command)
@@ -81,13 +114,14 @@ class InnerCalls:
         # The calls of the answer have the positions from 0 on.
         index = -self._count
         call = ToolUseBlock(f"{self._outer.id}.{self._count}", name, written, arguments)
+        call = repair_call(call, {spec.name: spec for spec in self._owner.callable_specs()})
         owner, state = self._owner, self._state
         owner.publish_start(call, self._turn_id, runs=True, outer=self._outer.id)
         outcome: ToolOutcome | None = None
         try:
-            if name == SCRIPTS:
+            if call.name == SCRIPTS:
                 outcome = failure(NESTED)
-            elif owner.ordering(name) == "queued":
+            elif owner.ordering(call.name) == "queued":
                 async with self._queue:
                     outcome = await self._run_queued(call, index)
             else:
@@ -96,7 +130,7 @@ class InnerCalls:
         finally:
             if outcome is None:
                 outcome = state.aborted.get(index) or failure(INTERRUPTED)
-            owner.publish_end(call, outcome, self._turn_id, outer=self._outer.id)
+            owner.publish_end(call, _shown(outcome), self._turn_id, outer=self._outer.id)
 
     async def _run_queued(self, call: ToolUseBlock, index: int) -> ToolOutcome:
         line = SequentialCalls()
@@ -115,4 +149,6 @@ class InnerCalls:
         effects.contexts += outcome.contexts
         effects.messages += outcome.messages
         effects.references += outcome.references
+        effects.notes += (note for note in outcome.notes[:MOST_NOTES] if note not in effects.notes)
+        effects.images += outcome.images[: max(0, MOST_IMAGES - len(effects.images))]
         return outcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from jumpseat.tools.filters import (
     shortened,
 )
 from jumpseat.tools.orchestrator.environment import BuiltinTools, Environment
+from jumpseat.tools.orchestrator.followers import Followers
 from jumpseat.tools.tool import (
     TOOL_SEARCH,
     Ordering,
@@ -240,9 +241,11 @@ def _is_small(name: str, tool: Tool, named: Collection[str]) -> bool:
 class OfferedTools:
     """The tools of all sources of one session, filtered by its settings."""
 
-    def __init__(self, session: Session, environment: Environment) -> None:
+    def __init__(self, session: Session, environment: Environment, has_commands: Callable[[], bool]) -> None:
+        """``has_commands`` returns whether a command is in the background."""
         self._session = session
         self._environment = environment
+        self._followers = Followers(session, has_commands)
         # Of two tools with the same name, the one of the later source is offered.
         self.sources: list[ToolSource] = [
             BuiltinTools(session, environment),
@@ -381,17 +384,19 @@ class OfferedTools:
         hidden = self._hidden(tools, needed)
         if hidden and TOOL_SEARCH not in tools:
             tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
-        return [tool.spec for name, tool in tools.items() if name not in hidden]
+        idle = self._idle(tools) - {needed}
+        return [tool.spec for name, tool in tools.items() if name not in hidden and name not in idle]
 
     def deferred_specs(self) -> list[ToolSpec]:
-        """Return the specs of the tools that the model must search for."""
-        return [tool.spec for tool in self._hidden(self.offered()).values()]
+        """Return the specs of the tools that requests do not have yet."""
+        tools = self.offered()
+        return [tools[name].spec for name in (*self._hidden(tools), *self._idle(tools))]
 
     def unlisted_specs(self) -> list[ToolSpec]:
         """Return the specs of all tools that can be called although a request has none of them."""
         offered = self.offered()
         others = [tool.spec for name, tool in self._allowed(self._session.settings).items() if name not in offered]
-        return [*(tool.spec for tool in self._hidden(offered).values()), *others]
+        return [*self.deferred_specs(), *others]
 
     def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""
@@ -407,10 +412,20 @@ class OfferedTools:
         omitted = frozenset(section for source in self._grouping for section in source.omitted_sections(shown))
         return ToolTexts("\n\n".join(texts), omitted)
 
-    def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
-        """Return the deferred tools: those that are neither in use nor mentioned by the user."""
+    def _idle(self, tools: Mapping[str, Tool]) -> set[str]:
+        """Return the tools of the default set that have nothing to work on yet, and are not mentioned."""
+        if self.set_for(small=False) != "default":
+            return set()
+        return self._followers.idle(tools) - self._mentioned(tools)
+
+    def _mentioned(self, tools: Mapping[str, Tool]) -> set[str]:
         named = {*self._session.history.mentions, *self._mentioned_now}
         named.update(*(self._members(name, tools) for name in list(named)))
+        return named
+
+    def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
+        """Return the deferred tools: those that are neither in use nor mentioned by the user."""
+        named = self._mentioned(tools)
         return self._deferral.select(tools, named if needed is None else {*named, needed})
 
     # --- prompts that mention tools -----------------------------------------------------------------------------

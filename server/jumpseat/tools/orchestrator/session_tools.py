@@ -48,7 +48,7 @@ class ToolOrchestrator:
         )
         session.permissions.path_scope.movers.append(self._shells.may_move)
         session.permissions.path_scope.environ = partial(environment.child_environ, session.id)
-        self._tools = OfferedTools(session, environment)
+        self._tools = OfferedTools(session, environment, self._has_commands)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(session, environment, folder, self._shells)
         execution = CallExecution(session, environment, self._tools, self._shells, self._changes)
@@ -127,6 +127,9 @@ class ToolOrchestrator:
         for shell in self._shells:
             if not shell.finished and not shell.in_background:
                 shell.move_to_background()
+
+    def _has_commands(self) -> bool:
+        return any(shell.in_background for shell in self._shells)
 
     def _watch_command(self, command: BackgroundCommand) -> None:
         # Imported with the first command in the background.

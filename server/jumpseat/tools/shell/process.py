@@ -383,6 +383,23 @@ class Pipes:
         inherited: tuple[int, ...] = (),
     ) -> Process:
         """Start ``command`` with these pipes, in its own process group."""
+        if os.path.isabs(command[0]):
+            # Imported with the first confined command.
+            from jumpseat.sandbox.bubblewrap import without_shell
+
+            with without_shell(command) as (line, files):
+                return await self._start(line, cwd, environ, stdin, stderr, (*inherited, *files))
+        return await self._start(command, cwd, environ, stdin, stderr, inherited)
+
+    async def _start(
+        self,
+        command: list[str],
+        cwd: Path,
+        environ: dict[str, str],
+        stdin: int,
+        stderr: int,
+        inherited: tuple[int, ...],
+    ) -> Process:
         return await anyio.open_process(
             command,
             stdin=stdin,

@@ -8,6 +8,7 @@ the run, and with them all calls that are still open.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,14 +29,20 @@ PROGRAM: Final = Path(__file__).with_name("script_program.py")
 
 OWN_S: Final = 60.0
 """Time limit of a script, without the time in which it waits for calls."""
+WHOLE_S: Final = 1800.0
+"""Time limit of a script with its calls, which may have no end."""
 
 MAX_CALLS: Final = 200
+MAX_REQUESTS: Final = 1000
+"""Limit of the calls that run, of those that do not, and of questions for help."""
 AT_ONCE: Final = 16
-MAX_REQUEST_BYTES: Final = 2 * 1024 * 1024
-MAX_REQUESTS_BYTES: Final = 16 * 1024 * 1024
+MAX_REQUEST_BYTES: Final = 1024 * 1024
+MAX_REQUESTS_BYTES: Final = 4 * 1024 * 1024
 """All calls of a script together, since each is stored."""
 OUTPUT_BYTES: Final = 1024 * 1024
 """The output that is kept; the oldest is dropped first."""
+MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
+"""The output after which a script is ended, since reading it takes time from others."""
 
 _PIECE_BYTES: Final = 64 * 1024
 
@@ -59,24 +66,41 @@ def program_of(interpreter: str) -> list[str]:
 
 
 class ScriptProcess:
-    """A run of one script. ``call`` runs its calls, ``describe`` returns the text of its ``help()``."""
+    """A run of one script. ``call`` runs its calls, ``describe`` returns the text of its ``help()``.
 
-    def __init__(self, call: CallTool, describe: Callable[[str | None], str], own_s: float = OWN_S) -> None:
+    The script itself may run for ``own_s`` seconds, and for ``whole_s`` with its calls.
+    """
+
+    def __init__(
+        self,
+        call: CallTool,
+        describe: Callable[[str | None], str],
+        own_s: float = OWN_S,
+        whole_s: float = WHOLE_S,
+    ) -> None:
         self._call = call
         self._describe = describe
         self._output = OutputBuffer(OUTPUT_BYTES)
         self._calls = 0
+        self._requests = 0
         self._at_once = anyio.CapacityLimiter(AT_ONCE)
-        self._clock = _Clock(own_s)
-        self._own_s = own_s
+        self._clock = _Clock(own_s, whole_s)
         self._replying = anyio.Lock()
         self._problem: str | None = None
         self._error: JumpseatError | None = None
 
     async def run(
-        self, argv: Sequence[str], environ: Mapping[str, str], script: str, tools: Mapping[str, Sequence[str]]
+        self,
+        argv: Sequence[str],
+        environ: Mapping[str, str],
+        script: str,
+        tools: Mapping[str, Sequence[str]],
+        *,
+        alone: bool = False,
     ) -> ScriptEnd:
         """Run a script; ``tools`` are the names of the tools with those of their arguments.
+
+        ``alone``, it has a user namespace of its own.
 
         Raises:
             OSError: the process cannot be started.
@@ -97,7 +121,7 @@ class ScriptProcess:
                 pipes.remove(fd)
             for fd in pipes:
                 os.set_blocking(fd, False)
-            start = orjson.dumps({"script": script, "tools": tools})
+            start = orjson.dumps({"script": script, "tools": tools, "alone": alone and _counts_by_namespace()})
             await self._follow(process, start, input_write, calls_read, output_read)
         finally:
             for fd in pipes:
@@ -117,7 +141,7 @@ class ScriptProcess:
                     with self._clock.scope as scope:
                         await process.wait()
                     if scope.cancelled_caught and self._problem is None and self._error is None:
-                        self._problem = f"The script was ended after {self._own_s:g} seconds."
+                        self._problem = f"The script was ended after {self._clock.reason}."
                     elif process.returncode and self._problem is None:
                         self._problem = f"The script ended with exit code {process.returncode}."
                     # Calls that are still open end with the script.
@@ -133,8 +157,13 @@ class ScriptProcess:
                 await _end(process)
 
     async def _read_output(self, fd: int, drained: anyio.Event) -> None:
+        size = 0
         while data := await _read(fd):
             self._output.append(data)
+            size += len(data)
+            if size > MAX_OUTPUT_BYTES:
+                self._stop(f"The script printed more than {MAX_OUTPUT_BYTES} bytes.")
+                break
         drained.set()
 
     async def _read_calls(self, fd: int, replies: int, running: TaskGroup) -> None:
@@ -147,6 +176,9 @@ class ScriptProcess:
             while (end := rest.find(b"\n")) >= 0:
                 line = bytes(rest[:end])
                 del rest[: end + 1]
+                self._requests += 1
+                if self._requests > MAX_REQUESTS:
+                    return self._stop(f"The script made more than {MAX_REQUESTS} requests.")
                 if not await self._take(line, replies, running):
                     return self._stop("The script wrote something else than calls to its connection.")
             if len(rest) > MAX_REQUEST_BYTES:
@@ -206,13 +238,25 @@ class ScriptProcess:
 
 
 class _Clock:
-    """Limits the time of a script itself: it stands still while calls run."""
+    """Limits the time of a script itself, which stands still while calls run, and the whole time."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, own_s: float, whole_s: float) -> None:
         self.scope = anyio.CancelScope()
-        self._left_s = seconds
+        self._own_s, self._whole_s = own_s, whole_s
+        self._left_s = own_s
+        self._end = anyio.current_time() + whole_s
         self._waiting = 0
-        self.scope.deadline = anyio.current_time() + seconds
+        self._set()
+
+    @property
+    def reason(self) -> str:
+        """Return the limit that has been reached, in words."""
+        if self.scope.deadline == self._end:
+            return f"{self._whole_s:g} seconds with its calls"
+        return f"{self._own_s:g} seconds"
+
+    def _set(self) -> None:
+        self.scope.deadline = min(anyio.current_time() + self._left_s, self._end)
 
     def paused(self) -> _Pause:
         return _Pause(self)
@@ -220,13 +264,13 @@ class _Clock:
     def pause(self) -> None:
         if self._waiting == 0:
             self._left_s = max(0.0, self.scope.deadline - anyio.current_time())
-            self.scope.deadline = float("inf")
+            self.scope.deadline = self._end
         self._waiting += 1
 
     def go_on(self) -> None:
         self._waiting -= 1
         if self._waiting == 0:
-            self.scope.deadline = anyio.current_time() + self._left_s
+            self._set()
 
 
 class _Pause:
@@ -238,6 +282,14 @@ class _Pause:
 
     def __exit__(self, *_: object) -> None:
         self._clock.go_on()
+
+
+def _counts_by_namespace() -> bool:
+    """Return whether the kernel counts threads in each user namespace, as Linux does since 5.14."""
+    if sys.platform != "linux":
+        return False
+    numbers = re.match(r"(\d{1,4})\.(\d{1,4})", os.uname().release)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (5, 14)
 
 
 async def _read(fd: int) -> bytes:

@@ -21,9 +21,11 @@ from contextlib import suppress
 from typing import Any
 
 AT_ONCE = 8
-MEMORY_BYTES = 2 << 30
-PROCESSOR_S = 120
+MEMORY_BYTES = 1 << 30
+PROCESSOR_S = 60
 FILE_BYTES = 64 << 20
+MAX_FILES = 256
+MAX_THREADS = 64
 
 
 class ToolError(Exception):
@@ -113,8 +115,11 @@ def _names(channel: _Channel, tools: dict[str, list[str]]) -> dict[str, Any]:
     return {**functions, "call": call, "parallel": parallel, "help": help, "ToolError": ToolError}
 
 
-def _limit() -> None:
-    """Limit what each process of the script takes of the machine; it cannot raise the limits."""
+def _limit(*, alone: bool) -> None:
+    """Limit what each process of the script takes of the machine; it cannot raise the limits.
+
+    ``alone``, it has a user namespace of its own, in which no other threads are counted.
+    """
     if sys.platform == "win32":
         return
     import resource
@@ -124,7 +129,13 @@ def _limit() -> None:
         resource.RLIMIT_AS: MEMORY_BYTES,
         resource.RLIMIT_CPU: PROCESSOR_S,
         resource.RLIMIT_FSIZE: FILE_BYTES,
+        # Pipes and pairs of sockets take memory of the kernel.
+        resource.RLIMIT_NOFILE: MAX_FILES,
+        # The limit at which no program gets a dump either.
+        resource.RLIMIT_CORE: 1,
     }
+    if alone:
+        limits[resource.RLIMIT_NPROC] = MAX_THREADS
     for kind, limit in limits.items():
         _, hardest = resource.getrlimit(kind)
         limit = limit if hardest == resource.RLIM_INFINITY else min(limit, hardest)
@@ -136,7 +147,7 @@ def _limit() -> None:
 def main() -> None:
     channel = _Channel()
     start = channel.first()
-    _limit()
+    _limit(alone=start["alone"])
     sys.argv = ["script"]
     names = {"__name__": "__main__", **_names(channel, start["tools"])}
     lines = [f"{line}\n" for line in start["script"].splitlines()]

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import EditorTerminals
 from jumpseat.agent.interfaces import EXITED, RUNNING
-from jumpseat.errors import ClientCallError
+from jumpseat.errors import ClientRefusedError
 from jumpseat.sandbox.session import SessionSandbox, StillConfinedError
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
@@ -194,7 +194,11 @@ class Shells:
         sandbox: SessionSandbox | None,
         reach: Reach,
     ) -> Shell | None:
-        """Start ``command`` in a terminal of the editor; return ``None`` if there is none."""
+        """Start ``command`` in a terminal of the editor; return ``None`` if there is none.
+
+        Raises:
+            ClientCallError: the editor did not answer, so the command may have begun.
+        """
         terminals = self._terminals()
         if terminals is None:
             return None
@@ -212,7 +216,7 @@ class Shells:
         try:
             terminal = await terminals.run(call_id, words, cwd, variables)
             opened = True
-        except ClientCallError as error:
+        except ClientRefusedError as error:
             log.warning("the editor refused a terminal, running the command without one: %s", error)
             return None
         finally:

@@ -18,7 +18,14 @@ POLL_INTERVAL_S: Final = 0.5
 END_TIMEOUT_S: Final = 2.0
 """Longest wait for the editor at the end of a command."""
 HUNG_UP: Final = 129
-"""Exit code of a command whose editor has disconnected, as after SIGHUP."""
+"""Exit code of a command whose editor has failed or disconnected, as after SIGHUP."""
+MOST_FAILURES: Final = 3
+"""Failures to read the output, one after the other, after which the editor is given up."""
+
+
+UNKNOWN: Final = (
+    "how the command ended is not known, and it may still run; look at its effects before you run it once more"
+)
 
 
 class TerminalShell(Shell):
@@ -34,12 +41,14 @@ class TerminalShell(Shell):
         self._input_fd = None
         self._terminal = terminal
         self._seen = ""
+        self._problem: str | None = None
         self._report = report
         self.confined = report.confined if report is not None else None
 
     @property
     def messages(self) -> list[str]:
-        return [] if self._report is None else self._report.messages(self)
+        told = [] if self._report is None else self._report.messages(self)
+        return told if self._problem is None else [*told, self._problem]
 
     @property
     def alive(self) -> bool:
@@ -60,13 +69,11 @@ class TerminalShell(Shell):
         exit_code = HUNG_UP
         try:
             with self._scope:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._poll)
-                    exit_code = await self._wait()
-                    tasks.cancel_scope.cancel()
+                exit_code = await self._until_end()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(END_TIMEOUT_S):
-                await self._read_output()
+                with contextlib.suppress(ClientCallError):
+                    await self._read_output()
                 with contextlib.suppress(ClientCallError):
                     await self._terminal.release()
             if self._report is not None:
@@ -76,23 +83,47 @@ class TerminalShell(Shell):
                 self._finish_with(exit_code)
             self._closed.set()
 
-    async def _wait(self) -> int:
-        try:
-            return await self._terminal.wait()
-        except ClientCallError:
+    async def _until_end(self) -> int:
+        """Return the exit code, which an editor that cannot wait for the command may tell with the output."""
+        code: int | None = None
+        async with anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                nonlocal code
+                try:
+                    code = await self._terminal.wait()
+                except ClientCallError as error:
+                    self._problem = f"the editor cannot wait for the command: {error}"
+                else:
+                    tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait)
+            failures = 0
+            while code is None:
+                await anyio.sleep(POLL_INTERVAL_S)
+                try:
+                    code = await self._read_output()
+                    failures = 0
+                except ClientCallError as error:
+                    failures += 1
+                    if self._problem is not None or failures == MOST_FAILURES:
+                        self._problem = f"the editor has failed ({error}): {UNKNOWN}"
+                        break
+            tasks.cancel_scope.cancel()
+        if code is None:
             return HUNG_UP
+        self._problem = None
+        return code
 
-    async def _poll(self) -> None:
-        while True:
-            await anyio.sleep(POLL_INTERVAL_S)
-            await self._read_output()
+    async def _read_output(self) -> int | None:
+        """Take the new output; return the exit code of a command that has ended.
 
-    async def _read_output(self) -> None:
-        try:
-            text, truncated = await self._terminal.output()
-        except ClientCallError:
-            return
-        new = text[len(self._seen) :] if not truncated and text.startswith(self._seen) else text
+        Raises:
+            ClientCallError: the editor has failed.
+        """
+        output = await self._terminal.output()
+        text = output.text
+        new = text[len(self._seen) :] if not output.truncated and text.startswith(self._seen) else text
         if new:
             if len(new) == len(text) and self._seen:
                 # The beginning was dropped or overwritten: start again with the current text.
@@ -100,3 +131,4 @@ class TerminalShell(Shell):
             self._output.append(new.encode("utf-8", "replace"))
             self._seen = text
             self._notify()
+        return output.exit_code
