@@ -308,7 +308,11 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     # Filters do nothing to anything but the output of the other commands.
     acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
     acting = [segment for segment in acting if not _only_shows(segment)] or acting
-    if approved.confined:
+    # Rules alone cover no more than they say.
+    confined = approved.confined and any(
+        (segment.command.identifier, segment.anchor) in approved.identifiers for segment in acting
+    )
+    if confined:
         acting = [segment for segment in acting if not segment.likeness.beside] or acting
     if (
         facts.typed
@@ -330,8 +334,8 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     kinds = ("read", "write") if only_reads else ("write",)
     path_rules = [rule for rule in rules if rule.kind in kinds and rule.argument is not None]
     url_rules = [rule for rule in rules if rule.kind == "url"]
-    scratch = facts.scratch if approved.confined else frozenset[str]()
-    hosts = [host for host in facts.hosts if not (approved.confined and host in _OWN_HOSTS)]
+    scratch = facts.scratch if confined else frozenset[str]()
+    hosts = [host for host in facts.hosts if not (confined and host in _OWN_HOSTS)]
     return all(
         path.real in approved.paths or path.given in scratch or _path_allowed(path_rules, path, facts, patterns)
         for path in facts.outside_paths
