@@ -205,7 +205,7 @@ class Wire:
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
-    async def create(self, provider: JsonObject, **options: Any) -> str:
+    async def create(self, provider: JsonObject | None, **options: Any) -> str:
         """Create a session; returns its id."""
         return (await self.call("session.create", {"provider": provider, **options}))["sessionId"]
 

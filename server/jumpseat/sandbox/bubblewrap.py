@@ -234,7 +234,7 @@ def without_shell(line: Sequence[str]) -> Generator[tuple[list[str], tuple[int, 
         yield list(line), ()
         return
     calls, program, *rest = line[at + 1 :]
-    file = os.open(calls, os.O_RDONLY | os.O_CLOEXEC)
+    file = os.open(calls, os.O_RDONLY)
     try:
         yield [*shlex.split(program), "--seccomp", str(file), *rest], (file,)
     finally:

@@ -63,8 +63,8 @@ async def test_an_answer_without_a_result_is_told(answer: list[Completed], warni
 @pytest.mark.parametrize("empty", [ended("end_turn"), ended("end_turn", THOUGHT), ended("tool_use")])
 async def test_a_model_is_asked_once_more_after_an_empty_answer(empty: list[Completed]) -> None:
     whole = ended("end_turn", TextBlock("yes"))
+    recorder = Recorder(empty, whole, empty, empty)
     async with anyio.create_task_group() as tasks:
-        recorder = Recorder(empty, whole, empty, empty)
         made = make_session(tasks, script=recorder, settings=STREAMING, retry=QUICK)
         await made.ask("?")
         assert [answer.content for answer in made.client.payloads(events.AssistantMessage)] == ["", "yes"]
