@@ -111,20 +111,33 @@ def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: 
     assert wrong == []
 
 
+def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Path) -> None:
+    for name in ("src", "app", "build", ".git", "node_modules/x", "vendor/x", "cmd/x"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("run.sh", "a.txt", "src/main.py"):
+        (tmp_path / name).touch()
+    lines = Path(__file__).with_name("data").joinpath("wider_follow_ups.txt").read_text().splitlines()
+    pairs = [(first, later) for first, _, later in (line.partition(" > ") for line in lines)]
+    assert [(first, later) for first, later in pairs if runs_unasked(tmp_path, first, later)] == []
+
+
 @pytest.mark.parametrize(
     ("line", "also"),
     [
         (
             "./run.sh test",
-            "./run.sh test with other arguments, ./run.sh with subcommands that only show something",
+            "./run.sh test with other arguments, ./run.sh with subcommands that only show something,"
+            " commands that only read files of the project",
         ),
         (
             "make lint",
-            "make with other tasks that build or check something, tools that test or check the project",
+            "make with other tasks that build or check something, tools that test or check the project,"
+            " commands that only read files of the project",
         ),
         (
             "mkdocs build",
-            "mkdocs with subcommands that only show something, mkdocs build with options that change what it shows",
+            "mkdocs with subcommands that only show something, mkdocs build with options that change what it shows,"
+            " commands that only read files of the project",
         ),
         ("./run.sh deploy", None),
         ("rm a.txt", None),

@@ -47,6 +47,7 @@ from jumpseat.agent.permissions.rules import (
     allows,
     first_match,
     first_possible_match,
+    only_shows,
 )
 from jumpseat.agent.permissions.session_approvals import SessionApprovals
 from jumpseat.agent.settings import HostPolicy
@@ -183,7 +184,7 @@ class Permissions:
             facts = _gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
-        elif isinstance(request, ShellPermission) and request.sandboxed is False and not _only_looks(facts):
+        elif isinstance(request, ShellPermission) and request.sandboxed is False and not only_shows(facts):
             # Approvals cover such a command only as a whole, unless it only looks.
             facts = replace(facts, scope=request.full_command_text)
         # Imported here: no call has to be judged before the first prompt.
@@ -294,6 +295,8 @@ class Permissions:
             return None
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
+        if isinstance(request, ShellPermission) and request.sandboxed is False and facts.scope is None:
+            commands = commands.with_alike(facts)
         commands = commands.inside(facts) if inside else commands
         allowing = [*self._lasting(rules.allow), *current.rules]
         return "rule" if allows(allowing, facts, self._patterns(facts), commands) else None
@@ -484,23 +487,6 @@ class Permissions:
 def _stays_inside(request: PermissionRequest) -> bool:
     """Return whether the request is for a command that is confined."""
     return isinstance(request, ShellPermission) and bool(request.sandboxed) and not request.request_sandbox_bypass
-
-
-def _only_looks(facts: Facts) -> bool:
-    """Return whether a line consists of commands that show the state of a service, and filters."""
-    acting = [segment for segment in facts.segments if not segment.filters]
-    return bool(acting) and all(
-        segment.command.clear and not segment.program and segment.command.identifier in _LOOKING
-        for segment in acting
-    )
-
-
-_LOOKING: Final = frozenset({
-    "docker compose logs", "docker compose ps", "docker images", "docker logs", "docker ps", "gh issue list",
-    "gh issue view", "gh pr checks", "gh pr diff", "gh pr list", "gh pr status", "gh pr view", "gh run list",
-    "gh run view",
-})  # fmt: skip
-"""Commands outside of a sandbox that an approval covers with other arguments."""
 
 
 def _chars(request: PermissionRequest) -> int:

@@ -201,12 +201,28 @@ class ApprovedCommands(Struct, frozen=True):
 
     def inside(self, facts: Facts) -> ApprovedCommands:
         """Return these commands, and those of a confined line that are like approved ones."""
+        return replace(self.with_alike(facts), confined=True)
+
+    def with_alike(self, facts: Facts) -> ApprovedCommands:
+        """Return these commands, and those of a line that are like approved ones."""
         alike = {
             (segment.command.identifier, segment.anchor)
             for segment in facts.segments
             if not self.alike.isdisjoint(likenesses_here(segment, segment.likeness.needs))
         }
-        return replace(self, identifiers=self.identifiers | alike, confined=True)
+        return replace(self, identifiers=self.identifiers | alike)
+
+
+def only_shows(facts: Facts) -> bool:
+    """Return whether a line consists of commands that show the state of a service, and filters."""
+    acting = [segment for segment in facts.segments if not segment.filters]
+    return bool(acting) and all(
+        not segment.program and any(text.startswith(_SHOWS) for text in segment.likeness.needs)
+        for segment in acting
+    )
+
+
+_SHOWS: Final = "(shows) "
 
 
 def likenesses_here(segment: ShellSegment, texts: Iterable[str]) -> Iterator[str]:
@@ -293,7 +309,11 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     # Filters do nothing to anything but the output of the other commands.
     acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
     acting = [segment for segment in acting if not _only_shows(segment)] or acting
-    if approved.confined:
+    # Rules alone cover no more than they say.
+    confined = approved.confined and any(
+        (segment.command.identifier, segment.anchor) in approved.identifiers for segment in acting
+    )
+    if confined:
         acting = [segment for segment in acting if not segment.likeness.beside] or acting
     if (
         facts.typed
@@ -314,8 +334,8 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     kinds = ("read", "write") if only_reads else ("write",)
     path_rules = [rule for rule in rules if rule.kind in kinds and rule.argument is not None]
     url_rules = [rule for rule in rules if rule.kind == "url"]
-    scratch = facts.scratch if approved.confined else frozenset[str]()
-    hosts = [host for host in facts.hosts if not (approved.confined and host in _OWN_HOSTS)]
+    scratch = facts.scratch if confined else frozenset[str]()
+    hosts = [host for host in facts.hosts if not (confined and host in _OWN_HOSTS)]
     return all(
         path.real in approved.paths or path.given in scratch or _path_allowed(path_rules, path, facts, patterns)
         for path in facts.outside_paths

@@ -17,6 +17,7 @@ from jumpseat.agent.shell.commands import (
     follows_redirects,
     git_subcommand,
     has_reaching_option,
+    is_filter,
     is_known,
     loads_urls,
     may_be_alias,
@@ -50,7 +51,7 @@ CommandWords: TypeAlias = tuple[str | None, ...]
 MAX_WORDS: Final = 64
 """Limit of the words of one command that are considered as the beginning of another command."""
 
-MAX_FORMS: Final = 16
+MAX_FORMS: Final = 32
 """Limit of the paths that one word is taken for; with more, the reach is unknown."""
 
 
@@ -94,6 +95,7 @@ class Reach:
     """
 
     def __init__(self, found: Sequence[FoundCommand], *, any_order: bool) -> None:
+        self._lists_own = False
         self.words: list[str] = []
         self.globs: list[str] = []
         self.folders: list[str] = []
@@ -102,6 +104,7 @@ class Reach:
         self.complete = _links_stay(found, any_order=any_order)
         for command in found:
             self._add(command)
+            self._lists_own = _lists_own_files(command) or (self._lists_own and _picks_lines(command))
 
     def _add(self, command: FoundCommand) -> None:
         texts = command.texts
@@ -126,7 +129,7 @@ class Reach:
             return
         if (
             has_reaching_option(command.words)
-            or program_name(texts) in READS_NAMES
+            or (program_name(texts) in READS_NAMES and not (self._lists_own and reads_named(command.words)))
             or follows_redirects(texts)
             or (any(text.startswith("@") for text in texts[1:]) and not is_known(command.words))
             or (program_name(texts) == "jq" and not is_known(command.words))
@@ -185,6 +188,41 @@ class Reach:
             self.complete = False
         if (found := _REMOTE.match(_option_value(word.text))) is not None:
             self.addresses.append(f"ssh://{found[1]}")
+
+
+def _lists_own_files(command: FoundCommand) -> bool:
+    """Return whether a command prints the names of files below the folder, none of which leads out of it."""
+    texts = command.texts
+    match program_name(texts[:1]):
+        case "find":
+            known = "-type f" in " ".join(texts) and not any(text.startswith("-print") for text in texts)
+        case "rg":
+            known = "-l" in texts or "--files" in texts or "--files-with-matches" in texts
+        case "grep":
+            known = any(re.match(r"-[A-Za-z]*l|--files-with-matches", text) for text in texts)
+        case _:
+            return False
+    return known and is_known(command.words)
+
+
+def _picks_lines(command: FoundCommand) -> bool:
+    return program_name(command.texts[:1]) in ("grep", "head", "sort", "tail", "uniq") and is_filter(command.words)
+
+
+def reads_named(words: Sequence[Word]) -> bool:
+    """Return whether ``xargs`` runs a command that only reads the files whose names it gets."""
+    rest = list(words)
+    if not rest or rest.pop(0) != Word("xargs"):
+        return False
+    while rest and rest[0].text.startswith("-"):
+        if not re.fullmatch(r"-[r0]+|-[nLP]\d*", rest[0].text):
+            return False
+        rest = rest[2:] if rest[0].text in ("-n", "-L", "-P") else rest[1:]
+    # Not the programs that take a name for something else than a file.
+    return bool(rest) and rest[0].text in _READS_FILES and is_known(rest) and not any(word.wild for word in rest)
+
+
+_READS_FILES: Final = frozenset({"cat", "grep", "head", "ls", "md5sum", "nl", "sha256sum", "stat", "tail", "wc"})
 
 
 def _placement(command: FoundCommand) -> Placement | None:

@@ -35,6 +35,9 @@ CHECKS: Final = "(checks)"
 LOOKS: Final = "(looks)"
 BUILDS: Final = "(builds and checks)"
 LOCALHOST: Final = "(localhost)"
+SHOWS: Final = "(shows) "
+"""In front of what is shown by a command that leaves the sandbox, and nothing else does."""
+
 SAME: Final = "= "
 """In front of the identifier of a command that is covered with other arguments in any case."""
 
@@ -68,6 +71,8 @@ def prefixed(prefix: str, found: Likeness) -> Likeness:
 
 def described(text: str) -> str:
     """Return in words which commands a likeness stands for."""
+    if text.startswith(SHOWS):
+        return f"other commands that show {text.removeprefix(SHOWS)}"
     if text in _PHRASES:
         return _PHRASES[text]
     if "\n" in text:

@@ -101,11 +101,12 @@ _SCRIPTS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _INSTALLED: Final = re.compile(r"(?:\./)?(?:(?:vendor/bin|node_modules/\.bin|\.?venv/bin|bin)/)?([\w.-]+)\Z")
 
 _VALUE: Final = frozenset({
-    "analyzer", "bail", "benchmark", "browser", "case", "category", "class", "color", "colors", "columns",
+    "analyzer", "bail", "bench", "benchmark", "bin", "example", "lib",
+    "browser", "case", "category", "class", "color", "colors", "columns",
     "concurrency", "configuration", "cores", "cpus", "deps", "depth", "details", "direct", "dist",
     "durations", "edges", "enable", "exclude", "expression", "ext", "extension", "fail", "feature",
     "features", "files", "filter", "focus", "format", "formatter", "fuzz", "grep", "group", "groups",
-    "ignore", "include", "invert", "j", "jobs", "k", "kind", "lang", "level", "limit", "lines", "locale",
+    "ignore", "include", "invert", "j", "jobs", "k", "kind", "lang", "level", "limit", "lines", "locale", "logger",
     "log-level", "match", "max", "message", "name", "names", "nodes", "order", "package", "packages",
     "parallel", "pattern", "patterns", "platform", "precision", "processes", "profile", "project", "projects",
     "python", "rating", "repeat", "reporter", "reruns", "retries", "rule", "rules", "scope", "score",
@@ -123,8 +124,9 @@ _FLAG: Final = frozenset({
     "detect", "diff", "each", "early", "edges", "emit", "error", "errors", "exact", "examples", "exit",
     "explain", "fail", "failed", "failing", "failure", "failures", "fast", "fatal", "features", "files",
     "first", "fix", "flat", "frozen", "full", "group", "headed", "header", "headless", "hidden", "ignore",
-    "ignored", "in", "incremental", "info", "interactive", "isolated", "json", "keep", "last", "lf", "lib",
-    "locked", "long", "minify", "missing", "modules", "nested", "new", "no", "no-build", "nocapture",
+    "ignored", "in", "incremental", "info", "interactive", "isolated", "json", "keep", "last", "lf", "lib", "list",
+    "locked", "long", "minify", "missing", "modules", "nested", "new", "no", "no-build", "nocapture", "nx",
+    "reconfigure",
     "noemit", "offline", "on", "once", "only", "open", "optional", "parallel", "pass", "passed", "pedantic",
     "pretty", "preview", "print", "process", "progress", "quick", "quiet", "random", "raw", "recursive",
     "rerun", "restore", "run", "runner", "safe", "same", "script", "sequential", "serial", "short", "show",
@@ -144,8 +146,8 @@ _SHOWS: Final = frozenset({
 })  # fmt: skip
 """Options that change what any program shows, and leave what it does."""
 
-_SHORT: Final = re.compile(r"-(?:v+|q+|j\d+|n\d+|[xlsSaAiV])\Z")
-_SHORT_WITH_VALUE: Final = frozenset({"-k", "-t", "-j", "-n", "-g", "-R", "-m", "-run", "-bench"})
+_SHORT: Final = re.compile(r"-(?:am|v+|q+|j\d+|n\d+|[xlsSaAiV])\Z")
+_SHORT_WITH_VALUE: Final = frozenset({"-pl", "-k", "-t", "-j", "-n", "-g", "-R", "-m", "-run", "-bench"})
 _PLAIN: Final = re.compile(r"[\w,:|*^$!~ %.+-]*\Z")
 _NAME: Final = re.compile(r"--?([A-Za-z][\w.-]+)\Z")
 _PROPERTY: Final = re.compile(
@@ -183,7 +185,7 @@ def speaks_of_deployment(text: str) -> bool:
 
 def only_looks(subcommand: str) -> bool:
     """Return whether a subcommand says by its name that it only shows or checks something."""
-    return _LOOKS.match(subcommand) is not None and _REMOVES.search(subcommand) is None
+    return _LOOKS.match(subcommand) is not None and _REMOVES.search(subcommand.rpartition(":")[2]) is None
 
 
 def checker_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
@@ -194,14 +196,19 @@ def checker_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
 
 def tool_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
     """Return what commands of one tool of the project have in common."""
+    covers = prefix.endswith("coverage run -m")
     prefix = _COMMON.get(prefix, prefix)
     if len(rest) == 2 and rest[1] in ("--version", "--help") and _SUBCOMMAND.match(rest[0]):
         known = not prefix and _is_program_of_tools(rest[0]) and (rest[1] == "--version" or rest[0] not in _BASES)
         if known:
             return alike(READS)
+    if rest[0] in ("terraform", "tofu") and len(rest) > 1 and is_own_folder(rest[1].removeprefix("-chdir=")):
+        rest = [rest[0], *rest[2:]] if rest[1].startswith("-chdir=") else rest
     if rest[0] == "sbt":
         rest = [part for word in rest for part in word.split()]
     found = [_of_checker(prefix, rest), _of_toolchain(prefix, rest), _looking(prefix, rest), _tuned(prefix, rest)]
+    if covers:
+        found.append(alike(gives=[f" coverage {BUILDS} *"]))
     return joined(found)
 
 
@@ -222,10 +229,14 @@ def unwrapped(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _names_script(words: list[str]) -> bool:
-    named = ("add", "install", "run", "workspace", "workspaces")
+    named = ("add", "dev", "install", "run", "start", "workspace", "workspaces")
     return words[0] in _SCRIPTS and (
-        words[1].startswith("-") or words[1] in named or CHECKED.match(words[1]) is not None
+        words[1].startswith("-") or words[1] in named or any(map(_is_task, words[1:2]))
     )
+
+
+def _is_task(name: str) -> bool:
+    return CHECKED.match(name) is not None or _BUILDS.match(name) is not None
 
 
 def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
@@ -323,7 +334,8 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
         tasks = ["test"]
     if not tasks and name in ("just", "make", "task"):
         tasks = ["all"]
-    names = [task.rpartition(":")[2] if task.startswith(":") else task for task in tasks]
+    paths = name in ("gradle", "nx run")
+    names = [task.rpartition(":")[2] if paths or task.startswith(":") else task for task in tasks]
     if rebuilds:
         names = [task for task in names if task != "clean"]
     return _of_tasks(prefix, name, names, _kept(others, tool=name))
@@ -358,13 +370,19 @@ def _package_script(words: Sequence[str]) -> tuple[str, list[str]] | None:
     return (left[0], left[1:]) if left and _SUBCOMMAND.match(left[0]) else None
 
 
+def _is_package(word: str) -> bool:
+    return _is_choice(word.removeprefix("@")) and (word[:1] != "@" or "/" in word)
+
+
 def _without_packages(words: Sequence[str]) -> list[str]:
     """Return the words in front of ``--`` without the packages of the workspace, and those behind it."""
     end = words.index("--") if "--" in words else len(words)
     left, found = list(words[:end]), list[str]()
     while left:
         word = left.pop(0)
-        if word in ("--filter", "-F", "-w", "--workspace", "workspace") and left and _is_choice(left[0]):
+        names = {"--filter": _is_package, "-F": _is_package, "-w": _is_package, "--workspace": _is_package}
+        names |= {"workspace": _is_package, "--prefix": is_own_folder, "--cwd": is_own_folder, "-C": is_own_folder}
+        if word in names and left and names[word](left[0]):
             left.pop(0)
         elif not re.match(r"--(?:filter|workspace)=[\w@/*-]+\Z", word):
             found.append(word)
@@ -513,6 +531,8 @@ def _option_kind(name: str) -> str:
     found = _NAME.match(name)
     if found is None:
         return ""
+    if name == "--test-dir":
+        return "paths"
     *first, last = [part.lower() for part in re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", found[1])]
     if last in ("file", "files") and not _BEFORE_FILES.issuperset(first):
         return "flag" if all(part in _FLAG for part in (*first, last)) else ""
@@ -531,7 +551,7 @@ def _is_choice(word: str) -> bool:
         # A setting may be that of a program or of a shell.
         and re.match(r"\w[\w.]*=", word) is None
         and re.search(r"(?<![.\w])\.\.(?:/|\Z)", word) is None
-        and (word == "." or not _runs(word.rpartition("/")[2]))
+        and (word in (".", "test") or not _runs(word.rpartition("/")[2]))
     )
 
 

@@ -479,7 +479,7 @@ _ANY_ORDER: Final = _PIPES | {"&"}
 _REDIRECTIONS: Final = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|"})
 _KEYWORDS: Final = frozenset({
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "until", "while", "{", "}", "time", "((",
+    "select", "then", "until", "while", "{", "}", "((",
 })  # fmt: skip
 # Blanks in bash; Python's str.strip would remove more.
 _SPACES: Final = " \t\n"
