@@ -38,7 +38,8 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
                 return None
             return "--data" if _has(texts, *_SENDING) or _METHOD.search(" ".join(texts)) else ""
         case _ if known in _CHECKING:
-            return CHECKING if any(text in _CHECKING[known] for text in texts) else ""
+            mark = "--noEmit" if known in ("tsc", "vue-tsc") else CHECKING
+            return mark if any(text in _CHECKING[known] for text in texts) else ""
         case _ if known in _CHANGING:
             return CHANGING if any(text in _CHANGING[known] for text in texts) else ""
         case _:
@@ -47,7 +48,7 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
 
 def covering(identifier: str) -> tuple[str, ...]:
     """Return the identifiers whose approval covers a command: a tool that changes files may also check them."""
-    return identifier, identifier.removesuffix(f" {CHECKING}"), f"{identifier} {CHANGING}"
+    return identifier, re.sub(rf" (?:{CHECKING}|--noEmit)\Z", "", identifier), f"{identifier} {CHANGING}"
 
 
 def _recursive(texts: Sequence[str]) -> str:
@@ -91,6 +92,8 @@ _CHECKING: Final[Mapping[str, tuple[str, ...]]] = {
     "mix format": ("--check-formatted", "--dry-run"),
     "ruff format": ("--check", "--diff"),
     "rustfmt": ("--check",),
+    "tsc": ("--noEmit",),
+    "vue-tsc": ("--noEmit",),
 }
 _CHANGING: Final[Mapping[str, tuple[str, ...]]] = {
     # Linters only check, unless an option is given.

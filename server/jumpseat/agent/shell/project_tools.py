@@ -273,7 +273,11 @@ def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
         return alike(gives=[mark])
     operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
     stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
-    return alike(" ".join((mark, *_kept(words[2:], stems))), gives=[CHECKS])
+    kept, name = _kept(words[2:], stems, " ".join(words[:2])), " ".join(words[:2])
+    own = " ".join((mark, *kept))
+    if _changes_files(name, words[2:]):
+        return alike(f"{own} {CHANGES}", gives=[own, CHECKS])
+    return alike(own, gives=[CHECKS])
 
 
 def _looking(prefix: str, words: Sequence[str]) -> Likeness:
@@ -286,6 +290,7 @@ def _looking(prefix: str, words: Sequence[str]) -> Likeness:
     mark = f"{prefix} {name} {LOOKS}"
     subcommand = next((word for word in arguments if not word.startswith("-")), "")
     looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not _kept(arguments[1:])
+    looks = looks and not _changes_files(f"{name} {subcommand}", arguments)
     return alike(gives=[mark], needs=[mark] if looks or arguments in (["--help"], ["--version"]) else ())
 
 
@@ -485,20 +490,6 @@ def _names_code(tool: str, word: str, after: Sequence[str]) -> bool:
     return name.startswith("--") and known is not None and known.fullmatch(value) is None
 
 
-_KNOWN_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
-    # Options whose values may be modules or files with code, except for these names.
-    **dict.fromkeys(
-        ("reporter", "reporters", "formatter", "runner"),
-        re.compile(
-            r"(?:auto|basic|checkstyle|compact|default|documentation|dot|dots|expanded|failures|github|html|json|junit"
-            r"|landing|line|lines|list|min|minimal|nyan|pretty|progress|quickfix|simple|spec|stylish|summary|tap|tree"
-            r"|unix|verbose|xunit|-.*)?"
-        ),
-    ),
-    "configuration": re.compile(r"Debug|Release|debug|release"),
-    "project": re.compile(r"(?:\w+ )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)[\w -]*"),
-    "target": re.compile(r"[\w-]+"),
-}
 _OTHER_CODE: Final[Mapping[str, frozenset[str]]] = {
     tool: frozenset(options.split())
     for tool, options in {
@@ -519,6 +510,9 @@ _OTHER_CODE: Final[Mapping[str, frozenset[str]]] = {
         "rspec": "-S -I -r --require",
         "ruby -c": "-i -a -s -S -x -l -n",
         "sh -n": "-i -s -l -a -x",
+        "karma start": "--configFile --config",
+        "tsc": "-p --project -b --build",
+        "vue-tsc": "-p --project -b --build",
         "swiftlint": "--autocorrect --fix --format",
         "tox": "-x -r --workdir --runner",
     }.items()
@@ -569,7 +563,22 @@ _OUTPUT: Final = re.compile(
     r"|junitxml|junit-xml|log-file|report-file)(?:=|\Z)"
 )
 INSTALLS: Final = frozenset({"bundle", "cargo", "easy_install", "gem", "npm", "pip", "pip3", "pnpm", "uv", "yarn"})
+_KNOWN_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    # Options whose values may be modules or files with code, except for these names.
+    **dict.fromkeys(
+        ("reporter", "reporters", "formatter", "runner"),
+        re.compile(
+            r"(?:auto|basic|checkstyle|compact|default|documentation|dot|dots|expanded|failures|github|html|json|junit"
+            r"|landing|line|lines|list|min|minimal|nyan|pretty|progress|quickfix|simple|spec|stylish|summary|tap|tree"
+            r"|text|text-summary|lcov|unix|verbose|xunit|-.*)?"
+        ),
+    ),
+    "configuration": re.compile(r"[Dd]ebug|[Rr]elease|[a-z]\w*Classpath"),
+    "project": re.compile(r"(?:\w+ )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)[\w -]*"),
+    "target": re.compile(r"[\w-]+"),
+}
 _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    "reporter": _KNOWN_VALUES["reporter"],
     "number": re.compile(r"\d{1,5}"),
     "host": re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)(?::\d{1,5})?"),
     "word": re.compile(r"\w+"),
@@ -587,7 +596,8 @@ _NARROWS: Final[Mapping[str, str]] = {
         ("--filter", "--grep", "-g", "-k", "--match", "--only", "--sort", "--limit", "--max", "--depth", "--tag"),
         "choice",
     ),
-    **dict.fromkeys(("--format", "--reporter", "--columns"), "word"),
+    **dict.fromkeys(("--format", "--columns"), "word"),
+    "--reporter": "reporter",
     **dict.fromkeys(("--help", "--dry-run", "--check", "--diff", "--plain", "--short", "--oneline"), ""),
 }
 _COMMON: Final[Mapping[str, str]] = {
@@ -619,7 +629,8 @@ _CHECKS_ONLY: Final = frozenset({
     "--verify-no-changes", "-c", "-d", "-l", "-n",
 })  # fmt: skip
 _FORMATTERS: Final = frozenset({
-    "alejandra", "black", "clang-format", "dart format", "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
+    "alejandra", "black", "buf format", "cargo fmt", "clang-format", "dart format", "deno fmt",
+    "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
     "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
     "standard", "standardrb", "xo",
 })  # fmt: skip
