@@ -573,8 +573,8 @@ _KNOWN_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
             r"|text|text-summary|lcov|unix|verbose|xunit|-.*)?"
         ),
     ),
-    "configuration": re.compile(r"[Dd]ebug|[Rr]elease|[a-z]\w*Classpath"),
-    "project": re.compile(r"(?:\w+ )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)[\w -]*"),
+    "configuration": re.compile(r"[Dd]ebug|[Rr]elease|(?:test)?(?:[Cc]ompile|[Rr]untime)Classpath"),
+    "project": re.compile(r"(?:(?:Mobile|Desktop) )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)"),
     "target": re.compile(r"[\w-]+"),
 }
 _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
