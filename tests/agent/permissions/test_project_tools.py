@@ -17,7 +17,10 @@ from tests.agent.permissions.test_hostile_calls import run_without_event_loop
 
 COVERED = """
     npx ava > npx ava tests/app.js --match 'login*'
-    bunx eslint . > bunx eslint src --fix
+    bunx eslint . > bunx eslint src --quiet
+    black . > black --check src
+    npx eslint . --fix > npx eslint src
+    npx prettier --write . > npx prettier --check src
     just test > just lint
     make lint > make typecheck
     make test > make test TESTS='-k login'
@@ -80,6 +83,40 @@ ASKED = """
     wiper a --yes > wiper --yes
     wiper a --help > wiper a
     make --version > make version
+    ctest > ctest -S evil
+    bash -n a.sh > bash -n -i evil.sh
+    node --check a.js > node --check --test evil.js
+    npx mocha > npx mocha --reporter evil
+    npx mocha > npx mocha --file evil.js
+    npx mocha > npx mocha --require=evil.js
+    phpunit > phpunit --configuration=evil.xml
+    vendor/bin/phpunit > vendor/bin/phpunit --bootstrap evil.php
+    phpstan analyse > phpstan analyse --configuration evil.neon
+    mvn test > mvn test -s evil
+    mvn test > mvn test -t evil
+    gradle test > gradle test --include evil
+    gradle test > gradle test -I evil
+    cargo test > cargo test --target evil.json
+    cargo test > cargo test --config evil.toml
+    npm test > npm test -g
+    npm run test > npm run test -- -R evil
+    pytest > pytest -c evil.ini
+    pytest > pytest --rootdir=evil
+    rspec > rspec -S evil
+    just test > just lint -g
+    bunx eslint . > bunx eslint src --fix
+    yarn eslint src > yarn eslint src --fix
+    npx prettier --check . > npx prettier --write .
+    black --check . > black .
+    poetry run black --check . > poetry run black .
+    ruff check . > ruff check --fix .
+    ruff format --check . > ruff format .
+    gofmt -l . > gofmt -w .
+    cargo fmt --check > cargo fmt
+    mix format --check-formatted > mix format
+    swiftlint > swiftlint --fix
+    npx tsc --noEmit > npx tsc src/x.ts
+    shfmt -d . > shfmt -w .
 """
 
 

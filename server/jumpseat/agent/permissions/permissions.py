@@ -9,6 +9,7 @@ warning per session names the setting that would allow it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -70,6 +71,8 @@ MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
 )
 
+UNKNOWN_PROGRAM: Final = "The host's policy forbids programs, and what this line starts cannot be known"
+
 MAX_AT_ONCE_CHARS: Final = 64 * 1024
 """Limit of a text whose characters are examined on the event loop; a longer one takes a thread."""
 
@@ -123,7 +126,8 @@ class Permissions:
 
     ``emit`` publishes events. ``can_ask`` returns whether an attached client handles permission requests,
     ``may_run_unasked`` whether the operator allows a call that no client can be asked about (``--yolo``).
-    ``host_policies`` returns the policies of the session's hosts, which are above all else.
+    ``host_policies`` returns the policies of the session's hosts, which are above all else. ``since`` is when the
+    session began, in seconds since the epoch; now by default.
     """
 
     def __init__(
@@ -137,9 +141,11 @@ class Permissions:
         observers: Observers | None = None,
         session_id: str = "",
         host_policies: Callable[[], Sequence[HostPolicy]] = tuple,
+        since: float | None = None,
     ) -> None:
         self._emit = emit
         self._host_policies = host_policies
+        self._since = time.time() if since is None else since
         self._enforced: EnforcedPolicy | None = None
         self._resolved: tuple[Facts, RulePatterns] | None = None
         self._can_ask = can_ask
@@ -227,13 +233,13 @@ class Permissions:
         policy = self.host_policy
         # Imported with the first rule that forbids.
         if policy is not None:
-            from jumpseat.agent.permissions.true_names import UNKNOWN, first_copy, hides_programs
+            from jumpseat.agent.permissions.true_names import first_copy, first_doubt
 
             rule = policy.denies(facts, patterns) or first_copy(policy.deny.shell, facts)
             if rule is not None:
                 return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
-            if hides_programs(policy.deny.shell, facts):
-                return Verdict("denied", f"The host's policy forbids programs, and {UNKNOWN}", by="rule")
+            if (doubt := first_doubt(policy.deny.shell, facts, self.path_scope, self._since)) is not None:
+                return Verdict("denied", f"{UNKNOWN_PROGRAM}: {doubt}", by="rule")
         rule = first_match(self._rules().deny, facts, patterns)
         if rule is None and any(rule.kind == "shell" for rule in self._rules().deny):
             from jumpseat.agent.permissions.true_names import first_copy

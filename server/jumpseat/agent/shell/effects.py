@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import dropwhile
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -343,34 +342,6 @@ def is_opaque(command: FoundCommand) -> bool:
         return True
     # An expanded word may be the name of a command.
     return (runs_other_commands(texts) or takes_code(texts)) and not all(word.fixed for word in command.words)
-
-
-def hides_program(command: FoundCommand, *, piped: bool) -> bool:
-    """Return whether the name of the program comes from an expansion, or from what a shell reads."""
-    words = list(dropwhile(_is_assignment, command.words))
-    if not words:
-        return False
-    name = program_name([words[0].text])
-    operands = [word for word in words[1:] if not word.text.startswith("-") and not _is_assignment(word)]
-    if not words[0].fixed:
-        return True
-    if name == "eval":
-        return not all(word.fixed for word in operands)
-    if name in SHELLS and name not in _NO_SHELLS and not operands:
-        return piped or bool(command.targets) or any(re.search(r"[$`]", text) for text in command.inputs)
-    return (name in SHELLS or name in _STARTS) and bool(operands) and not operands[0].fixed
-
-
-def _is_assignment(word: Word) -> bool:
-    return re.match(r"[A-Za-z_]\w*\+?=", word.text) is not None
-
-
-_NO_SHELLS: Final = frozenset({".", "alias", "enable", "eval", "hash", "source", "trap"})
-_STARTS: Final = frozenset({
-    "builtin", "chroot", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "parallel", "setsid",
-    "stdbuf", "strace", "sudo", "time", "unshare", "watch", "xargs",
-})  # fmt: skip
-"""Programs that start the one in their first operand."""
 
 
 def displayed_paths(command: FoundCommand) -> list[str]:

@@ -247,16 +247,20 @@ def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
     if not found or (not known and any(map(_REMOVES.search, words))):
         return NOTHING
     count, name = found[0]
-    kept = _kept(words[count:])
-    plain = known and not kept and prefix == "" and not _changes_files(name, words[count:])
-    return alike(
-        " ".join((prefix, name, "*", *kept)), gives=[CHECKS] if known else (), needs=[CHECKS] if plain else ()
-    )
+    kept = _kept(words[count:], tool=name)
+    changes = _changes_files(name, words[count:])
+    plain = known and not kept and prefix == "" and not changes
+    own = " ".join((prefix, name, "*", *kept))
+    # What changes files may also check them, and not the reverse.
+    own, checking = (f"{own} {CHANGES}", [own]) if changes else (own, [])
+    return alike(own, gives=[*checking, CHECKS] if known else checking, needs=[CHECKS] if plain else ())
 
 
 def _changes_files(name: str, arguments: Sequence[str]) -> bool:
     """Return whether a checker may also change what it checks."""
     only_checks = any(word in _CHECKS_ONLY for word in arguments)
+    if name in _EMITS:
+        return "--noEmit" not in arguments
     return (name in _FORMATTERS and not only_checks) or any(map(_FIXES.match, arguments))
 
 
@@ -269,7 +273,11 @@ def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
         return alike(gives=[mark])
     operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
     stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
-    return alike(" ".join((mark, *_kept(words[2:], stems))), gives=[CHECKS])
+    kept, name = _kept(words[2:], stems, " ".join(words[:2])), " ".join(words[:2])
+    own = " ".join((mark, *kept))
+    if _changes_files(name, words[2:]):
+        return alike(f"{own} {CHANGES}", gives=[own, CHECKS])
+    return alike(own, gives=[CHECKS])
 
 
 def _looking(prefix: str, words: Sequence[str]) -> Likeness:
@@ -282,6 +290,7 @@ def _looking(prefix: str, words: Sequence[str]) -> Likeness:
     mark = f"{prefix} {name} {LOOKS}"
     subcommand = next((word for word in arguments if not word.startswith("-")), "")
     looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not _kept(arguments[1:])
+    looks = looks and not _changes_files(f"{name} {subcommand}", arguments)
     return alike(gives=[mark], needs=[mark] if looks or arguments in (["--help"], ["--version"]) else ())
 
 
@@ -304,7 +313,7 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
         if not known and task not in ("dev", "serve", "start") and "run" not in words:
             # A command of the package manager itself.
             return NOTHING
-        return _of_tasks(prefix, f"{words[0]} run", [task], _kept(arguments))
+        return _of_tasks(prefix, f"{words[0]} run", [task], _kept(arguments, tool=f"{words[0]} run"))
     name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
     if not name:
         return NOTHING
@@ -334,7 +343,7 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     names = [task.rpartition(":")[2] if paths or task.startswith(":") else task for task in tasks]
     if rebuilds:
         names = [task for task in names if task != "clean"]
-    return _of_tasks(prefix, name, names, _kept(others))
+    return _of_tasks(prefix, name, names, _kept(others, tool=name))
 
 
 def _of_tasks(prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str]) -> Likeness:
@@ -424,7 +433,7 @@ def written(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(value for value in values if is_output(value))
 
 
-def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> list[str]:
+def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset(), tool: str = "") -> list[str]:
     """Return the arguments that do more than choose tests and files of the project, and what is shown.
 
     ``stems`` are names that an output may have, wherever it is in the project.
@@ -435,6 +444,10 @@ def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> li
         word = left.pop(0)
         if not word.startswith("-"):
             kept += [] if _is_choice(word) else [word]
+            continue
+        if _names_code(tool, word, left[:1]):
+            kept += [word, *left[:1]]
+            left = left[1:]
             continue
         if word == "--" or _SHORT.match(word) or _PROPERTY.match(word) or word in _SHOWS:
             continue
@@ -463,6 +476,48 @@ def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> li
             kept += [word, *left[:1]]
             left = left[1:]
     return kept
+
+
+def _names_code(tool: str, word: str, after: Sequence[str]) -> bool:
+    """Return whether an option names other code or settings of a tool, or makes it do something else."""
+    name, _, value = word.partition("=")
+    value = value or "".join(after)
+    program = tool.split()[0] if tool else ""
+    if name in _OTHER_CODE.get(tool, _OTHER_CODE.get(program, ())):
+        return True
+    last = re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", name.lstrip("-"))[-1].lower()
+    known = _KNOWN_VALUES.get(last)
+    return name.startswith("--") and known is not None and known.fullmatch(value) is None
+
+
+_OTHER_CODE: Final[Mapping[str, frozenset[str]]] = {
+    tool: frozenset(options.split())
+    for tool, options in {
+        "bash -n": "-i -s -l -a -x --debug --debugger --verbose --rcfile --init-file",
+        "bats": "-x -s -l -i --setup-suite-file",
+        "ctest": "-S -A -M -T -D -SP -x --script --build-and-test --test-command",
+        "gradle": "-i --include --include-build -I --init-script -P -D -t -g -m",
+        "just": "-g --global-justfile",
+        "mocha": "-R --reporter-option --file --require -r --extension --ui -u -n --node-option -n",
+        "mvn": "-s -gs -t -T -f --settings --toolchains -l",
+        "node --check": "-i --test --watch --test-only -r --import --interactive",
+        "npm": "-g --global --include -m -R -C",
+        "npm run": "-g --global --include -m -R -C",
+        "php -l": "-i -a -s -S -A",
+        "pnpm": "-R -C -g",
+        "pnpm run": "-R -C -g",
+        "pytest": "-p -c --rootdir --confcutdir --override-ini --import-mode --pyargs",
+        "rspec": "-S -I -r --require",
+        "ruby -c": "-i -a -s -S -x -l -n",
+        "sh -n": "-i -s -l -a -x",
+        "karma start": "--configFile --config",
+        "tsc": "-p --project -b --build",
+        "vue-tsc": "-p --project -b --build",
+        "swiftlint": "--autocorrect --fix --format",
+        "tox": "-x -r --workdir --runner",
+    }.items()
+}
+"""Options of tools, by the name of the tool, that mean more than their names say."""
 
 
 def _option_kind(name: str) -> str:
@@ -508,7 +563,22 @@ _OUTPUT: Final = re.compile(
     r"|junitxml|junit-xml|log-file|report-file)(?:=|\Z)"
 )
 INSTALLS: Final = frozenset({"bundle", "cargo", "easy_install", "gem", "npm", "pip", "pip3", "pnpm", "uv", "yarn"})
+_KNOWN_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    # Options whose values may be modules or files with code, except for these names.
+    **dict.fromkeys(
+        ("reporter", "reporters", "formatter", "runner"),
+        re.compile(
+            r"(?:auto|basic|checkstyle|compact|default|documentation|dot|dots|expanded|failures|github|html|json|junit"
+            r"|landing|line|lines|list|min|minimal|nyan|pretty|progress|quickfix|simple|spec|stylish|summary|tap|tree"
+            r"|text|text-summary|lcov|unix|verbose|xunit|-.*)?"
+        ),
+    ),
+    "configuration": re.compile(r"[Dd]ebug|[Rr]elease|[a-z]\w*Classpath"),
+    "project": re.compile(r"(?:\w+ )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)[\w -]*"),
+    "target": re.compile(r"[\w-]+"),
+}
 _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    "reporter": _KNOWN_VALUES["reporter"],
     "number": re.compile(r"\d{1,5}"),
     "host": re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)(?::\d{1,5})?"),
     "word": re.compile(r"\w+"),
@@ -526,7 +596,8 @@ _NARROWS: Final[Mapping[str, str]] = {
         ("--filter", "--grep", "-g", "-k", "--match", "--only", "--sort", "--limit", "--max", "--depth", "--tag"),
         "choice",
     ),
-    **dict.fromkeys(("--format", "--reporter", "--columns"), "word"),
+    **dict.fromkeys(("--format", "--columns"), "word"),
+    "--reporter": "reporter",
     **dict.fromkeys(("--help", "--dry-run", "--check", "--diff", "--plain", "--short", "--oneline"), ""),
 }
 _COMMON: Final[Mapping[str, str]] = {
@@ -558,10 +629,13 @@ _CHECKS_ONLY: Final = frozenset({
     "--verify-no-changes", "-c", "-d", "-l", "-n",
 })  # fmt: skip
 _FORMATTERS: Final = frozenset({
-    "alejandra", "black", "clang-format", "dart format", "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
+    "alejandra", "black", "buf format", "cargo fmt", "clang-format", "dart format", "deno fmt",
+    "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
     "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
     "standard", "standardrb", "xo",
 })  # fmt: skip
+_EMITS: Final = frozenset({"tsc", "vue-tsc"})
+CHANGES: Final = "and changes files"
 _FIXES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuaA]\Z")
 _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(subcommands.split())
