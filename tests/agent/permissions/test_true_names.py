@@ -91,6 +91,7 @@ def refusal(folder: Path) -> Refusal:
     return refusal_by(permissions_with(folder, since, "Shell(rm)"))
 
 
+@pytest.mark.thorough
 def test_a_forbidden_program_is_refused_in_each_way_to_start_it(refusal: Refusal) -> None:
     assert [line for line in dict.fromkeys(ways()) if not refusal(line)] == []
 

@@ -208,8 +208,10 @@ def ways() -> Iterator[str]:
         yield way.replace("{rm}", name)
     for way, path in product(FILES, PATHS):
         yield way.replace("{RM}", path)
-    for way, nesting in product((*DIRECT, *FILES, *CODE), NESTINGS):
-        yield nesting.replace("@", way.replace("{rm}", "r''m").replace("{RM}", "/bin/rm"))
+    for number, way in enumerate((*DIRECT, *FILES, *CODE)):
+        # Two of them each, in turn.
+        for nesting in (NESTINGS[number % len(NESTINGS)], NESTINGS[number * 5 % len(NESTINGS)]):
+            yield nesting.replace("@", way.replace("{rm}", "r''m").replace("{RM}", "/bin/rm"))
 
 
 def work() -> list[str]:
