@@ -176,6 +176,12 @@ def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Pat
             "mkdocs with subcommands that only show something, mkdocs build with options that change what it shows,"
             " commands that only read files of the project",
         ),
+        (
+            "eslint --fix src",
+            "eslint with other arguments, also to change files, tools that test or check the project,"
+            " commands that only read files of the project",
+        ),
+        ("git checkout -b x", "new branches of git, commands that only read files of the project"),
         ("./run.sh deploy", None),
         ("rm a.txt", None),
     ],

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.rules import Facts, likenesses_here, only_shows
-from jumpseat.agent.shell.likeness import SAME, described
+from jumpseat.agent.shell.likeness import SAME, descriptions
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
@@ -133,8 +133,8 @@ def _also_covered(request: ShellPermission, facts: Facts) -> Iterable[str]:
     shows = request.sandboxed is False and only_shows(facts)
     if not (request.sandboxed or shows) or not request.can_offer_session_approval:
         return ()
-    return dict.fromkeys(
-        described(text)
+    return descriptions(
+        text
         for segment in facts.segments
         if any(likenesses_here(segment, segment.likeness.gives))
         for text in segment.likeness.gives

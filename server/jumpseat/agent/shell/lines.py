@@ -133,7 +133,7 @@ def _sets_options(command: FoundCommand) -> bool:
 
 def changes_later_commands(command: FoundCommand) -> bool:
     """Return whether a command changes what later ones mean, other than their folder."""
-    return _names(command) in CHANGES_SHELL - CHANGES_FOLDER and not _sets_options(command)
+    return _names(command) in _CHANGES_LATER and not _sets_options(command)
 
 
 def _names(command: FoundCommand) -> str:
@@ -145,6 +145,7 @@ def program_path(command: FoundCommand) -> str:
     return _names(command) if "/" in _names(command) else ""
 
 
+_CHANGES_LATER: Final = CHANGES_SHELL - CHANGES_FOLDER
 _REDIRECTED: Final = r"(?:[ \t]*[12&]?>{1,2}[ \t]*&?[\w./-]+)*+"
 _GLUE: Final = re.compile(rf"(\)?){_REDIRECTED}[ \t]*(\|&?|&&|\|\||[;&]|\n)[ \t\n]*")
 _END: Final = re.compile(rf"(\)?){_REDIRECTED}[ \t]*[;&]?")

@@ -31,16 +31,15 @@ from jumpseat.agent.shell.likeness import (
 from jumpseat.agent.shell.programs import LOADS_URLS
 from jumpseat.agent.shell.project_tools import (
     checker_likeness,
-    is_program,
     only_looks,
     speaks_of_deployment,
     task_likeness,
     tool_likeness,
     unwrapped,
-    written,
 )
 from jumpseat.agent.shell.service_likeness import service_likeness
 from jumpseat.agent.shell.settings import PLAIN_SETTING
+from jumpseat.agent.shell.tool_options import is_program, written
 from jumpseat.agent.shell.words import Word
 
 Kind: TypeAlias = Callable[[str, Sequence[str]], Likeness]
