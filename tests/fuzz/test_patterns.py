@@ -36,6 +36,7 @@ EXAMPLES: Final = {
     "server/jumpseat/lsp/related.py": {"wanted": "['a', 'bc']"},
     "server/jumpseat/lsp/tools.py": {"symbol": "'a'"},
     "server/jumpseat/agent/secrets.py": {"self": "type('', (), {'_values': ['secret', 'secrets']})"},
+    "server/jumpseat/syntax/html_tags.py": {"name": "b'script'"},
     "server/jumpseat/store/project/front_matter.py": {"separators": r"r'[,\s]+'"},
     "server/jumpseat/lab/clumsy.py": {"tool": "type('', (), {'name': 'bash'})"},
     "server/jumpseat/tools/declared/placeholders.py": {"name": "'a'"},

@@ -37,7 +37,7 @@ async def test_definitions_uses_and_symbols_are_found_without_a_change(tmp_path:
         "a.words:1: def one\na.words:3: use one\nb.words:3: use one",
         "1: variable one\n2: variable two",
         "a.words: there is no `on`.",
-        "Path c.words does not exist. Please provide a valid path.",
+        "Path c.words does not exist. Please provide a valid path. Did you mean b.words or a.words?",
         "The language server failed: there is none for a.other.",
     ]
 

@@ -115,7 +115,8 @@ async def test_the_rule_sandboxed_and_the_configuration_hold_for_all_sessions(
 async def test_commands_that_no_sandbox_can_serve_run_outside_once_they_are_approved(
     tmp_path: Path, project: Path
 ) -> None:
-    turns = [bash("ps"), bash("ps"), bash("ps -e"), DONE]
+    # The last one shows the environments of all programs.
+    turns = [bash("ps"), bash("ps"), bash("ps e"), DONE]
     async with running_server(tmp_path, config='[permissions]\nallow = ["sandboxed"]\n') as server:
         session = await open_session(server, project, *turns)
         events = await run(server.wire, session, FOR_SESSION, ONCE)

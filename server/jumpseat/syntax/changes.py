@@ -51,11 +51,6 @@ def new_problems(
     ]
 
 
-def prepare(name: str, data: bytes, versions: Versions) -> None:
-    """Parse a text that is likely to change, so that only what changes is parsed afterwards."""
-    new_problems(name, data, data, versions)
-
-
 class _Change(Struct, frozen=True):
     """A change of rows of a file; ``versions`` are those that are parsed already."""
 

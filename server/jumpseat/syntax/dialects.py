@@ -42,12 +42,16 @@ def _without(data: bytes, opening: bytes, closing: bytes) -> bytes:
     return b"".join([*parts, data[position:]])
 
 
-_PARTS: Final = (rb"<(/?)html\b", rb"<(/?)body\b", rb"\A\s*+<(/)")
+_PARTS: Final = (
+    re.compile(rb"<(/?)html\b", re.IGNORECASE),
+    re.compile(rb"<(/?)body\b", re.IGNORECASE),
+    re.compile(rb"\A\s*+<(/)"),
+)
 
 
 def is_part(data: bytes) -> bool:
     """Return whether a text begins or ends a document of HTML that other files complete."""
-    tags = [{match == b"/" for match in re.findall(part, data, re.IGNORECASE)} for part in _PARTS]
+    tags = [{match == b"/" for match in part.findall(data)} for part in _PARTS]
     return any(len(kinds) == 1 for kinds in tags)
 
 

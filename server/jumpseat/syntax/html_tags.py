@@ -84,7 +84,7 @@ def _ended(
 ) -> Iterator[tuple[int, str]]:
     """Close an element, and those in it."""
     if not depths.get(name):
-        if name not in _END_OPTIONAL | _WITHOUT_END:
+        if name not in _END_OPTIONAL and name not in _WITHOUT_END:
             yield match.start(), f"{_quoted(match)} closes no element"
         return
     while (inner := opened.pop())[0] != name:

@@ -17,7 +17,10 @@ from tests.agent.permissions.test_hostile_calls import run_without_event_loop
 
 COVERED = """
     npx ava > npx ava tests/app.js --match 'login*'
-    bunx eslint . > bunx eslint src --fix
+    bunx eslint . > bunx eslint src --quiet
+    black . > black --check src
+    npx eslint . --fix > npx eslint src
+    npx prettier --write . > npx prettier --check src
     just test > just lint
     make lint > make typecheck
     make test > make test TESTS='-k login'
@@ -80,6 +83,40 @@ ASKED = """
     wiper a --yes > wiper --yes
     wiper a --help > wiper a
     make --version > make version
+    ctest > ctest -S evil
+    bash -n a.sh > bash -n -i evil.sh
+    node --check a.js > node --check --test evil.js
+    npx mocha > npx mocha --reporter evil
+    npx mocha > npx mocha --file evil.js
+    npx mocha > npx mocha --require=evil.js
+    phpunit > phpunit --configuration=evil.xml
+    vendor/bin/phpunit > vendor/bin/phpunit --bootstrap evil.php
+    phpstan analyse > phpstan analyse --configuration evil.neon
+    mvn test > mvn test -s evil
+    mvn test > mvn test -t evil
+    gradle test > gradle test --include evil
+    gradle test > gradle test -I evil
+    cargo test > cargo test --target evil.json
+    cargo test > cargo test --config evil.toml
+    npm test > npm test -g
+    npm run test > npm run test -- -R evil
+    pytest > pytest -c evil.ini
+    pytest > pytest --rootdir=evil
+    rspec > rspec -S evil
+    just test > just lint -g
+    bunx eslint . > bunx eslint src --fix
+    yarn eslint src > yarn eslint src --fix
+    npx prettier --check . > npx prettier --write .
+    black --check . > black .
+    poetry run black --check . > poetry run black .
+    ruff check . > ruff check --fix .
+    ruff format --check . > ruff format .
+    gofmt -l . > gofmt -w .
+    cargo fmt --check > cargo fmt
+    mix format --check-formatted > mix format
+    swiftlint > swiftlint --fix
+    npx tsc --noEmit > npx tsc src/x.ts
+    shfmt -d . > shfmt -w .
 """
 
 
@@ -111,21 +148,40 @@ def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: 
     assert wrong == []
 
 
+def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Path) -> None:
+    for name in ("src", "app", "build", ".git", "node_modules/x", "vendor/x", "cmd/x"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("run.sh", "a.txt", "src/main.py"):
+        (tmp_path / name).touch()
+    lines = Path(__file__).with_name("data").joinpath("wider_follow_ups.txt").read_text().splitlines()
+    pairs = [(first, later) for first, _, later in (line.partition(" > ") for line in lines)]
+    assert [(first, later) for first, later in pairs if runs_unasked(tmp_path, first, later)] == []
+
+
 @pytest.mark.parametrize(
     ("line", "also"),
     [
         (
             "./run.sh test",
-            "./run.sh test with other arguments, ./run.sh with subcommands that only show something",
+            "./run.sh test with other arguments, ./run.sh with subcommands that only show something,"
+            " commands that only read files of the project",
         ),
         (
             "make lint",
-            "make with other tasks that build or check something, tools that test or check the project",
+            "make with other tasks that build or check something, tools that test or check the project,"
+            " commands that only read files of the project",
         ),
         (
             "mkdocs build",
-            "mkdocs with subcommands that only show something, mkdocs build with options that change what it shows",
+            "mkdocs with subcommands that only show something, mkdocs build with options that change what it shows,"
+            " commands that only read files of the project",
         ),
+        (
+            "eslint --fix src",
+            "eslint with other arguments, also to change files, tools that test or check the project,"
+            " commands that only read files of the project",
+        ),
+        ("git checkout -b x", "new branches of git, commands that only read files of the project"),
         ("./run.sh deploy", None),
         ("rm a.txt", None),
     ],

@@ -16,80 +16,86 @@ from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.settings import HostPolicy
 from jumpseat_protocol.sessions import ManagedPermissions, ManagedSettings
 from tests.agent.permissions.test_hostile_calls import shell
+from tests.agent.permissions.ways_to_programs import ways, work
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs the programs of Unix")
 
-REFUSED = r"""
-    rm f
-    \rm f
-    r""m f
-    command rm f
-    env rm f
-    busybox rm f
-    sh -c 'rm f'
-    alias x=rm; x f
-    x() { rm f; }; x
-    echo f | xargs rm
-    find . -exec rm {} +
-    eval "r""m f"
-    $(echo rm) -rf f
-    `echo rm` f
-    X=rm; $X f
-    cp /bin/rm x; ./x f
-    ln -s /bin/rm x; ./x f
-    cat /bin/rm > x; chmod +x x; ./x f
-    ./link f
-    ./hard f
-    ./copy f
-    echo cm0gZg== | base64 -d | sh
-    bash <<< "$X"
-    cat f | bash -s
-    $'\x72m' f
-    /b?n/rm f
-    r${EMPTY}m f
-    {rm,f}
-    "$@"
-    sudo $X
-    env $X f
-    xargs $X < f
-    eval $X
-"""
+OLD = {
+    "run": "#!/bin/sh\nset -e\ncd x && exec node x.js\n",
+    "clean.sh": "rm -rf dist\n",
+    "script.py": "print(1)\n",
+    "x.js": "",
+    "f": "",
+}
+"""Files from before the session: what they start is theirs."""
 
-NOT_REFUSED = """
-    ls $HOME
-    ./tool x
-    grep rm f
-    env FOO=1 npm test
-    for f in *; do cat $f; done
-    [ "$x" = y ] && echo $x
-    bash s.sh
-    npm test 2>&1 | tail -5
-    git log --format=%h
-"""
+NEW = {
+    "shebang": "#!/bin/rm\n",
+    "script": "echo\nr''m f\n",
+    "literal.py": "import os\nos.system('rm f')\n",
+    "tests.sh": "#!/usr/bin/env bash\nset -euo pipefail\nnpm test -- --run && echo $((1 + 1))\n",
+    "tests.py": "import subprocess\nsubprocess.run(['npm', 'test'])\n",
+}
+"""Files that the session has written."""
+
+Refusal = Callable[[str], str]
+
+
+def permissions_with(folder: Path, since: float, *deny: str) -> Permissions:
+    settings = ManagedSettings(permissions=ManagedPermissions(deny=list(deny)))
+    policy = HostPolicy(settings=settings, root=str(folder), cwd=str(folder), client="host")
+    scope = PathScope(lambda: folder)
+    return Permissions(
+        lambda _: None, lambda: True, lambda _: False, scope, host_policies=lambda: [policy], since=since
+    )
+
+
+def refusal_by(permissions: Permissions) -> Refusal:
+    def refusal(line: str) -> str:
+        verdict = permissions.denial_by_rule(gather_facts(shell(line), "bash", permissions.path_scope))
+        return "" if verdict is None else verdict.message
+
+    return refusal
 
 
 @pytest.fixture
-def refuses(tmp_path: Path) -> Callable[[str], bool]:
+def folder(tmp_path: Path) -> Path:
     program = shutil.which("rm")
     assert program is not None
     shutil.copy(program, tmp_path / "copy")
     os.link(tmp_path / "copy", tmp_path / "hard")
     (tmp_path / "link").symlink_to(program)
     shutil.copy(shutil.which("cat") or program, tmp_path / "tool")
-    settings = ManagedSettings(permissions=ManagedPermissions(deny=["Shell(rm)"]))
-    policy = HostPolicy(settings=settings, root=str(tmp_path), cwd=str(tmp_path), client="host")
-    scope = PathScope(lambda: tmp_path)
-    permissions = Permissions(lambda _: None, lambda: True, lambda _: False, scope, host_policies=lambda: [policy])
-    return lambda line: permissions.denial_by_rule(gather_facts(shell(line), "bash", scope)) is not None
+    write(tmp_path, OLD)
+    (tmp_path / "sub").mkdir()
+    return tmp_path
 
 
-def test_a_forbidden_program_is_refused_under_any_name(refuses: Callable[[str], bool]) -> None:
-    assert [line for line in map(str.strip, REFUSED.strip().splitlines()) if not refuses(line)] == []
-    assert refuses("bash <<'EOF'\nrm f\nEOF")
-    assert refuses("cat <<'EOF' | sh\nrm f\nEOF")
-    assert refuses("true; " * 1000)
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
 
 
-def test_lines_that_name_their_programs_are_not_refused(refuses: Callable[[str], bool]) -> None:
-    assert [line for line in map(str.strip, NOT_REFUSED.strip().splitlines()) if refuses(line)] == []
-    assert not refuses("cat <<'EOF' > notes\nhello\nEOF")
+@pytest.fixture
+def refusal(folder: Path) -> Refusal:
+    # The clocks of files and of processes differ by some milliseconds.
+    since = (folder / "sub").stat().st_ctime + 0.001
+    marker = folder / "marker"
+    while not marker.exists() or marker.stat().st_ctime <= since:
+        marker.unlink(missing_ok=True)
+        marker.touch()
+    write(folder, NEW)
+    (folder / "changed").write_bytes((folder / "copy").read_bytes() + b"x")
+    (folder / "changed").chmod(0o755)
+    return refusal_by(permissions_with(folder, since, "Shell(rm)"))
+
+
+@pytest.mark.thorough
+def test_a_forbidden_program_is_refused_in_each_way_to_start_it(refusal: Refusal) -> None:
+    assert [line for line in dict.fromkeys(ways()) if not refusal(line)] == []
+
+
+def test_everyday_lines_are_not_refused(refusal: Refusal) -> None:
+    lines = [*work(), "./tests.sh", "bash tests.sh", "python3 tests.py", "./tool f"]
+    assert [(line, why) for line in lines if (why := refusal(line))] == []

@@ -82,7 +82,7 @@ def test_a_compound_line_is_split() -> None:
         ("docker compose logs -f web", "docker compose logs", False),
         ("./gradlew test --info", "./gradlew test", False),
         (".venv/bin/python -m pytest -x", ".venv/bin/python -m pytest", False),
-        ("npx eslint --fix src", "npx eslint", False),
+        ("npx eslint --fix src", "npx eslint --fix", False),
         ("make -j4 test", "make test", False),
         ("sed -n '1,20p' x", "sed -n", True),
         ("git --no-pager log -3", "git log", True),

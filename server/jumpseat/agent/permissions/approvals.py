@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from jumpseat.agent.permissions.paths import anchors_of
-from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule, likenesses_here
+from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule, likenesses_here, only_shows
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -188,7 +188,7 @@ def approval_record(
                 or named.issuperset(command.identifier for command in request.commands)
             ):
                 record = replace(record, texts=frozenset([_text_of(request)]))
-                if request.sandboxed:
+                if request.sandboxed or (request.sandboxed is False and only_shows(facts)):
                     record = replace(
                         record,
                         alike=frozenset(

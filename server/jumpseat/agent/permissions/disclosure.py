@@ -11,8 +11,8 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
-from jumpseat.agent.permissions.rules import Facts, likenesses_here
-from jumpseat.agent.shell.likeness import SAME, described
+from jumpseat.agent.permissions.rules import Facts, likenesses_here, only_shows
+from jumpseat.agent.shell.likeness import SAME, descriptions
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     HookPermission,
@@ -130,10 +130,11 @@ def _texts(value: Any) -> str:
 
 def _also_covered(request: ShellPermission, facts: Facts) -> Iterable[str]:
     """Return the commands that an approval of a confined command covers because they are like it."""
-    if not request.sandboxed or not request.can_offer_session_approval:
+    shows = request.sandboxed is False and only_shows(facts)
+    if not (request.sandboxed or shows) or not request.can_offer_session_approval:
         return ()
-    return dict.fromkeys(
-        described(text)
+    return descriptions(
+        text
         for segment in facts.segments
         if any(likenesses_here(segment, segment.likeness.gives))
         for text in segment.likeness.gives

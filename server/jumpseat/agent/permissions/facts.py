@@ -110,8 +110,11 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
     segments = tuple(
         replace(segment, folder=folder, real_program=real_program(segment.program, folder)) for segment in segments
     )
-    reached = _line_paths(line, path_scope)
-    written, programs = _effects_of_git(line, path_scope, confined=bool(request.sandboxed))
+    bases, bases_known = _bases(line.folders, path_scope.cwd())
+    reached = _line_paths(line, bases, path_scope, complete=bases_known and line.reach_known)
+    written, programs = _effects_of_git(
+        line, bases if bases_known else (), path_scope, confined=bool(request.sandboxed)
+    )
     paths, complete = reached.paths, reached.complete
     if any(moves() for moves in tuple(path_scope.movers)) and (
         written.any or any(map(_names_files, line.possible_commands))
@@ -132,10 +135,11 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         any_host=path_scope.any_host,
         writes=not only_reads,
         opaque=line.opaque,
-        unknown_programs=line.unknown_programs,
         incomplete=not (complete or path_scope.unrestricted) or (None in hosts and not path_scope.any_host),
         typed=typed,
+        text=request.full_command_text,
         folder=folder,
+        folders=tuple(map(str, bases)) if bases_known else (),
         scratch=_scratch(segments) if request.sandboxed else frozenset(),
         protected=reached.protected
         or bool(written.files)
@@ -166,17 +170,21 @@ def _with_targets(commands: tuple[CommandWords, ...], folder: str) -> tuple[Comm
     return tuple(found)
 
 
-def _effects_of_git(line: ShellLine, path_scope: PathScope, *, confined: bool) -> tuple[GitWrites, GitPrograms]:
-    """Find the files that git may write, and unless it is ``confined``, the programs that it may run."""
+def _effects_of_git(
+    line: ShellLine, bases: Sequence[Path], path_scope: PathScope, *, confined: bool
+) -> tuple[GitWrites, GitPrograms]:
+    """Find the files that git may write, and unless it is ``confined``, the programs that it may run.
+
+    It runs in one of the folders ``bases``, in any if there is none.
+    """
     if not any(program_name([words[0]]) == "git" for words in line.possible_commands if words[0] is not None):
         return GitWrites(), GitPrograms()
     # Imported with the first such command.
     from jumpseat.agent.permissions.git_programs import git_programs
     from jumpseat.agent.permissions.git_writes import git_writes
 
-    bases, complete = _bases(line.folders, path_scope.cwd())
-    written = git_writes(line, bases, path_scope) if complete else GitWrites(known=False, any=True)
-    return written, GitPrograms() if confined else git_programs(line, bases, path_scope)
+    written = git_writes(line, bases, path_scope) if bases else GitWrites(known=False, any=True)
+    return written, GitPrograms() if confined else git_programs(line, bases or [path_scope.cwd()], path_scope)
 
 
 def _names_files(words: CommandWords) -> bool:
@@ -195,10 +203,9 @@ def _any_protected(paths: Iterable[ResolvedPath], path_scope: PathScope) -> bool
     return any(is_protected(path, path_scope, linked) for path in paths)
 
 
-def _line_paths(line: ShellLine, path_scope: PathScope) -> Targets:
-    """Resolve the paths that a line may touch."""
-    bases, complete = _bases(line.folders, path_scope.cwd())
-    reached = Targets(complete=complete and line.reach_known)
+def _line_paths(line: ShellLine, bases: Sequence[Path], path_scope: PathScope, *, complete: bool) -> Targets:
+    """Resolve the paths that a line may touch; ``complete`` means that it touches no others than its words say."""
+    reached = Targets(complete=complete)
     words = [word for word in line.words if word not in UNCHECKED_PATHS]
     if len(words) * len(bases) > MAX_PATHS:
         reached.complete, words = False, words[: MAX_PATHS // len(bases)]

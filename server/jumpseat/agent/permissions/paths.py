@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +13,16 @@ from msgspec import Struct, field
 
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule, root_of
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, is_obeyed, obeyed_inside
-from jumpseat.system.regular_files import is_link
+from jumpseat.system.regular_files import is_link, scan_folder
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
 
 MAX_CACHED_DEPTH: Final = 100
 """Limit of the names in a path whose folders are resolved one by one."""
+
+MAX_LISTED: Final = 200
+"""Limit of the entries of a folder that are listed to find the few with protected names."""
 
 PROTECTED_FILES: Final = frozenset({"skill.md"})
 
@@ -138,10 +142,16 @@ def linked_protection(path_scope: PathScope) -> list[Path]:
     """Return the targets of links at protected places of the project: the same files under other names."""
     # As strings: this happens with each call that writes.
     folder = f"{path_scope.main_folder}/"
-    found = [folder + name for name in NAMES if posixpath.islink(folder + name)]
-    for names, inner in INSIDE.items():
+    present = {entry.name.casefold() for entry in islice(scan_folder(Path(folder)), MAX_LISTED + 1)}
+    # A folder that is empty may be one that cannot be listed.
+    listed = 0 < len(present) <= MAX_LISTED
+    names = [name for name in NAMES if not listed or name in present]
+    found = [folder + name for name in names if posixpath.islink(folder + name)]
+    for parts, inner in INSIDE.items():
+        if listed and parts[0] not in present:
+            continue
         place, linked = folder, False
-        for name in names:
+        for name in parts:
             linked = linked or posixpath.islink(place + name)
             place = f"{place}{name}/"
         # Without the folder, nothing in it is a link.

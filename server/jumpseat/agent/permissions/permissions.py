@@ -9,6 +9,7 @@ warning per session names the setting that would allow it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -46,6 +47,7 @@ from jumpseat.agent.permissions.rules import (
     allows,
     first_match,
     first_possible_match,
+    only_shows,
 )
 from jumpseat.agent.permissions.session_approvals import SessionApprovals
 from jumpseat.agent.settings import HostPolicy
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
 )
+
+UNKNOWN_PROGRAM: Final = "The host's policy forbids programs, and what this line starts cannot be known"
 
 MAX_AT_ONCE_CHARS: Final = 64 * 1024
 """Limit of a text whose characters are examined on the event loop; a longer one takes a thread."""
@@ -122,7 +126,8 @@ class Permissions:
 
     ``emit`` publishes events. ``can_ask`` returns whether an attached client handles permission requests,
     ``may_run_unasked`` whether the operator allows a call that no client can be asked about (``--yolo``).
-    ``host_policies`` returns the policies of the session's hosts, which are above all else.
+    ``host_policies`` returns the policies of the session's hosts, which are above all else. ``since`` is when the
+    session began, in seconds since the epoch; now by default.
     """
 
     def __init__(
@@ -136,9 +141,11 @@ class Permissions:
         observers: Observers | None = None,
         session_id: str = "",
         host_policies: Callable[[], Sequence[HostPolicy]] = tuple,
+        since: float | None = None,
     ) -> None:
         self._emit = emit
         self._host_policies = host_policies
+        self._since = time.time() if since is None else since
         self._enforced: EnforcedPolicy | None = None
         self._resolved: tuple[Facts, RulePatterns] | None = None
         self._can_ask = can_ask
@@ -177,7 +184,7 @@ class Permissions:
             facts = _gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
-        elif isinstance(request, ShellPermission) and request.sandboxed is False and not _only_looks(facts):
+        elif isinstance(request, ShellPermission) and request.sandboxed is False and not only_shows(facts):
             # Approvals cover such a command only as a whole, unless it only looks.
             facts = replace(facts, scope=request.full_command_text)
         # Imported here: no call has to be judged before the first prompt.
@@ -226,13 +233,13 @@ class Permissions:
         policy = self.host_policy
         # Imported with the first rule that forbids.
         if policy is not None:
-            from jumpseat.agent.permissions.true_names import UNKNOWN, first_copy, hides_programs
+            from jumpseat.agent.permissions.true_names import first_copy, first_doubt
 
             rule = policy.denies(facts, patterns) or first_copy(policy.deny.shell, facts)
             if rule is not None:
                 return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
-            if hides_programs(policy.deny.shell, facts):
-                return Verdict("denied", f"The host's policy forbids programs, and {UNKNOWN}", by="rule")
+            if (doubt := first_doubt(policy.deny.shell, facts, self.path_scope, self._since)) is not None:
+                return Verdict("denied", f"{UNKNOWN_PROGRAM}: {doubt}", by="rule")
         rule = first_match(self._rules().deny, facts, patterns)
         if rule is None and any(rule.kind == "shell" for rule in self._rules().deny):
             from jumpseat.agent.permissions.true_names import first_copy
@@ -288,6 +295,8 @@ class Permissions:
             return None
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
+        if isinstance(request, ShellPermission) and request.sandboxed is False and facts.scope is None:
+            commands = commands.with_alike(facts)
         commands = commands.inside(facts) if inside else commands
         allowing = [*self._lasting(rules.allow), *current.rules]
         return "rule" if allows(allowing, facts, self._patterns(facts), commands) else None
@@ -478,23 +487,6 @@ class Permissions:
 def _stays_inside(request: PermissionRequest) -> bool:
     """Return whether the request is for a command that is confined."""
     return isinstance(request, ShellPermission) and bool(request.sandboxed) and not request.request_sandbox_bypass
-
-
-def _only_looks(facts: Facts) -> bool:
-    """Return whether a line consists of commands that show the state of a service, and filters."""
-    acting = [segment for segment in facts.segments if not segment.filters]
-    return bool(acting) and all(
-        segment.command.clear and not segment.program and segment.command.identifier in _LOOKING
-        for segment in acting
-    )
-
-
-_LOOKING: Final = frozenset({
-    "docker compose logs", "docker compose ps", "docker images", "docker logs", "docker ps", "gh issue list",
-    "gh issue view", "gh pr checks", "gh pr diff", "gh pr list", "gh pr status", "gh pr view", "gh run list",
-    "gh run view",
-})  # fmt: skip
-"""Commands outside of a sandbox that an approval covers with other arguments."""
 
 
 def _chars(request: PermissionRequest) -> int:

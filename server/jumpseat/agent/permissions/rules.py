@@ -143,15 +143,15 @@ class Facts(Struct, frozen=True):
     ``paths`` are read, or written if ``writes`` is set; ``outside_paths`` are those outside of the session's
     folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
     that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
-    call may run others too, ``unknown_programs`` that the name of a program is known only when it runs,
-    ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may change what decides
-    about later calls, so that a person has to allow it; ``git_files`` are such files that
+    call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
+    change what decides about later calls, so that a person has to allow it; ``git_files`` are such files that
     ``git`` may write, and ``git_writes_unknown`` means that there may be others. ``git_programs`` are settings and
     hooks by which ``git`` runs programs; an approval has to have their ``git_mark``. If ``scope`` is set, an
     approval covers calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a
-    running program instead of a command line: no approval of a command covers it. ``folder`` is the real path of
-    the working directory of a command line. ``scratch`` are files in the ``/tmp`` of a sandbox that
-    it only uses for output.
+    running program instead of a command line: no approval of a command covers it. ``text`` is a command line or
+    such input, ``folder`` the real path of the working directory, and ``folders`` are those that its commands may
+    run in; empty if they are not known. ``scratch`` are files in the ``/tmp`` of a sandbox that it only uses for
+    output.
     """
 
     kind: str
@@ -167,7 +167,6 @@ class Facts(Struct, frozen=True):
     name: str | None = None
     writes: bool = False
     opaque: bool = False
-    unknown_programs: bool = False
     incomplete: bool = False
     protected: bool = False
     git_files: tuple[str, ...] = ()
@@ -176,7 +175,9 @@ class Facts(Struct, frozen=True):
     git_mark: str = ""
     scope: str | None = None
     typed: bool = False
+    text: str = ""
     folder: str = ""
+    folders: tuple[str, ...] = ()
     scratch: frozenset[str] = frozenset()
 
     @property
@@ -200,12 +201,28 @@ class ApprovedCommands(Struct, frozen=True):
 
     def inside(self, facts: Facts) -> ApprovedCommands:
         """Return these commands, and those of a confined line that are like approved ones."""
+        return replace(self.with_alike(facts), confined=True)
+
+    def with_alike(self, facts: Facts) -> ApprovedCommands:
+        """Return these commands, and those of a line that are like approved ones."""
         alike = {
             (segment.command.identifier, segment.anchor)
             for segment in facts.segments
             if not self.alike.isdisjoint(likenesses_here(segment, segment.likeness.needs))
         }
-        return replace(self, identifiers=self.identifiers | alike, confined=True)
+        return replace(self, identifiers=self.identifiers | alike)
+
+
+def only_shows(facts: Facts) -> bool:
+    """Return whether a line consists of commands that show the state of a service, and filters."""
+    acting = [segment for segment in facts.segments if not segment.filters]
+    return bool(acting) and all(
+        not segment.program and any(text.startswith(_SHOWS) for text in segment.likeness.needs)
+        for segment in acting
+    )
+
+
+_SHOWS: Final = "(shows) "
 
 
 def likenesses_here(segment: ShellSegment, texts: Iterable[str]) -> Iterator[str]:
@@ -292,14 +309,17 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     # Filters do nothing to anything but the output of the other commands.
     acting = [segment for segment in facts.segments if not segment.filters] or facts.segments
     acting = [segment for segment in acting if not _only_shows(segment)] or acting
-    if approved.confined:
+    # Rules alone cover no more than they say.
+    confined = approved.confined and any(
+        (segment.command.identifier, segment.anchor) in approved.identifiers for segment in acting
+    )
+    if confined:
         acting = [segment for segment in acting if not segment.likeness.beside] or acting
     if (
         facts.typed
         or not acting
         or not all(
-            (segment.command.identifier, segment.anchor) in approved.identifiers
-            or any(_allows_segment(rule, segment, patterns) for rule in same)
+            _is_approved(segment, approved) or any(_allows_segment(rule, segment, patterns) for rule in same)
             for segment in acting
         )
     ):
@@ -314,8 +334,8 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     kinds = ("read", "write") if only_reads else ("write",)
     path_rules = [rule for rule in rules if rule.kind in kinds and rule.argument is not None]
     url_rules = [rule for rule in rules if rule.kind == "url"]
-    scratch = facts.scratch if approved.confined else frozenset[str]()
-    hosts = [host for host in facts.hosts if not (approved.confined and host in _OWN_HOSTS)]
+    scratch = facts.scratch if confined else frozenset[str]()
+    hosts = [host for host in facts.hosts if not (confined and host in _OWN_HOSTS)]
     return all(
         path.real in approved.paths or path.given in scratch or _path_allowed(path_rules, path, facts, patterns)
         for path in facts.outside_paths
@@ -323,6 +343,13 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
         facts.any_host
         or all(host in approved.hosts or any(_matches_host(rule, host) for rule in url_rules) for host in hosts)
     )
+
+
+def _is_approved(segment: ShellSegment, approved: ApprovedCommands) -> bool:
+    # Imported here: the tables of commands are loaded with the first command.
+    from jumpseat.agent.shell.extent import covering
+
+    return any((name, segment.anchor) in approved.identifiers for name in covering(segment.command.identifier))
 
 
 def _only_shows(segment: ShellSegment) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
@@ -266,6 +267,7 @@ class Session:
             services.observers,
             self.id,
             lambda: settings.host_policies,
+            datetime.fromisoformat(self.started_at).timestamp(),
         )
 
     async def _judge(self, request: PermissionRequest, model: str | None) -> AssistedApproval:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import dropwhile
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -18,6 +17,7 @@ from jumpseat.agent.shell.commands import (
     follows_redirects,
     git_subcommand,
     has_reaching_option,
+    is_filter,
     is_known,
     loads_urls,
     may_be_alias,
@@ -51,7 +51,7 @@ CommandWords: TypeAlias = tuple[str | None, ...]
 MAX_WORDS: Final = 64
 """Limit of the words of one command that are considered as the beginning of another command."""
 
-MAX_FORMS: Final = 16
+MAX_FORMS: Final = 32
 """Limit of the paths that one word is taken for; with more, the reach is unknown."""
 
 
@@ -95,6 +95,7 @@ class Reach:
     """
 
     def __init__(self, found: Sequence[FoundCommand], *, any_order: bool) -> None:
+        self._lists_own = False
         self.words: list[str] = []
         self.globs: list[str] = []
         self.folders: list[str] = []
@@ -103,6 +104,7 @@ class Reach:
         self.complete = _links_stay(found, any_order=any_order)
         for command in found:
             self._add(command)
+            self._lists_own = _lists_own_files(command) or (self._lists_own and _picks_lines(command))
 
     def _add(self, command: FoundCommand) -> None:
         texts = command.texts
@@ -127,7 +129,7 @@ class Reach:
             return
         if (
             has_reaching_option(command.words)
-            or program_name(texts) in READS_NAMES
+            or (program_name(texts) in READS_NAMES and not (self._lists_own and reads_named(command.words)))
             or follows_redirects(texts)
             or (any(text.startswith("@") for text in texts[1:]) and not is_known(command.words))
             or (program_name(texts) == "jq" and not is_known(command.words))
@@ -186,6 +188,41 @@ class Reach:
             self.complete = False
         if (found := _REMOTE.match(_option_value(word.text))) is not None:
             self.addresses.append(f"ssh://{found[1]}")
+
+
+def _lists_own_files(command: FoundCommand) -> bool:
+    """Return whether a command prints the names of files below the folder, none of which leads out of it."""
+    texts = command.texts
+    match program_name(texts[:1]):
+        case "find":
+            known = "-type f" in " ".join(texts) and not any(text.startswith("-print") for text in texts)
+        case "rg":
+            known = "-l" in texts or "--files" in texts or "--files-with-matches" in texts
+        case "grep":
+            known = any(re.match(r"-[A-Za-z]*l|--files-with-matches", text) for text in texts)
+        case _:
+            return False
+    return known and is_known(command.words)
+
+
+def _picks_lines(command: FoundCommand) -> bool:
+    return program_name(command.texts[:1]) in ("grep", "head", "sort", "tail", "uniq") and is_filter(command.words)
+
+
+def reads_named(words: Sequence[Word]) -> bool:
+    """Return whether ``xargs`` runs a command that only reads the files whose names it gets."""
+    rest = list(words)
+    if not rest or rest.pop(0) != Word("xargs"):
+        return False
+    while rest and rest[0].text.startswith("-"):
+        if not re.fullmatch(r"-[r0]+|-[nLP]\d*", rest[0].text):
+            return False
+        rest = rest[2:] if rest[0].text in ("-n", "-L", "-P") else rest[1:]
+    # Not the programs that take a name for something else than a file.
+    return bool(rest) and rest[0].text in _READS_FILES and is_known(rest) and not any(word.wild for word in rest)
+
+
+_READS_FILES: Final = frozenset({"cat", "grep", "head", "ls", "md5sum", "nl", "sha256sum", "stat", "tail", "wc"})
 
 
 def _placement(command: FoundCommand) -> Placement | None:
@@ -305,34 +342,6 @@ def is_opaque(command: FoundCommand) -> bool:
         return True
     # An expanded word may be the name of a command.
     return (runs_other_commands(texts) or takes_code(texts)) and not all(word.fixed for word in command.words)
-
-
-def hides_program(command: FoundCommand, *, piped: bool) -> bool:
-    """Return whether the name of the program comes from an expansion, or from what a shell reads."""
-    words = list(dropwhile(_is_assignment, command.words))
-    if not words:
-        return False
-    name = program_name([words[0].text])
-    operands = [word for word in words[1:] if not word.text.startswith("-") and not _is_assignment(word)]
-    if not words[0].fixed:
-        return True
-    if name == "eval":
-        return not all(word.fixed for word in operands)
-    if name in SHELLS and name not in _NO_SHELLS and not operands:
-        return piped or bool(command.targets) or any(re.search(r"[$`]", text) for text in command.inputs)
-    return (name in SHELLS or name in _STARTS) and bool(operands) and not operands[0].fixed
-
-
-def _is_assignment(word: Word) -> bool:
-    return re.match(r"[A-Za-z_]\w*\+?=", word.text) is not None
-
-
-_NO_SHELLS: Final = frozenset({".", "alias", "enable", "eval", "hash", "source", "trap"})
-_STARTS: Final = frozenset({
-    "builtin", "chroot", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "parallel", "setsid",
-    "stdbuf", "strace", "sudo", "time", "unshare", "watch", "xargs",
-})  # fmt: skip
-"""Programs that start the one in their first operand."""
 
 
 def displayed_paths(command: FoundCommand) -> list[str]:

@@ -6,7 +6,7 @@ An approval of ``rm f`` does not cover ``rm -r folder``, and one of ``git push o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from jumpseat.agent.shell.options import may_be_option
@@ -37,8 +37,18 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
             if _sends_file(texts):
                 return None
             return "--data" if _has(texts, *_SENDING) or _METHOD.search(" ".join(texts)) else ""
+        case _ if known in _CHECKING:
+            mark = "--noEmit" if known in ("tsc", "vue-tsc") else CHECKING
+            return mark if any(text in _CHECKING[known] for text in texts) else ""
+        case _ if known in _CHANGING:
+            return CHANGING if any(text in _CHANGING[known] for text in texts) else ""
         case _:
             return ""
+
+
+def covering(identifier: str) -> tuple[str, ...]:
+    """Return the identifiers whose approval covers a command: a tool that changes files may also check them."""
+    return identifier, re.sub(rf" (?:{CHECKING}|--noEmit)\Z", "", identifier), f"{identifier} {CHANGING}"
 
 
 def _recursive(texts: Sequence[str]) -> str:
@@ -68,6 +78,36 @@ def _has(texts: Sequence[str], *options: str) -> bool:
     return any(may_be_option(text, options) for text in texts if text.startswith("-"))
 
 
+CHECKING: Final = "--check"
+CHANGING: Final = "--fix"
+"""What an approval is called for the use of a tool that only checks, or that also changes files."""
+
+_FIX: Final = ("--fix", "--write", "-w")
+_CHECKING: Final[Mapping[str, tuple[str, ...]]] = {
+    # Formatters change files, unless an option is given.
+    "black": ("--check", "--diff"),
+    "cargo fmt": ("--check",),
+    "deno fmt": ("--check",),
+    "isort": ("-c", "-d", "--check", "--check-only", "--diff"),
+    "mix format": ("--check-formatted", "--dry-run"),
+    "ruff format": ("--check", "--diff"),
+    "rustfmt": ("--check",),
+    "tsc": ("--noEmit",),
+    "vue-tsc": ("--noEmit",),
+}
+_CHANGING: Final[Mapping[str, tuple[str, ...]]] = {
+    # Linters only check, unless an option is given.
+    **dict.fromkeys(
+        (
+            "biome check", "biome ci", "biome format", "biome lint", "cargo clippy", "deno lint", "eslint", "gofmt",
+            "goimports", "golangci-lint run", "pnpm lint", "prettier", "stylelint", "yarn lint",
+        ),
+        _FIX,
+    ),
+    "clang-format": ("-i",),
+    "rubocop": ("-a", "-A", "--autocorrect", "--autocorrect-all", "--auto-correct"),
+    "ruff check": ("--fix", "--unsafe-fixes"),
+}  # fmt: skip
 _PUSHES_MORE: Final = ("--tags", "--follow-tags")
 _EVERYTHING: Final = frozenset({".", "./", ":/", "*", ":", ":/*"})
 _SENDING: Final = ("-d", "-F", "-T", "--data", "--form", "--json", "--upload-file")

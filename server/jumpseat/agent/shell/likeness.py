@@ -34,7 +34,12 @@ READS: Final = "(reads)"
 CHECKS: Final = "(checks)"
 LOOKS: Final = "(looks)"
 BUILDS: Final = "(builds and checks)"
+CHANGES: Final = "(changes files)"
+"""At the end, for a command that changes what it checks."""
 LOCALHOST: Final = "(localhost)"
+SHOWS: Final = "(shows) "
+"""In front of what is shown by a command that leaves the sandbox, and nothing else does."""
+
 SAME: Final = "= "
 """In front of the identifier of a command that is covered with other arguments in any case."""
 
@@ -66,26 +71,48 @@ def prefixed(prefix: str, found: Likeness) -> Likeness:
     )
 
 
-def described(text: str) -> str:
-    """Return in words which commands a likeness stands for."""
+def descriptions(texts: Iterable[str]) -> list[str]:
+    """Return in words which commands likenesses stand for, without those that others include."""
+    found = dict.fromkeys(map(_described, texts))
+    wide = tuple(
+        phrase.removesuffix(_OTHER_ARGUMENTS) + " " for phrase in found if phrase.endswith(_OTHER_ARGUMENTS)
+    )
+    return [
+        phrase
+        for phrase in found
+        if phrase + _ALSO_CHANGES not in found
+        and not (phrase.endswith((_OTHER_OPTIONS, _MARKED[LOOKS])) and phrase.startswith(wide))
+    ]
+
+
+def _described(text: str) -> str:
+    if text.startswith(SHOWS):
+        return f"other commands that show {text.removeprefix(SHOWS)}"
     if text in _PHRASES:
         return _PHRASES[text]
     if "\n" in text:
-        return f"{' '.join(text.split())} with options that change what it shows"
-    command, _, same = text.strip().partition(" *")
+        return f"{' '.join(text.split())} {_OTHER_OPTIONS}"
+    changes = _ALSO_CHANGES if text.endswith(CHANGES) else ""
+    command, _, same = text.removesuffix(CHANGES).strip().partition(" *")
     for mark, phrase in _MARKED.items():
         if command.endswith(mark):
-            command, what = command.removesuffix(mark).rstrip(), phrase
+            command, what = command.removesuffix(mark).rstrip(), f" {phrase}"
             break
     else:
-        what = "with other arguments"
-    return f"{command} {what}{f', but the same {same.strip()}' if same else ''}"
+        what = _OTHER_ARGUMENTS
+    return f"{command}{what}{f', but the same {same.strip()}' if same else ''}{changes}"
 
 
+_OTHER_ARGUMENTS: Final = " with other arguments"
+_OTHER_OPTIONS: Final = "with options that change what it shows"
+_ALSO_CHANGES: Final = ", also to change files"
 _PHRASES: Final = {
     READS: "commands that only read files of the project",
     CHECKS: "tools that test or check the project",
     LOCALHOST: "requests to localhost",
+    "git new branch": "new branches of git",
+    "git switch": "other branches of git",
+    "git unstash": "git stash pop and apply",
 }
 _MARKED: Final = {
     BUILDS: "with other tasks that build or check something",

@@ -13,8 +13,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from jumpseat.agent.shell.commands import identify, is_filter
-from jumpseat.agent.shell.effects import FoundCommand, path_forms
-from jumpseat.agent.shell.likeness import LOCALHOST, NOTHING, READS, Likeness, is_scratch
+from jumpseat.agent.shell.effects import FoundCommand, path_forms, reads_named
+from jumpseat.agent.shell.likeness import LOCALHOST, NOTHING, READS, SAME, Likeness, is_scratch
 from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
 from jumpseat.agent.shell.runners import likeness
 from jumpseat.agent.shell.words import Word
@@ -86,8 +86,12 @@ def _likeness(command: FoundCommand, moved: str, *, fed: bool) -> Likeness:
     if _names(command) == "tee" and all(word.fixed for word in command.words):
         operands = [word.text for word in command.words[1:] if word.text != "-a"]
         return Likeness(beside=all(map(is_scratch, operands)), scratch=(*scratch, *operands))
+    if fed and (reads_named(command.words) or _formats_json(command)):
+        return Likeness((READS,), (READS,), beside=True, scratch=scratch)
     known = identify("", command.words)
     found = likeness(command.words, known) if known.clear or not fed else NOTHING
+    if not all(text.startswith(SAME) for text in found.gives):
+        found = replace(found, gives=(*found.gives, READS))
     reads = known.clear and known.read_only and not command.settings
     if reads and not program_path(command):
         operands = [word.text for word in command.words[1:] if not word.text.startswith("-")]
@@ -108,6 +112,13 @@ def _likeness(command: FoundCommand, moved: str, *, fed: bool) -> Likeness:
     return replace(found, moved=moved, scratch=(*scratch, *found.scratch), beside=local)
 
 
+def _formats_json(command: FoundCommand) -> bool:
+    name, *rest = command.texts
+    return (
+        name in ("python", "python3") and rest == ["-m", "json.tool"] and all(word.fixed for word in command.words)
+    )
+
+
 def _ends_own_job(command: FoundCommand) -> bool:
     """Return whether a command waits for what the line has started, or ends it."""
     first, *rest = command.texts
@@ -122,7 +133,7 @@ def _sets_options(command: FoundCommand) -> bool:
 
 def changes_later_commands(command: FoundCommand) -> bool:
     """Return whether a command changes what later ones mean, other than their folder."""
-    return _names(command) in CHANGES_SHELL - CHANGES_FOLDER and not _sets_options(command)
+    return _names(command) in _CHANGES_LATER and not _sets_options(command)
 
 
 def _names(command: FoundCommand) -> str:
@@ -134,6 +145,7 @@ def program_path(command: FoundCommand) -> str:
     return _names(command) if "/" in _names(command) else ""
 
 
+_CHANGES_LATER: Final = CHANGES_SHELL - CHANGES_FOLDER
 _REDIRECTED: Final = r"(?:[ \t]*[12&]?>{1,2}[ \t]*&?[\w./-]+)*+"
 _GLUE: Final = re.compile(rf"(\)?){_REDIRECTED}[ \t]*(\|&?|&&|\|\||[;&]|\n)[ \t\n]*")
 _END: Final = re.compile(rf"(\)?){_REDIRECTED}[ \t]*[;&]?")

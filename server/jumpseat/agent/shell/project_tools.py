@@ -1,35 +1,40 @@
 """Recognize commands of testers, linters and builders that differ in the tests, files and views they choose.
 
 Such a tool runs the project's code or settings, which can do anything in a sandbox. An approval of a confined
-command therefore covers the same tool with other tests and files of the project, and with options whose names say
-that they choose or show something. Names of outputs, places and removals are in no table here. Some names mean more
-to some tools, such as ``ctest -S`` (a script) or ``black`` without ``--check`` (changes): still in the sandbox. A
-word that speaks of a deployment is covered nowhere.
+command therefore covers the same tool with other tests and files of the project, and with options that choose or
+show something: see :mod:`jumpseat.agent.shell.tool_options`. It covers no change of files if the approved command
+only checks them. A word that speaks of a deployment is covered nowhere.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
 from jumpseat.agent.shell.harmless import OTHER_NAMES, WORKING
 from jumpseat.agent.shell.likeness import (
     BUILDS,
+    CHANGES,
     CHECKS,
     LOOKS,
     NOTHING,
     READS,
     Likeness,
     alike,
-    is_output,
     is_own_folder,
     joined,
 )
-from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, SHELLS, TAKES_CODE
+from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, TAKES_CODE
 from jumpseat.agent.shell.reading import READING
+from jumpseat.agent.shell.tool_options import (
+    deciding_arguments,
+    is_choice,
+    runs_others,
+    without_narrowing,
+    without_tuning,
+)
 
 CHECKED: Final = re.compile(
     r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:-]*)?\Z"
@@ -100,58 +105,7 @@ _SCRIPTS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 
 _INSTALLED: Final = re.compile(r"(?:\./)?(?:(?:vendor/bin|node_modules/\.bin|\.?venv/bin|bin)/)?([\w.-]+)\Z")
 
-_VALUE: Final = frozenset({
-    "analyzer", "bail", "benchmark", "browser", "case", "category", "class", "color", "colors", "columns",
-    "concurrency", "configuration", "cores", "cpus", "deps", "depth", "details", "direct", "dist",
-    "durations", "edges", "enable", "exclude", "expression", "ext", "extension", "fail", "feature",
-    "features", "files", "filter", "focus", "format", "formatter", "fuzz", "grep", "group", "groups",
-    "ignore", "include", "invert", "j", "jobs", "k", "kind", "lang", "level", "limit", "lines", "locale",
-    "log-level", "match", "max", "message", "name", "names", "nodes", "order", "package", "packages",
-    "parallel", "pattern", "patterns", "platform", "precision", "processes", "profile", "project", "projects",
-    "python", "rating", "repeat", "reporter", "reruns", "retries", "rule", "rules", "scope", "score",
-    "seconds", "seed", "select", "severity", "shard", "show", "sort", "spec", "standard", "style", "suite",
-    "suites", "summary", "tab-width", "tag", "tags", "target", "targets", "tb", "test", "tests", "testsuite",
-    "theme", "threads", "threshold", "time", "timeout", "times", "trace-level", "type", "types", "under",
-    "verbosity", "version", "warnings", "width", "word", "workers",
-})  # fmt: skip
-"""The last words of the names of options whose values choose or show something."""
 
-_FLAG: Final = frozenset({
-    "all", "annotate", "autocorrect", "backtrace", "bail", "bench", "bind", "branch", "brief", "browser",
-    "bs", "build", "cache", "cached", "capture", "changed", "changes", "check", "ci", "clippy", "collect",
-    "color", "colour", "compact", "concise", "count", "cov", "coverage", "cs", "debug", "deps", "details",
-    "detect", "diff", "each", "early", "edges", "emit", "error", "errors", "exact", "examples", "exit",
-    "explain", "fail", "failed", "failing", "failure", "failures", "fast", "fatal", "features", "files",
-    "first", "fix", "flat", "frozen", "full", "group", "headed", "header", "headless", "hidden", "ignore",
-    "ignored", "in", "incremental", "info", "interactive", "isolated", "json", "keep", "last", "lf", "lib",
-    "locked", "long", "minify", "missing", "modules", "nested", "new", "no", "no-build", "nocapture",
-    "noemit", "offline", "on", "once", "only", "open", "optional", "parallel", "pass", "passed", "pedantic",
-    "pretty", "preview", "print", "process", "progress", "quick", "quiet", "random", "raw", "recursive",
-    "rerun", "restore", "run", "runner", "safe", "same", "script", "sequential", "serial", "short", "show",
-    "silent", "skip", "skipped", "slow", "slowest", "sort", "source", "staged", "stale", "stat", "statistics",
-    "stats", "stop", "strict", "style", "success", "suite", "summary", "tags", "tasks", "test", "testdox",
-    "tests", "time", "timing", "timings", "trace", "traceback", "tree", "types", "unit", "unmatched",
-    "unused", "update", "use", "verbose", "verify", "version", "warn", "warning", "warnings", "watch", "with",
-    "without", "workspace", "workspaces", "zero",
-})  # fmt: skip
-"""Words of the names of options without a value that choose or show something."""
-
-_SHOWS: Final = frozenset({
-    "--backtrace", "--color", "--colors", "--debug", "--info", "--json", "--minify", "--no-color",
-    "--no-colors", "--no-daemon", "--no-progress", "--pretty", "--progress", "--quiet", "--silent",
-    "--sourcemap", "--sourcemaps", "--stacktrace", "--stats", "--strict", "--time", "--timings", "--verbose",
-    "--warn", "--warnings", "-Wall", "-Werror", "-Wextra", "-Xlint", "-q", "-v", "-vv", "-vvv",
-})  # fmt: skip
-"""Options that change what any program shows, and leave what it does."""
-
-_SHORT: Final = re.compile(r"-(?:v+|q+|j\d+|n\d+|[xlsSaAiV])\Z")
-_SHORT_WITH_VALUE: Final = frozenset({"-k", "-t", "-j", "-n", "-g", "-R", "-m", "-run", "-bench"})
-_PLAIN: Final = re.compile(r"[\w,:|*^$!~ %.+-]*\Z")
-_NAME: Final = re.compile(r"--?([A-Za-z][\w.-]+)\Z")
-_PROPERTY: Final = re.compile(
-    r"-[DP](?:\w+\.)*(?:tests?|it\.test|skip\w*|fail\w*|includes?|excludes?|verbose|groups|excludedGroups"
-    r"|rerunFailingTestsCount)(?:=[\w.,:*#$!+|-]*)?\Z|-D[A-Za-z][\w.]*=(?i:true|false|on|off|enabled|disabled|\d)\Z"
-)
 _SETTING: Final = re.compile(
     r"(?:T|TESTS?|TESTARGS|TEST_ARGS|TESTFLAGS|TESTOPTS|PYTEST_ARGS|ARGS|FILTER|K|RUN|NAME|PKG|PACKAGE|V|VERBOSE|Q"
     r"|DEBUG|CI|SPEC|SPEC_OPTS|JOBS|J|N|FILES?|MODULE|SEED|COUNT|COVERAGE|COLOR)=[\w.,:/=*@ +-]*\Z"
@@ -161,7 +115,6 @@ _CHECKING_NAME: Final = re.compile(
     r"|(?:\A|[-_:]|doc|unit|type)test)\Z"
 )
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*\Z")
-_CHOICE: Final = re.compile(r"[\w./:@*#%\[\]{}()~^$|&,<>= '\"+?!-]*\Z")
 _ENVIRONMENT: Final = re.compile(r"py\d*|pypy\d*")
 
 _ONE_TASK: Final = frozenset({
@@ -183,7 +136,7 @@ def speaks_of_deployment(text: str) -> bool:
 
 def only_looks(subcommand: str) -> bool:
     """Return whether a subcommand says by its name that it only shows or checks something."""
-    return _LOOKS.match(subcommand) is not None and _REMOVES.search(subcommand) is None
+    return _LOOKS.match(subcommand) is not None and _REMOVES.search(subcommand.rpartition(":")[2]) is None
 
 
 def checker_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
@@ -194,14 +147,19 @@ def checker_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
 
 def tool_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
     """Return what commands of one tool of the project have in common."""
+    covers = prefix.endswith("coverage run -m")
     prefix = _COMMON.get(prefix, prefix)
     if len(rest) == 2 and rest[1] in ("--version", "--help") and _SUBCOMMAND.match(rest[0]):
         known = not prefix and _is_program_of_tools(rest[0]) and (rest[1] == "--version" or rest[0] not in _BASES)
         if known:
             return alike(READS)
+    if rest[0] in ("terraform", "tofu") and len(rest) > 1 and is_own_folder(rest[1].removeprefix("-chdir=")):
+        rest = [rest[0], *rest[2:]] if rest[1].startswith("-chdir=") else rest
     if rest[0] == "sbt":
         rest = [part for word in rest for part in word.split()]
     found = [_of_checker(prefix, rest), _of_toolchain(prefix, rest), _looking(prefix, rest), _tuned(prefix, rest)]
+    if covers:
+        found.append(alike(gives=[f" coverage {BUILDS} *"]))
     return joined(found)
 
 
@@ -222,10 +180,14 @@ def unwrapped(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _names_script(words: list[str]) -> bool:
-    named = ("add", "install", "run", "workspace", "workspaces")
+    named = ("add", "dev", "install", "run", "start", "workspace", "workspaces")
     return words[0] in _SCRIPTS and (
-        words[1].startswith("-") or words[1] in named or CHECKED.match(words[1]) is not None
+        words[1].startswith("-") or words[1] in named or any(map(_is_task, words[1:2]))
     )
+
+
+def _is_task(name: str) -> bool:
+    return CHECKED.match(name) is not None or _BUILDS.match(name) is not None
 
 
 def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
@@ -236,16 +198,20 @@ def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
     if not found or (not known and any(map(_REMOVES.search, words))):
         return NOTHING
     count, name = found[0]
-    kept = _kept(words[count:])
-    plain = known and not kept and prefix == "" and not _changes_files(name, words[count:])
-    return alike(
-        " ".join((prefix, name, "*", *kept)), gives=[CHECKS] if known else (), needs=[CHECKS] if plain else ()
-    )
+    kept = deciding_arguments(words[count:], tool=name)
+    changes = _changes_files(name, words[count:])
+    plain = known and not kept and prefix == "" and not changes
+    own = " ".join((prefix, name, "*", *kept))
+    # What changes files may also check them, and not the reverse.
+    own, checking = (f"{own} {CHANGES}", [own]) if changes else (own, [])
+    return alike(own, gives=[*checking, CHECKS] if known else checking, needs=[CHECKS] if plain else ())
 
 
 def _changes_files(name: str, arguments: Sequence[str]) -> bool:
     """Return whether a checker may also change what it checks."""
     only_checks = any(word in _CHECKS_ONLY for word in arguments)
+    if name in _EMITS:
+        return "--noEmit" not in arguments
     return (name in _FORMATTERS and not only_checks) or any(map(_FIXES.match, arguments))
 
 
@@ -258,27 +224,33 @@ def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
         return alike(gives=[mark])
     operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
     stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
-    return alike(" ".join((mark, *_kept(words[2:], stems))), gives=[CHECKS])
+    kept, name = deciding_arguments(words[2:], stems, " ".join(words[:2])), " ".join(words[:2])
+    own = " ".join((mark, *kept))
+    if _changes_files(name, words[2:]):
+        return alike(f"{own} {CHANGES}", gives=[own, CHECKS])
+    return alike(own, gives=[CHECKS])
 
 
 def _looking(prefix: str, words: Sequence[str]) -> Likeness:
     """Recognize subcommands that only show something, after any other subcommand of the same program."""
     name, *arguments = words
-    if name in _SCRIPTS or name in _BASES - _MANY_TOOLS or _runs(name) or not _SUBCOMMAND.match(name):
+    if name in _SCRIPTS or name in _OTHER_BASES or runs_others(name) or not _SUBCOMMAND.match(name):
         return NOTHING
     if any(name == task.split()[0] for task in _TASKS) or any(map(_REMOVES.search, words)):
         return NOTHING
     mark = f"{prefix} {name} {LOOKS}"
     subcommand = next((word for word in arguments if not word.startswith("-")), "")
-    looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not _kept(arguments[1:])
+    looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not deciding_arguments(arguments[1:])
+    looks = looks and not _changes_files(f"{name} {subcommand}", arguments)
     return alike(gives=[mark], needs=[mark] if looks or arguments in (["--help"], ["--version"]) else ())
 
 
 def _says_it_checks(words: Sequence[str]) -> bool:
     """Return whether a program, or a subcommand of one, says by its name that it only checks something."""
     plain = all(map(_SUBCOMMAND.match, words)) and (words[0] in _MANY_TOOLS or words[0] not in _BASES)
-    plain = plain and words[0] != "coverage"
-    return plain and _CHECKING_NAME.search(words[-1]) is not None and words[0] not in _SCRIPTS | _TASKS
+    if words[0] == "coverage" or words[0] in _SCRIPTS or words[0] in _TASKS:
+        return False
+    return plain and _CHECKING_NAME.search(words[-1]) is not None
 
 
 def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
@@ -293,7 +265,7 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
         if not known and task not in ("dev", "serve", "start") and "run" not in words:
             # A command of the package manager itself.
             return NOTHING
-        return _of_tasks(prefix, f"{words[0]} run", [task], _kept(arguments))
+        return _of_tasks(prefix, f"{words[0]} run", [task], deciding_arguments(arguments, tool=f"{words[0]} run"))
     name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
     if not name:
         return NOTHING
@@ -319,10 +291,11 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
         tasks = ["test"]
     if not tasks and name in ("just", "make", "task"):
         tasks = ["all"]
-    names = [task.rpartition(":")[2] if task.startswith(":") else task for task in tasks]
+    paths = name in ("gradle", "nx run")
+    names = [task.rpartition(":")[2] if paths or task.startswith(":") else task for task in tasks]
     if rebuilds:
         names = [task for task in names if task != "clean"]
-    return _of_tasks(prefix, name, names, _kept(others))
+    return _of_tasks(prefix, name, names, deciding_arguments(others, tool=name))
 
 
 def _of_tasks(prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str]) -> Likeness:
@@ -354,13 +327,19 @@ def _package_script(words: Sequence[str]) -> tuple[str, list[str]] | None:
     return (left[0], left[1:]) if left and _SUBCOMMAND.match(left[0]) else None
 
 
+def _is_package(word: str) -> bool:
+    return is_choice(word.removeprefix("@")) and (word[:1] != "@" or "/" in word)
+
+
 def _without_packages(words: Sequence[str]) -> list[str]:
     """Return the words in front of ``--`` without the packages of the workspace, and those behind it."""
     end = words.index("--") if "--" in words else len(words)
     left, found = list(words[:end]), list[str]()
     while left:
         word = left.pop(0)
-        if word in ("--filter", "-F", "-w", "--workspace", "workspace") and left and _is_choice(left[0]):
+        names = {"--filter": _is_package, "-F": _is_package, "-w": _is_package, "--workspace": _is_package}
+        names |= {"workspace": _is_package, "--prefix": is_own_folder, "--cwd": is_own_folder, "-C": is_own_folder}
+        if word in names and left and names[word](left[0]):
             left.pop(0)
         elif not re.match(r"--(?:filter|workspace)=[\w@/*-]+\Z", word):
             found.append(word)
@@ -372,143 +351,16 @@ def _tuned(prefix: str, words: Sequence[str]) -> Likeness:
 
     An approval covers further options that narrow what the program works on, but not their absence.
     """
-    if prefix == "" and words[0] not in _MANY_TOOLS and (words[0] in _BASES or _runs(words[0])):
+    if prefix == "" and words[0] not in _MANY_TOOLS and (words[0] in _BASES or runs_others(words[0])):
         return NOTHING
     if any(map(_REMOVES.search, words)):
         return NOTHING
     end = words.index("--") if "--" in words else len(words)
-    kept = _without(words[1:end], _TUNES)
+    kept = without_tuning(words[1:end])
     same = "\n".join((prefix, words[0], *kept, *words[end:]))
-    return alike(same, needs=["\n".join((prefix, words[0], *_without(kept, _NARROWS), *words[end:]))])
+    return alike(same, needs=["\n".join((prefix, words[0], *without_narrowing(kept), *words[end:]))])
 
 
-def _without(words: Sequence[str], options: Mapping[str, str]) -> list[str]:
-    """Return words without some options and their values."""
-    left, kept = list(words), list[str]()
-    while left:
-        word = left.pop(0)
-        name, equals, value = word.partition("=")
-        pattern = options.get(name)
-        if pattern is None or (equals and not pattern):
-            kept.append(word)
-        elif pattern and not equals:
-            kept += [] if left and _VALUES[pattern].fullmatch(left[0]) else [word, *left[:1]]
-            left = left[1:]
-        elif equals and not _VALUES[pattern].fullmatch(value):
-            kept.append(word)
-    return kept
-
-
-def written(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that the options of a command name as its output, if these are ordinary outputs."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    values = [word.partition("=")[2] or after for word, after in pairs if _OUTPUT.match(word)]
-    return tuple(value for value in values if is_output(value))
-
-
-def _kept(arguments: Sequence[str], stems: AbstractSet[str] = frozenset()) -> list[str]:
-    """Return the arguments that do more than choose tests and files of the project, and what is shown.
-
-    ``stems`` are names that an output may have, wherever it is in the project.
-    """
-    kept: list[str] = []
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
-        if not word.startswith("-"):
-            kept += [] if _is_choice(word) else [word]
-            continue
-        if word == "--" or _SHORT.match(word) or _PROPERTY.match(word) or word in _SHOWS:
-            continue
-        if word in _SHORT_WITH_VALUE:
-            kept += [] if not left or _is_choice(left[0]) else [word, left[0]]
-            left = left[1:]
-            continue
-        name, equals, value = word.partition("=")
-        if _OUTPUT.match(word):
-            if equals or left:
-                output = value if equals else left.pop(0)
-                known = is_output(output) or (is_own_folder(output) and output.rpartition("/")[2] in stems)
-                kept += [] if known else [name, output]
-            continue
-        kind = _option_kind(name)
-        if equals:
-            fits = _is_choice(value) if kind == "paths" else _PLAIN.match(value) if kind == "value" else None
-            fits = fits or (kind == "flag" and value in ("true", "false", "auto", "always", "never"))
-            kept += [] if fits else [word]
-        elif kind in ("paths", "value") and left and not left[0].startswith("-"):
-            fits = _is_choice(left[0]) if kind == "paths" else _PLAIN.match(left[0])
-            kept += [] if fits else [word, left[0]]
-            left = left[1:]
-        elif not kind or (left and not left[0].startswith("-") and name not in _NO_VALUE):
-            # The next word may be its value: the name of an output, for example.
-            kept += [word, *left[:1]]
-            left = left[1:]
-    return kept
-
-
-def _option_kind(name: str) -> str:
-    """Return what an option with a long name does: choose ``paths``, take another ``value``, be a ``flag``."""
-    found = _NAME.match(name)
-    if found is None:
-        return ""
-    *first, last = [part.lower() for part in re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", found[1])]
-    if last in ("file", "files") and not _BEFORE_FILES.issuperset(first):
-        return "flag" if all(part in _FLAG for part in (*first, last)) else ""
-    if last in _CHOOSES and all(part in _FLAG | _VALUE | _CHOOSES | _BEFORE for part in first):
-        return "paths"
-    if last in _VALUE and all(part in _FLAG | _VALUE | _BEFORE for part in first):
-        return "value"
-    return "flag" if all(part in _FLAG for part in (*first, last)) else ""
-
-
-def _is_choice(word: str) -> bool:
-    """Return whether a word may choose tests or files of the project, and names no program."""
-    return (
-        _CHOICE.match(word) is not None
-        and not word.startswith(("/", "~", "@", "+"))
-        # A setting may be that of a program or of a shell.
-        and re.match(r"\w[\w.]*=", word) is None
-        and re.search(r"(?<![.\w])\.\.(?:/|\Z)", word) is None
-        and (word == "." or not _runs(word.rpartition("/")[2]))
-    )
-
-
-def is_program(name: str) -> bool:
-    """Return whether a name is that of a program which runs others, or installs them."""
-    return _runs(name) or name in INSTALLS
-
-
-def _runs(program: str) -> bool:
-    return INTERPRETERS.match(program) is not None or program in RUNS_OTHERS | TAKES_CODE | SHELLS
-
-
-_OUTPUT: Final = re.compile(
-    r"-o\Z|--?(?:[a-z]+-)?(?:out|output|outfile|output-file|outputFile|outDir|out-dir|coverprofile|cpuprofile|memprofile"
-    r"|junitxml|junit-xml|log-file|report-file)(?:=|\Z)"
-)
-INSTALLS: Final = frozenset({"bundle", "cargo", "easy_install", "gem", "npm", "pip", "pip3", "pnpm", "uv", "yarn"})
-_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
-    "number": re.compile(r"\d{1,5}"),
-    "host": re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)(?::\d{1,5})?"),
-    "word": re.compile(r"\w+"),
-    "choice": re.compile(r"[\w.,:*^$|-]+"),
-}
-_TUNES: Final[Mapping[str, str]] = {
-    **dict.fromkeys((*_SHOWS, "--reload", "--watch", "--no-watch", "--no-reload"), ""),
-    **dict.fromkeys(("--port", "-p", "--workers", "--threads", "-j", "--jobs"), "number"),
-    **dict.fromkeys(("--host", "--bind", "--hostname", "-b"), "host"),
-    **dict.fromkeys(("--log-level", "--loglevel", "--verbosity"), "word"),
-}
-"""Options of any program that change how it is reached and what it shows, with the kinds of their values."""
-_NARROWS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(
-        ("--filter", "--grep", "-g", "-k", "--match", "--only", "--sort", "--limit", "--max", "--depth", "--tag"),
-        "choice",
-    ),
-    **dict.fromkeys(("--format", "--reporter", "--columns"), "word"),
-    **dict.fromkeys(("--help", "--dry-run", "--check", "--diff", "--plain", "--short", "--oneline"), ""),
-}
 _COMMON: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
@@ -538,10 +390,12 @@ _CHECKS_ONLY: Final = frozenset({
     "--verify-no-changes", "-c", "-d", "-l", "-n",
 })  # fmt: skip
 _FORMATTERS: Final = frozenset({
-    "alejandra", "black", "clang-format", "dart format", "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
+    "alejandra", "black", "buf format", "cargo fmt", "clang-format", "dart format", "deno fmt",
+    "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
     "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
     "standard", "standardrb", "xo",
 })  # fmt: skip
+_EMITS: Final = frozenset({"tsc", "vue-tsc"})
 _FIXES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuaA]\Z")
 _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(subcommands.split())
@@ -572,20 +426,8 @@ _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
     }.items()
 }
 """Programs with the subcommands that do no more than build, check and test a project."""
-_CHOOSES: Final = frozenset({
-    "func", "exclude", "file", "files", "filter", "grep", "ignore", "include", "match", "method", "module", "only",
-    "package", "packages", "pattern", "patterns", "project", "projects", "spec", "specs", "suite", "suites",
-    "target", "targets", "test", "tests", "testsuite",
-})  # fmt: skip
-"""The last words of the names of options whose values may be files of the project."""
 
-_BEFORE_FILES: Final = frozenset({"changed", "exclude", "ignore", "include", "only", "spec", "test"})
-_BEFORE: Final = frozenset({
-    "as", "max", "min", "per", "python", "tab", "wait",
-})  # fmt: skip
-_NO_VALUE: Final = frozenset(
-    {"--all", "--check", "--fix", "--diff", "--watch", "--headed", "--no-cache", "--noEmit", "--lf"}
-)
 _MANY_TOOLS: Final = frozenset({"bundle", "cargo", "dart", "dotnet", "flutter", "mix", "swift", "uv"})
 """Programs whose subcommands are tools for a project, further ones of which can be installed."""
 _BASES: Final = frozenset(row.split()[0] for row in (*READING, *WORKING)) | RUNS_OTHERS | TAKES_CODE
+_OTHER_BASES: Final = _BASES - _MANY_TOOLS

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from jumpseat.agent.shell.commands import ParsedCommand, identify, program_name
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.known_likeness import known_likeness
@@ -29,15 +31,15 @@ from jumpseat.agent.shell.likeness import (
 from jumpseat.agent.shell.programs import LOADS_URLS
 from jumpseat.agent.shell.project_tools import (
     checker_likeness,
-    is_program,
     only_looks,
     speaks_of_deployment,
     task_likeness,
     tool_likeness,
     unwrapped,
-    written,
 )
+from jumpseat.agent.shell.service_likeness import service_likeness
 from jumpseat.agent.shell.settings import PLAIN_SETTING
+from jumpseat.agent.shell.tool_options import is_program, written
 from jumpseat.agent.shell.words import Word
 
 Kind: TypeAlias = Callable[[str, Sequence[str]], Likeness]
@@ -72,13 +74,16 @@ def _found(texts: list[str], words: Sequence[Word], known: ParsedCommand) -> Lik
     prefix, rest = unwrapped(texts)
     if not rest:
         return NOTHING
+    service = service_likeness(texts, known.identifier if known.clear else "")
+    if service.gives:
+        return service
+    found = known_likeness(texts, known.identifier if known.clear else "")
+    if found is not None:
+        return found
     spoken = _BUILD_KIND.sub("", " ".join(arguments)) if name in _BUILDERS else " ".join(arguments)
     if speaks_of_deployment(spoken):
         # The names of tests may speak of anything.
         return checker_likeness(prefix, rest)
-    found = known_likeness(texts, known.identifier if known.clear else "")
-    if found is not None:
-        return found
     if prefix and rest[0] in _SCRIPTS_OF_TOOLS:
         return prefixed(prefix, _KINDS[rest[0]](rest[0], rest[1:]))
     task = task_likeness(prefix, rest)
@@ -135,12 +140,11 @@ def _with_subcommand(name: str, arguments: Sequence[str]) -> Likeness:
     subcommand = next((word for word in arguments if _SUBCOMMAND.fullmatch(word)), "")
     looks = only_looks(subcommand) if subcommand else bool(arguments) and set(arguments) <= {"--help", "--version"}
     look = f"{name} {LOOKS}"
-    return alike(
-        f"{name} {subcommand} *" if subcommand else f"{name} *",
-        gives=[look],
-        needs=[look] if looks else (),
-        bound=True,
-    )
+    bare = f"{name} *"
+    # What such a word asks for is what most programs do without one.
+    wider = [look] if looks else [bare] if subcommand in _STARTS else []
+    found = alike(f"{name} {subcommand} *" if subcommand else bare, gives=[look], needs=wider, bound=True)
+    return replace(found, bound=frozenset((*found.needs, look)))
 
 
 def _is_project_file(path: str, ending: str = "") -> bool:
@@ -210,7 +214,7 @@ def _behind_dashes(*subcommands: str) -> Kind:
         end = arguments.index("--") if "--" in arguments else len(arguments)
         if name in _PASS_ON and len(arguments) > 2 and not arguments[1].startswith("-"):
             end = min(end, 2)
-        own = arguments[:end]
+        own = [word for word in arguments[:end] if word not in ("--release", "--quiet", "--verbose", "-q", "-v")]
         if not own or own[0] not in subcommands:
             return NOTHING
         behind = [word for word in arguments[end:] if word != "--"]
@@ -232,7 +236,7 @@ def _only(options: str, operands: str = r"(?!)", least: int = 0) -> Kind:
         for word in arguments[least:]:
             if not option.fullmatch(word) and not operand.fullmatch(word):
                 return NOTHING
-        return alike(" ".join((name, *same, "*")), bound=True)
+        return alike(" ".join((name, *same, "*")), gives=[CHECKS], bound=True)
 
     return of_tool
 
@@ -254,7 +258,7 @@ def _cmake(name: str, arguments: Sequence[str]) -> Likeness:
 
 def _ninja(name: str, arguments: Sequence[str]) -> Likeness:
     folder = len(arguments) > 1 and arguments[0] == "-C" and _is_project_file(arguments[1])
-    return _only(rf"-j\d*|-v|-n|{_TARGET}", least=2)(name, arguments) if folder else NOTHING
+    return _only(rf"-j\d*|-v|-n|\d+|{_TARGET}", least=2 if folder else 0)(name, arguments)
 
 
 def _ctest(name: str, arguments: Sequence[str]) -> Likeness:
@@ -330,6 +334,7 @@ _ALONE: Final = LOADS_URLS | {name.split()[0] for name in ANY_FOLDER} | {"git", 
 _DURATION: Final = re.compile(r"\d+(?:\.\d+)?[smh]?")
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_STARTS: Final = frozenset({"demo", "dev", "run", "serve", "server", "start", "watch"})
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*")
 _GOAL: Final = re.compile(r"[a-z][\w-]*")
 _TARGET: Final = (

@@ -7,7 +7,7 @@ from typing import Final
 
 PLAIN_SETTING: Final = re.compile(
     # The names of variables with these ends choose something; some programs load code that a few others name.
-    r"(?!BASH_ENV|CONDA_|DOCKER_|DYLD_|ENV=|GIT_|LD_|VIRTUAL_ENV)(?:[A-Z][A-Z0-9]*_)*+"
+    r"(?!BASH_ENV|CONDA_|DOCKER_|DYLD_|ENV=|GIT_|LD_|PIP_|VIRTUAL_ENV)(?:[A-Z][A-Z0-9]*_)*+"
     r"(?:CI|COLOR|COUNT|COVERAGE|DEBUG|DRY_RUN|ENV|HEADLESS|HOST|LEVEL|LIMIT|LOG|LOGLEVEL|MODE|PORT|QUIET|SEED|STRICT"
     r"|TESTS?|THREADS|TIMEOUT|TZ|VERBOSE|VERBOSITY|WORKERS)=[\w.,:+-]*"
     r"|(?:CARGO_INCREMENTAL|CGO_ENABLED|GOARCH|GOGC|GOMAXPROCS|GOOS|GOTRACEBACK|PYTHONHASHSEED|SKIP)=[\w.,:+-]*"

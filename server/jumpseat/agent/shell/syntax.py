@@ -22,7 +22,6 @@ from jumpseat.agent.shell.effects import (
     Placement,
     Reach,
     displayed_paths,
-    hides_program,
     is_opaque,
     names_in,
     possible_commands,
@@ -91,7 +90,7 @@ class ShellLine(Struct, frozen=True):
     ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
     else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
     may run commands that are not in ``possible_commands``: the line is in doubt, a name is expanded, or a shell
-    runs. ``unknown_programs`` means that one of its programs is named by an expansion, or by what a shell reads.
+    runs.
     """
 
     segments: tuple[ShellSegment, ...]
@@ -109,7 +108,6 @@ class ShellLine(Struct, frozen=True):
     certain: bool = False
     reach_known: bool = False
     opaque: bool = True
-    unknown_programs: bool = False
 
     @property
     def commands(self) -> tuple[ParsedCommand, ...]:
@@ -124,7 +122,7 @@ def parse_shell(text: str) -> ShellLine:
 
 
 def _parse_again(text: str) -> ShellLine:
-    reader = _LineReader(text)
+    reader = LineReader(text)
     reader.run()
     found, whole = reader.found, text.strip(_SPACES)
     if reader.certain and found:
@@ -160,10 +158,6 @@ def _parse_again(text: str) -> ShellLine:
         or inner.exceeded
         or any(map(is_opaque, found))
         or any((reader.any_order or command.targets) and reads_code(command.texts) for command in found),
-        unknown_programs=not found
-        or inner.exceeded
-        or len(text) > MAX_LINE_CHARS
-        or any(hides_program(command, piped=reader.any_order or not reader.certain) for command in found),
     )
 
 
@@ -183,22 +177,23 @@ class _InnerLines:
             self.exceeded = True
             return []
         self._left -= 1
-        reader = _LineReader(line)
+        reader = LineReader(line)
         reader.run()
         return reader.found
 
 
-class _LineReader:
+class LineReader:
     """A walk over the syntax tree. ``certain`` becomes false at the first construct not known to be plain.
 
     ``any_order`` means that commands may run repeatedly, or at the same time as later ones, ``piped`` that one may
-    read what another one writes.
+    read what another one writes, ``ambiguous`` that bash may read the line differently, or has more of it.
     """
 
     def __init__(self, line: str) -> None:
         self.found: list[FoundCommand] = []
         self.certain = True
         self.any_order = False
+        self.ambiguous = False
         self.piped = False
         self._line = line
         self._source = b""
@@ -206,13 +201,13 @@ class _LineReader:
     def run(self) -> None:
         """Parse the line and collect its commands."""
         line = self._line
-        self.certain = len(line) <= MAX_LINE_CHARS and not _AMBIGUOUS.search(line)
+        self.ambiguous = len(line) > MAX_LINE_CHARS or _AMBIGUOUS.search(line) is not None
         root = self._parse(line[:MAX_LINE_CHARS])
         if root is None:
-            self.certain = False
+            self.ambiguous, self.certain = True, False
             return
-        if root.has_error or not self._all_text_parsed(root):
-            self.certain = False
+        self.ambiguous = self.ambiguous or root.has_error or not self._all_text_parsed(root)
+        self.certain = not self.ambiguous
         self._read_statement(root, 0)
 
     def _parse(self, line: str) -> Node | None:
@@ -244,7 +239,7 @@ class _LineReader:
 
     def _read_statement(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
-            self.certain = False
+            self.ambiguous, self.certain = True, False
             return
         match node.type:
             case "command":
@@ -348,7 +343,7 @@ class _LineReader:
     def _read_word(self, node: Node, depth: int) -> Word:
         """Read a word and remove its quotes; commands in it are read as statements of the line."""
         if depth > MAX_DEPTH:
-            self.certain = False
+            self.ambiguous, self.certain = True, False
             return Word(self._text(node), fixed=False)
         if _REVISION.fullmatch(self._text(node)):
             return Word(self._text(node))
@@ -376,7 +371,8 @@ class _LineReader:
             case "command_substitution":
                 if self._text(node).startswith("`"):
                     # The grammar reads backslashes in backquotes differently from bash.
-                    self.certain = self.certain and "\\" not in self._text(node)
+                    self.ambiguous = self.ambiguous or "\\" in self._text(node)
+                    self.certain = self.certain and not self.ambiguous
                 for child in node.children:
                     self._read_statement(child, depth + 1)
                 return Word(self._text(node), fixed=False, single=False)
@@ -483,7 +479,7 @@ _ANY_ORDER: Final = _PIPES | {"&"}
 _REDIRECTIONS: Final = frozenset({"<", ">", ">>", "&>", "&>>", "<&", ">&", ">|"})
 _KEYWORDS: Final = frozenset({
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "until", "while", "{", "}", "time", "((",
+    "select", "then", "until", "while", "{", "}", "((",
 })  # fmt: skip
 # Blanks in bash; Python's str.strip would remove more.
 _SPACES: Final = " \t\n"

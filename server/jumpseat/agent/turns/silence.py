@@ -17,7 +17,7 @@ SOURCE: Final = "empty_answer"
 
 QUESTION: Final = "Your last answer was empty. Go on with the task, or write your answer if the task is done."
 
-_WAITS: Final = frozenset({"end_turn", "stop_sequence", "tool_use"})
+_CAN_GO_ON: Final = frozenset({"end_turn", "stop_sequence", "tool_use"})
 """The stop reasons after which a model may answer if it is asked again."""
 
 
@@ -28,7 +28,7 @@ def asks_again(session: Session, prompt: Prompt, request: ModelRequest, complete
     mode, have messages of their own that make the model go on.
     """
     message = completed.message
-    if prompt.asked_again or completed.stop_reason not in _WAITS or request.response_format is not None:
+    if prompt.asked_again or completed.stop_reason not in _CAN_GO_ON or request.response_format is not None:
         return False
     if message.tool_uses() or message.text().strip() or session.settings.mode == "autopilot":
         return False

@@ -210,7 +210,7 @@ class ToolCalls:
 
     def _own_terms(self, call: ToolUseBlock, tool: Tool | None) -> str:
         """Return the note about a name of another agent's tool, unless the model sees it in an earlier result."""
-        note = "" if call.dialect is None else _own_terms(call, call.dialect, tool)
+        note = "" if call.dialect is None else _terms_of(call, call.dialect, tool)
         conversation = self._session.conversation
         if conversation.rewrites != self._told_in:
             # Results may have been summarized, cleared or undone.
@@ -463,9 +463,10 @@ def _ignored(call: ToolUseBlock, tool: Tool | None) -> str:
     return f"\n[Ignored, because `{call.name}` has no such argument: {names}]" if names else ""
 
 
-def _own_terms(call: ToolUseBlock, dialect: str, tool: Tool | None) -> str:
+def _terms_of(call: ToolUseBlock, dialect: str, tool: Tool | None) -> str:
     """Return the line that tells the model what the tool and its arguments are called."""
     names = ", ".join(tool.spec.parameters.get("properties", {})) if tool is not None else ""
+    # Imported with the first such call.
     from jumpseat.agent.model_calls.dialects import meant_tool
 
     if names and meant_tool(dialect, {}) not in (None, call.name):

@@ -106,6 +106,12 @@ _OUTSIDE_SUBCOMMANDS: Final[dict[str, frozenset[str]]] = {
 }
 """Subcommands that need credentials."""
 
+_INSIDE_SUBCOMMANDS: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("terraform", "tofu"), frozenset({"fmt", "validate", "version"})),
+    "helm": frozenset({"lint"}),
+}
+"""Subcommands that need no credentials, unlike the others of the same program."""
+
 _CONFIG_READS: Final = frozenset(
     {"get", "list", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"}
 )
@@ -189,6 +195,8 @@ def _reason(words: Sequence[str]) -> str | None:
         return _CREDENTIALS if remote or update else None
     if name == "rsync":
         return _CREDENTIALS if any(_REMOTE.fullmatch(word) for word in words) else None
+    if subcommand in _INSIDE_SUBCOMMANDS.get(name, ()):
+        return None
     if subcommand in _OUTSIDE_SUBCOMMANDS.get(name, ()):
         return _CREDENTIALS
     return OUTSIDE.get(name)

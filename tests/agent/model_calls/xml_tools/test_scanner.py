@@ -109,28 +109,10 @@ def test_each_action_of_a_tool_is_a_call_in_order() -> None:
 
 def test_an_answer_may_contain_several_blocks_and_text_around_them() -> None:
     block = '<tools><tool name="run"><command>ls</command></tool></tools>'
-    text = f"\n```xml\n{block}\n```\n```\n{block}\n```\nFirst:\n\n{block}\n\nThen. {block} and so on."
+    text = f"First:\n\n```xml\n{block}\n```\n\nThen {block} and so on.\n```\n{block}\n```"
     out, calls, problems = scan(text)
-    assert out == "\nFirst:\n\nThen. and so on."
-    assert (calls, problems) == ([("run", {"command": "ls"})] * 4, [])
-
-
-@pytest.mark.parametrize("label", ["", "xml"])
-@pytest.mark.parametrize("fence", ["```", "~~~"])
-def test_code_after_prose_and_a_block_in_a_sentence_are_examples(label: str, fence: str) -> None:
-    block = '<tools><tool name="run"><command>ls</command></tool></tools>'
-    lone = '<tool name="run"><command>ls</command></tool>'
-    for text in (
-        f"For example:\n\n{fence}{label}\n{block}\n{fence}\n",
-        f"For example:\n\n{fence}{label}\n{lone}\n{fence}\nor\n{fence}{label}\n{block}\n{fence}",
-        f"{fence}python\nx\n{fence}\n{fence}{label}\n{block}\n{fence}\n",
-        f"- {fence}{label}\n{block}\n{fence}\n",
-        f"1. {fence}{label}\n   {block}\n   {fence}\n",
-        f"> {fence}{label}\n> {block}\n> {fence}\n",
-        f"Write {block} for it.",
-        f'"{block}" calls a tool.',
-    ):
-        assert visible_text(text) == text
+    assert out == "First:\n\nThen and so on.\n"
+    assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
 
 
 def test_an_action_without_a_type_is_a_parameter() -> None:
@@ -244,7 +226,7 @@ def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
 def test_the_answer_continues_after_a_malformed_block() -> None:
     bad = '<tools><tool name="free"></x></tool></tools>'
     assert scan(f"a\n{bad}\nb")[0] == "a\nb"
-    assert scan('```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "b"
+    assert scan('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
 
 
 def test_calls_before_one_that_is_cut_off_are_valid() -> None:
@@ -307,15 +289,13 @@ def test_only_a_possible_beginning_of_a_call_is_held_back() -> None:
         return text[len(out) :]
 
     assert held("a < b and more") == ""
-    assert held("a <") == ""
-    assert held("a. <") == "<"
-    assert held("a: <too") == "<too"
-    assert held("a. <toot") == ""
-    assert held("a\n<tools>\n ") == "<tools>\n "
-    assert held("a. <tools>\n x") == ""
-    assert held("\n```xml\n") == "```xml\n"
-    assert held("\n```xml\n<p") == ""
-    assert held("x\n```xml\n<") == ""
+    assert held("a <") == "<"
+    assert held("a <too") == "<too"
+    assert held("a <toot") == ""
+    assert held("a <tools>\n ") == "<tools>\n "
+    assert held("a <tools>\n x") == ""
+    assert held("x\n```xml\n") == "```xml\n"
+    assert held("x\n```xml\n<p") == ""
     assert held("x\n```py") == ""
     assert held("x\n``") == "``"
     assert held("x ``") == ""

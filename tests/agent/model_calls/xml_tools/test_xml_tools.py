@@ -65,12 +65,13 @@ async def test_a_call_in_the_text_runs_like_any_other_and_is_never_shown(tmp_pat
     pieces = [
         "I'll a",
         "dd.\n",
-        "<too",
+        "```x",
+        "ml\n<too",
         "ls>\n<tool name='add'><a>1</a>",
         "<b>2</",
-        "b></tool></tools>\n",
+        "b></tool></tools>\n``",
     ]
-    async with ModelServer(says(*pieces), says("It is <3>.")) as model, running_server(tmp_path) as ours:
+    async with ModelServer(says(*pieces, "`"), says("It is <3>.")) as model, running_server(tmp_path) as ours:
         session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         events = await run_prompt(ours.wire, session)
 

@@ -1,9 +1,8 @@
 """Find the calls in the streamed text of an answer and pass on the rest.
 
-A block is ``<tools>`` with a ``<tool>`` in it that begins a line or follows a sentence, outside of code, or a lone
-``<tool>`` that begins a line and names a tool on offer. Either may be the content of a fenced code block that is
-labelled ``xml`` or has no label, which then belongs to the block; after prose, such code is an example. Everything
-else is text, including other XML and XML in other code.
+A block is ``<tools>`` with a ``<tool>`` in it, outside of code, or a lone ``<tool>`` that begins a line and names a
+tool on offer. Either may be the content of a fenced code block that is labelled ``xml`` or has no label, which then
+belongs to the block. Everything else is text, including other XML and XML in other code.
 
 The result does not depend on where the text is split, and only a possible beginning of a block is held back.
 """
@@ -26,9 +25,6 @@ _MARK: Final = re.compile(r"[`~]|<(?:tool|(?:t(?:oo?)?)?\Z)")
 """What may begin a block or code. Any other ``<`` is text, of which a text may have a million."""
 _TICKS: Final = re.compile(r"`+|[^`]+")
 _RUN: Final = re.compile(r"`+|~+")
-_MARKERS: Final = " \t>*+-0123456789.)"
-"""What may be on a line before code in a list or a quotation."""
-_SENTENCE_END: Final = frozenset(".!?:…。")
 _SPACE: Final = re.compile(r"\s*")
 _LAYOUT: Final = re.compile(r"(?:\s|<!--.*?-->|<\?xml[^<>]*\?>)*", re.DOTALL)
 _PARTIAL_LAYOUT: Final = re.compile(r"<(?:!(?:-(?:-.*)?)?|\?(?:x(?:m(?:l[^<>]*)?)?)?)?\Z", re.DOTALL)
@@ -52,10 +48,7 @@ class Scanner:
         self._out: list[Piece] = []
         self._step = self._in_text
         # The state of the current line: whether it is blank so far, and its inline code.
-        self._line_is_blank = self._may_open_code = True
-        self._last = ""
-        # Whether anything but layout and calls was written.
-        self._said = False
+        self._line_is_blank = True
         self._ticks = 0
         self._open_ticks = 0
         # The current code block: its fence, its opening line, and its current line.
@@ -113,8 +106,7 @@ class Scanner:
                 # The model continues with invented results.
                 self._step = self._discard
                 return at
-            begins = self._line_is_blank or self._last in _SENTENCE_END
-            match self._verdict(text, at, final, fresh=self._line_is_blank) if begins else "text":
+            match self._verdict(text, at, final, fresh=self._line_is_blank):
                 case "block":
                     self._begin("")
                     return at
@@ -129,7 +121,7 @@ class Scanner:
         """Consume backticks or tildes, which open a code block at the beginning of a line."""
         run = _RUN.match(text, at)
         assert run is not None
-        if not self._may_open_code:
+        if not self._line_is_blank:
             self._show(run[0])
             return run.end()
         if run.end() == len(text) and not final:
@@ -141,16 +133,15 @@ class Scanner:
             return run.end()
         label = info.strip().lower()
         short = len(info) < 64
-        if line_end < 0 and not final and short and "xml".startswith(label) and not self._said:
+        if line_end < 0 and not final and short and "xml".startswith(label):
             return at
         self._fence = run[0]
-        if line_end >= 0 and short and label in _LABELS and not self._said:
+        if line_end >= 0 and short and label in _LABELS:
             self._opening = text[at : line_end + 1]
             self._step = self._at_opening
             return line_end + 1
         self._line = ""
         self._step = self._at_label if run[0][0] == "`" else self._in_code
-        self._said = True
         self._out.append(run[0])
         return run.end()
 
@@ -158,22 +149,15 @@ class Scanner:
         self._out.append(text)
         line = text.rpartition("\n")
         if line[1]:
-            self._begin_line()
+            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
         rest = line[2]
-        self._may_open_code = self._may_open_code and not rest.strip(_MARKERS)
-        if words := rest.rstrip():
-            self._line_is_blank, self._last, self._said = False, words[-1], True
-        self._said = self._said or not (text.isspace() or text == "")
+        self._line_is_blank = self._line_is_blank and not rest.strip()
         if "`" in rest or self._ticks:
             for piece in _TICKS.findall(rest):
                 if piece[0] == "`":
                     self._ticks += len(piece)
                 else:
                     self._end_ticks()
-
-    def _begin_line(self) -> None:
-        self._line_is_blank = self._may_open_code = True
-        self._last, self._ticks, self._open_ticks = "", 0, 0
 
     def _end_ticks(self) -> None:
         """End a run of backticks, which opens inline code, or closes code opened by a run of the same length."""
@@ -190,8 +174,7 @@ class Scanner:
         """Consume the rest of the opening line of a code block; a backtick in it makes it inline code."""
         end, tick = text.find("\n", at), text.find("`", at)
         if tick >= 0 and (end < 0 or tick < end):
-            self._line_is_blank = self._may_open_code = False
-            self._ticks, self._open_ticks = 0, len(self._fence)
+            self._line_is_blank, self._ticks, self._open_ticks = False, 0, len(self._fence)
             self._step = self._in_text
             end = tick
         elif end >= 0:
@@ -209,7 +192,7 @@ class Scanner:
         line, self._line = self._line.strip(), ""
         if len(line) >= len(self._fence) and not line.strip(self._fence[0]):
             self._step = self._in_text
-            self._begin_line()
+            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
         return end
 
     def _at_opening(self, text: str, at: int, final: bool) -> int:
@@ -233,7 +216,7 @@ class Scanner:
     def _enter_code(self) -> None:
         """Treat the code block as one without calls."""
         self._out.append(self._opening)
-        self._line, self._said = "", True
+        self._line = ""
         self._step = self._in_code
 
     # --- blocks -------------------------------------------------------------------------------------------------
@@ -262,7 +245,7 @@ class Scanner:
         if start == len(text):
             return start
         if not self._fence:
-            self._begin_line()
+            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
             self._step = self._in_text
             return start
         run = _RUN.match(text, start)
