@@ -63,11 +63,11 @@ from jumpseat.options import Options, TcpOptions
 from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import IgnoredMembers, find_route
-from jumpseat.rpc.transport import HEADERS, Framing, Stdio, Wire, open_stdio, take_stdio
+from jumpseat.rpc.transport import HEADERS, LINES, Framing, Stdio, Wire, open_stdio, take_stdio
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
-from jumpseat.sessions.access import Access, Gate
+from jumpseat.sessions.access import EVERYTHING, Access, Gate
 from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.idle import Activity, IdleSessions, activity_of
 from jumpseat.sessions.registry import SessionRegistry
@@ -107,6 +107,8 @@ if TYPE_CHECKING:
     from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
+    from jumpseat.ahp.connection import AhpConnection
+    from jumpseat.ahp.live.door import Door
     from jumpseat.cluster.cluster import Cluster
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -133,8 +135,8 @@ WRITTEN: Final = ("session-state", "memories", "quarantine")
 _ENDING: Final = {signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if sys.platform != "win32" else ())}
 
 
-class ClientConnection(Client, Protocol):
-    """A connection of either protocol."""
+class AnyConnection(Protocol):
+    """A connection of any protocol."""
 
     access: Access | None
 
@@ -152,6 +154,10 @@ class ClientConnection(Client, Protocol):
     def close(self) -> None:
         """Close the connection."""
         ...
+
+
+class ClientConnection(AnyConnection, Client, Protocol):
+    """A connection that is itself the client of sessions."""
 
 
 class App:
@@ -206,9 +212,10 @@ class App:
         children.withhold(config.store.login_variables)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
-        self.connections: set[ClientConnection] = set()
+        self.connections: set[AnyConnection] = set()
         self._ignored_members = IgnoredMembers()
-        self._acp = options.acp
+        self._acp, self._speaks_ahp = options.acp, options.ahp
+        self._ahp: Door | None = None
         self._on_stdio = options.tcp is None
         self.gate, self.made_token = _gate(options.tcp, home)
         self.ending = False
@@ -380,7 +387,8 @@ class App:
 
     def _log_start(self, options: Options, config: Config) -> None:
         tcp = options.tcp
-        transport = "tcp" if tcp is not None else "acp" if options.acp else "stdio"
+        on_stdio = "acp" if options.acp else "ahp" if options.ahp else "stdio"
+        transport = "tcp" if tcp is not None else on_stdio
         port = None if tcp is None else tcp.port or None
         where = fields(
             version=__version__,
@@ -396,6 +404,8 @@ class App:
 
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
+        if self._speaks_ahp:
+            return self._connect_ahp(EVERYTHING, LINES).wire
         return self._connect_acp() if self._acp else self.connect().wire
 
     @property
@@ -413,6 +423,30 @@ class App:
             else self._cluster.clients.route(context, connection),
             lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
+        self.connections.add(connection)
+        return connection
+
+    def admit_ahp(
+        self, peer: str, token: str | None, *, has_origin: bool
+    ) -> Callable[[Framing], AhpConnection] | None:
+        """See :class:`jumpseat.network.serving.TcpServer`. In a cluster, nobody is admitted so far.
+
+        Windows of VS Code and pages send origins: they need a token, even if programs of the same user do not.
+        """
+        access = self.gate.access_of(token)
+        if access is None or self._cluster is not None or (has_origin and not self.gate.knows(token)):
+            return None
+
+        return partial(self._connect_ahp, access, peer=peer)
+
+    def _connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
+        # Imported here, because most servers have no such clients.
+        from jumpseat.ahp.connection import AhpConnection
+        from jumpseat.ahp.live.door import Door
+
+        if self._ahp is None:
+            self._ahp = Door(Server(self.registry, self.models, self, self.mcp), self._tasks)
+        connection = AhpConnection(self._ahp, access, self._tasks, self.secrets, self._forget, framing, peer)
         self.connections.add(connection)
         return connection
 
@@ -590,11 +624,14 @@ class App:
                     connection.abort()
 
     def _handle_disconnect(self, connection: ClientConnection) -> None:
-        self.connections.discard(connection)
         if self._cluster is not None and isinstance(connection, Connection):
             self._cluster.clients.disconnected(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)
+        self._forget(connection)
+
+    def _forget(self, connection: AnyConnection) -> None:
+        self.connections.discard(connection)
         if self._on_stdio or (self.ending and not self.connections):
             self.stop()
 
@@ -829,8 +866,8 @@ async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStac
     config = load_config(home, environment_providers()).store
     if config.url is None:
         return None
-    if options.acp:
-        raise ConfigError("store.url is not available with --acp: editors keep their sessions in files")
+    if options.acp or options.ahp:
+        raise ConfigError("store.url is not available with --acp and --ahp: they keep sessions in files")
     try:
         from jumpseat.cluster.cluster import join_cluster
         from jumpseat.cluster.nats.settings import cluster_settings

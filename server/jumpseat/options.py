@@ -42,6 +42,7 @@ class Options(Discreet, Struct, frozen=True):
     allow_old_clients: Literal[False, "client_tools"] = False
     protocol: int | None = None
     acp: bool = False
+    ahp: bool = False
     tools: tuple[str, ...] | None = None
     record: str | None = None
     replay: Replay | None = None

@@ -155,7 +155,7 @@ def test_options_of_tcp_that_do_not_fit_are_refused(capsys: pytest.CaptureFixtur
     for argument in (["--host", "::1"], ["--no-token"], ["--tls-cert", "c"], ["--behind-tls-proxy"]):
         assert (
             refused(capsys, "--stdio", *argument)
-            == f"error: {argument[0]} is for TCP: it excludes --stdio and --acp"
+            == f"error: {argument[0]} is for TCP: it excludes --stdio, --acp and --ahp"
         )
     with pytest.raises(SystemExit):
         parse(["--headless", "--no-token"], TOKEN)
@@ -253,6 +253,14 @@ def test_acp_is_served_on_stdio_by_flag_or_command(argv: list[str]) -> None:
     options = parse(argv, {"COPILOT_CONNECTION_TOKEN": "tcp_secret"})
     assert (options.acp, options.tcp) == (True, None)
     assert not parse(["--stdio"], {}).acp
+
+
+@pytest.mark.parametrize("argv", [["ahp"], ["--ahp"], ["--stdio", "--ahp"]])
+def test_ahp_is_served_on_stdio_by_flag_or_command(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse(argv, {})
+    assert (options.ahp, options.acp, options.tcp) == (True, False, None)
+    assert "--acp" in refused(capsys, *argv, "--acp")
+    assert "--port" in refused(capsys, *argv, "--port", "0")
 
 
 def test_acp_excludes_options_of_the_other_protocol(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ error: no mode was chosen
   jumpseat --headless --port N     serve clients over TCP on this machine
   jumpseat --stdio                 serve one client on stdin and stdout
   jumpseat acp                     serve an editor on stdin and stdout
+  jumpseat ahp                     serve an agent host's client on stdin and stdout
 
 'jumpseat --help' lists all options and commands."""
 
@@ -38,7 +39,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser = CommandParser(
         prog="jumpseat",
         allow_abbrev=False,
-        description="Agent server of the Copilot SDK protocol and of the Agent Client Protocol.",
+        description="Agent server of the Copilot SDK protocol, and of the Agent Client and Agent Host Protocols.",
         epilog=_list_commands(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -46,6 +47,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--headless", action="store_true", help="run as a server, over TCP unless --stdio is given")
     parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
+    parser.add_argument("--ahp", action="store_true", help="speak the Agent Host Protocol, on stdin and stdout")
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
     parser.add_argument("--port", type=port_number, help="listen on this TCP port; 0: any free port")
     parser.add_argument("--host", metavar="ADDR", help="listen on this address; default: loopback")
@@ -127,14 +129,19 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment or gh")
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
     # `jumpseat acp` is the form for people and for settings of editors.
-    known = parser.parse_options(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)
-    if known.acp and (known.port is not None or known.ws_port is not None):
-        parser.error("--acp uses stdin and stdout: --port is for the Copilot SDK protocol")
-    if known.acp and known.protocol is not None:
+    is_command = bool(argv) and argv[0] in ("acp", "ahp")
+    known = parser.parse_options([f"--{argv[0]}", *argv[1:]] if is_command else argv)
+    if known.acp and known.ahp:
+        parser.error("--acp and --ahp are mutually exclusive")
+    other = "--acp" if known.acp else "--ahp" if known.ahp else None
+    if other and (known.port is not None or known.ws_port is not None):
+        parser.error(f"{other} uses stdin and stdout: --port is for the Copilot SDK protocol")
+    if other and known.protocol is not None:
         parser.error(
-            "--acp and --protocol are mutually exclusive: --protocol selects a version of the Copilot SDK protocol"
+            f"{other} and --protocol are mutually exclusive:"
+            " --protocol selects a version of the Copilot SDK protocol"
         )
-    known.stdio = known.stdio or known.acp
+    known.stdio = known.stdio or other is not None
     if known.session_idle_timeout is not None and known.session_idle_timeout < 0:
         parser.error(f"argument --session-idle-timeout: expected 0 or more, got '{known.session_idle_timeout}'")
     if known.stdio and known.port is not None:
@@ -149,7 +156,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     if known.stdio:
         for name in ("host", "no_token", "tls_cert", "tls_key", "behind_tls_proxy"):
             if getattr(known, name) not in (None, False):
-                parser.error(f"--{name.replace('_', '-')} is for TCP: it excludes --stdio and --acp")
+                parser.error(f"--{name.replace('_', '-')} is for TCP: it excludes --stdio, --acp and --ahp")
     options = _options(parser, known, *split_environ(environ))
     if options.record and options.replay:
         parser.error("recording and replaying are mutually exclusive")
@@ -222,6 +229,7 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         allow_unasked=known.yolo,
         protocol=known.protocol,
         acp=known.acp,
+        ahp=known.ahp,
         tools=None if known.tools is None else _tool_names(known.tools),
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,

@@ -94,7 +94,7 @@ def _shown(text: str, stream: TextIO | None) -> str:
 
 
 class CommandInfo(NamedTuple):
-    """A command as ``jumpseat --help`` lists it. The terminal's commands and ``acp`` have no module here."""
+    """A command as ``jumpseat --help`` lists it. Those of the terminal, ``acp`` and ``ahp`` have no module."""
 
     help: str
     module: str | None = None
@@ -106,6 +106,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "run": CommandInfo("run one prompt, for scripts and pipes", arguments="PROMPT"),
     "web": CommandInfo("open the page for sessions in the browser", "web"),
     "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'"),
+    "ahp": CommandInfo("serve a client of an agent host: the same as 'jumpseat --ahp'"),
     "adapters": CommandInfo("list the adapters", "adapters"),
     "models": CommandInfo("list the models", "models"),
     "check": CommandInfo("test an adapter, or the sandbox", "check", "ADAPTER"),

@@ -40,6 +40,10 @@ class TcpServer(Protocol):
         """Create a connection for a peer, named by its address."""
         ...
 
+    def admit_ahp(self, peer: str, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
+        """Return the function that creates a client of the Agent Host Protocol, if its token is accepted."""
+        ...
+
     async def close_revoked(self) -> None:
         """Close the connections whose tokens are revoked, until cancelled."""
         ...
@@ -88,7 +92,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
         if web is not None:
             web_sockets = await _open(options.host, options.web_port or 0)
             web_port = _port(web_sockets)
-            connect = web.newcomers(web_port, server.connect)
+            connect = web.newcomers(web_port, server.connect, server.admit_ahp)
             tasks.start_soon(listener(connect).run, web_sockets)
             log.info("listening for WebSocket clients", extra=fields(port=web_port))
         try:

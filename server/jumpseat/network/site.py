@@ -19,6 +19,12 @@ STATIC: Final = Path(__file__).parent / "static"
 RPC_PATH: Final = "/rpc"
 """The path of WebSocket connections."""
 
+AHP_PATH: Final = "/ahp"
+"""The path of WebSocket connections of the Agent Host Protocol."""
+
+EDITOR_ORIGIN: Final = "vscode-file://vscode-app"
+"""The origin of the windows of VS Code, whose connections present a token at once."""
+
 NOT_BUILT: Final = (
     "The page is not part of this installation.\n\n"
     "In a checkout, 'make web' builds it (needs Node.js 20 or newer). Released packages contain it.\n"

@@ -37,6 +37,14 @@ class Connect(Protocol):
     def __call__(self, peer: str, framing: Framing) -> Newcomer: ...
 
 
+class AdmitAhp(Protocol):
+    """See :class:`jumpseat.network.web_socket.ConnectAhp`."""
+
+    def __call__(
+        self, peer: str, token: str | None, *, has_origin: bool
+    ) -> Callable[[Framing], Newcomer] | None: ...
+
+
 class WebServer:
     """The page and the WebSocket clients of one server."""
 
@@ -45,7 +53,7 @@ class WebServer:
         self._access = access
         self._url = ""
 
-    def newcomers(self, port: int, connect: Connect) -> Callable[[str], Newcomer]:
+    def newcomers(self, port: int, connect: Connect, admit_ahp: AdmitAhp) -> Callable[[str], Newcomer]:
         """Return the function that makes accepted connections of a port clients of the server."""
         options = self._options
         scheme = "http" if options.tls is None else "https"
@@ -60,7 +68,9 @@ class WebServer:
             port=port,
             prove=self._prove,
         )
-        return lambda peer: WebSocketNewcomer(site, partial(connect, peer), peer)
+        return lambda peer: WebSocketNewcomer(
+            site, partial(connect, peer), peer, connect_ahp=partial(admit_ahp, peer)
+        )
 
     def _prove(self, login_id: str, nonce: str, origin: str) -> dict[str, str] | None:
         challenge = self._access.challenge(login_id, nonce, origin)

@@ -13,7 +13,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Final, Protocol, cast
+from urllib.parse import parse_qs
 
 import anyio
 from websockets.datastructures import Headers, MultipleValuesError
@@ -23,7 +24,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from jumpseat.network.listener import Newcomer
-from jumpseat.network.site import RPC_PATH, Answer, Site
+from jumpseat.network.site import AHP_PATH, EDITOR_ORIGIN, RPC_PATH, Answer, Site
 from jumpseat.rpc.transport import Framing
 from jumpseat_protocol.envelope import FramingError
 
@@ -40,6 +41,23 @@ _BYTES_AT_ONCE: Final = 8192
 """The frames that are handled before others have their turn, and the bytes after which frames are counted."""
 # A closing frame with the code 1001, "going away" (RFC 6455, 7.4.1).
 _GOING_AWAY: Final = b"\x88\x02\x03\xe9"
+
+
+class ConnectAhp(Protocol):
+    """Decides about a connection of the Agent Host Protocol by its token, before the handshake."""
+
+    def __call__(self, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
+        """Return the function that creates the client; ``None`` if the token is missing or wrong."""
+        ...
+
+
+def _token(query: str) -> str | None:
+    """Return the token in the query of an address."""
+    try:
+        found = parse_qs(query, max_num_fields=5).get("tkn")
+    except ValueError:
+        return None
+    return found[0] if found else None
 
 
 class Messages:
@@ -63,15 +81,21 @@ def text_header(body_bytes: int) -> bytes:
 class WebSocketNewcomer(asyncio.Protocol):
     """The connection of a browser or another WebSocket client. See :class:`jumpseat.network.listener.Newcomer`.
 
-    ``connect`` creates the client of the server behind the connection, after the handshake. ``ping_s`` is the time
-    between pings in seconds.
+    ``connect`` creates the client of the server behind the connection, after the handshake, and ``connect_ahp`` one
+    of the Agent Host Protocol, whose token is in the address. ``ping_s`` is the time between pings in seconds.
     """
 
     def __init__(
-        self, site: Site, connect: Callable[[Framing], Newcomer], peer: str, ping_s: float = PING_S
+        self,
+        site: Site,
+        connect: Callable[[Framing], Newcomer],
+        peer: str,
+        ping_s: float = PING_S,
+        connect_ahp: ConnectAhp | None = None,
     ) -> None:
         self._site = site
         self._connect = connect
+        self._connect_ahp = connect_ahp
         self._peer = peer
         self._protocol = ServerProtocol(max_size=_NO_MESSAGE_BYTES, logger=log.getChild("protocol"))
         self._messages = Messages()
@@ -171,16 +195,25 @@ class WebSocketNewcomer(asyncio.Protocol):
             return self._refuse("two hosts or origins")
         if host is None or not self._site.accepts_host(host):
             return self._refuse("another host")
-        if not self._site.accepts_origin(origin, host):
+        path, _, query = request.path.partition("?")
+        connect = self._connect
+        if path == AHP_PATH and self._connect_ahp is not None:
+            if origin != EDITOR_ORIGIN and not self._site.accepts_origin(origin, host):
+                return self._refuse("another origin")
+            admitted = self._connect_ahp(_token(query), has_origin=origin is not None)
+            if admitted is None:
+                return self._refuse("a missing or wrong token")
+            connect = admitted
+        elif not self._site.accepts_origin(origin, host):
             return self._refuse("another origin")
-        if request.path.partition("?")[0] != RPC_PATH:
+        elif path != RPC_PATH:
             return self._send(self._site.get(request.path, host))
         response = self._protocol.accept(request)
         self._protocol.send_response(response)
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             # In this order, because the first message of the server may be sent while the client is created.
             self._write()
-            self._client = self._connect(Framing(lambda: self._messages, text_header, b"", _GOING_AWAY))
+            self._client = connect(Framing(lambda: self._messages, text_header, b"", _GOING_AWAY))
             assert self._transport is not None
             self._client.wire.connection_made(self._transport)
             self._begun.set()

@@ -68,6 +68,12 @@ class Gate:
         named = self._named.find(token) if self._named is not None else None
         return None if named is None else _access(named)
 
+    def knows(self, token: str | None) -> bool:
+        """Return whether a token gives access by itself: one that is needed, or the pass of a page."""
+        if self.initial_access is None:
+            return self.access_of(token) is not None
+        return bool(token) and self.pages is not None and self.pages.accepts(token)
+
     @property
     def can_revoke(self) -> bool:
         """Return whether a token may be revoked while the server runs."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jumpseat.acp.translation.params import PermissionOutcome
-from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest, ShellPermission, WritePermission
+from jumpseat.shown.questions import session_label
+from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 
 ONCE: Final = {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"}
 ALWAYS: Final = {"optionId": "allow_always", "name": "Allow for this session", "kind": "allow_always"}
@@ -14,14 +15,8 @@ NEVER: Final = {"optionId": "reject_once", "name": "Reject", "kind": "reject_onc
 
 def options_for(request: PermissionRequest) -> list[dict[str, Any]]:
     """Return the options for the user. Approval for the session is offered only where it is safe."""
-    match request:
-        case ShellPermission() | WritePermission():
-            remember = request.can_offer_session_approval
-        case _:
-            remember = request.kind != "hook"
-    also = request.also_covered if isinstance(request, ShellPermission) else None
-    always = {**ALWAYS, "name": f"{ALWAYS['name']}, also {also}"} if also else ALWAYS
-    return [ONCE, always, NEVER] if remember else [ONCE, NEVER]
+    label = session_label(request)
+    return [ONCE, NEVER] if label is None else [ONCE, {**ALWAYS, "name": label}, NEVER]
 
 
 def decision_of(outcome: PermissionOutcome) -> PermissionDecision:

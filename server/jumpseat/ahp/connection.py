@@ -1,0 +1,246 @@
+"""The connection of one client: its transport, its JSON-RPC, and its dispatches, which are handled in order."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.ahp.hub.channels import Origin
+from jumpseat.ahp.live.dispatches import carry_out
+from jumpseat.ahp.live.door import Door
+from jumpseat.ahp.live.errors import AhpError, error_of
+from jumpseat.ahp.methods import handshake, sessions
+from jumpseat.ahp.states.values import Action, JsonObject
+from jumpseat.ahp.translation.dispatched import problem_of
+from jumpseat.ahp.translation.uris import ROOT
+from jumpseat.errors import JumpseatError
+from jumpseat.rpc.client import DRAIN_TIMEOUT_S
+from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
+from jumpseat.rpc.transport import Framing, Wire
+from jumpseat.sessions.access import Access
+from jumpseat.system.log_fields import fields
+from jumpseat_protocol.envelope import INVALID_REQUEST, MAX_BODY_BYTES, FramingError
+
+log = logging.getLogger(__name__)
+
+Handler: TypeAlias = Callable[[Any, JsonObject], Any]
+
+AHP: Final = Dialect(error_of=error_of, notifications=("dispatchAction", "unsubscribe"))
+
+BEFORE: Final[Mapping[str, Handler]] = {
+    "ping": handshake.ping,
+    "initialize": handshake.initialize,
+    "reconnect": handshake.reconnect,
+}
+AFTER: Final[Mapping[str, Handler]] = {
+    "subscribe": sessions.subscribe,
+    "fetchTurns": sessions.fetch_turns,
+    "listSessions": sessions.list_sessions,
+    "createSession": sessions.create,
+    "disposeSession": sessions.dispose,
+    "resolveSessionConfig": sessions.resolve_config,
+}
+MOST_WAITING: Final = 1000
+"""The dispatches of a connection that may wait for a session to be opened."""
+
+
+class AhpConnection:
+    """A client on the other end of a transport. See :class:`jumpseat.network.listener.Newcomer`."""
+
+    admitted = True
+
+    def __init__(
+        self,
+        door: Door,
+        access: Access,
+        tasks: TaskGroup,
+        mask: Callable[[str], str],
+        on_close: Callable[[AhpConnection], None],
+        framing: Framing,
+        peer: str | None = None,
+    ) -> None:
+        self.door = door
+        self.access: Access | None = access
+        self.client_id = ""
+        self.initialized = False
+        self._tasks = tasks
+        self._peer = peer
+        self._on_close = on_close
+        self._dispatches: deque[tuple[str, int, Action]] = deque()
+        self._slow = False
+        self.wire = Wire(self._body, self._framing_error, self._handle_close, framing, on_end=self.close)
+        self.wire.limit(MAX_BODY_BYTES)
+        self.peer = JsonRpcPeer(self.wire.send, tasks, mask, AHP, label=lambda: self.label)
+        self.peer.find = self._find
+        door.connections.add(self)
+        log.info("client connected", extra=fields(client=self.label))
+
+    @property
+    def rights(self) -> Access:
+        """The rights of the connection's token."""
+        assert self.access is not None
+        return self.access
+
+    @property
+    def label(self) -> str:
+        """The name of the connection in the log."""
+        name = self.access.name if self.access is not None else None
+        return " ".join(filter(None, (name, self._peer))) or "agent host client"
+
+    def _find(self, method: str) -> Callable[[Any], Any] | None:
+        if method == "dispatchAction":
+            return self._take_dispatch
+        if method == "unsubscribe":
+            return self._unsubscribe
+        handler = BEFORE.get(method) or (AFTER.get(method) if self.initialized else None)
+        return None if handler is None else lambda params: handler(self, checked(params))
+
+    def _unsubscribe(self, params: Any) -> None:
+        uri = channel_of(params)
+        self.door.hub.unsubscribe(self, uri)
+        self.door.withdraw_tools(self.client_id, uri)
+
+    # --- dispatches ---------------------------------------------------------------------------------------------
+
+    def _take_dispatch(self, params: Any) -> None:
+        members = checked(params)
+        channel, client_seq, action = members.get("channel"), members.get("clientSeq"), members.get("action")
+        if not self.initialized or not isinstance(channel, str) or not isinstance(client_seq, int):
+            log.info("ignored a malformed dispatch", extra=fields(client=self.label))
+            return
+        if len(self._dispatches) >= MOST_WAITING:
+            self._refuse(channel, client_seq, action, "too many actions wait")
+            return
+        self._dispatches.append((channel, client_seq, cast("Action", action)))
+        if len(self._dispatches) == 1 and not self._carry_out_now():
+            self._tasks.start_soon(self._carry_out_later)
+
+    def _carry_out_now(self) -> bool:
+        """Carry out the first dispatch, unless its session has to be opened before."""
+        channel, client_seq, action = self._dispatches[0]
+        mirror = self.door.mirror(channel, self.rights)
+        if channel != ROOT and (mirror is None or not self.door.is_live(mirror)):
+            return False
+        self._dispatches.popleft()
+        self._carry_out(channel, client_seq, action)
+        return True
+
+    async def _carry_out_later(self) -> None:
+        while self._dispatches:
+            channel = self._dispatches[0][0]
+            try:
+                await self.door.open(channel, self.rights)
+            except JumpseatError as error:
+                log.info("cannot open a session: %s", error, extra=fields(client=self.label))
+            self._carry_out(*self._dispatches.popleft())
+
+    def _carry_out(self, channel: str, client_seq: int, action: Action) -> None:
+        """Carry out an action, or refuse it. Actions on channels that do not exist are ignored."""
+        mirror = self.door.mirror(channel, self.rights) if channel != ROOT else None
+        if mirror is None and channel != ROOT:
+            return
+        if (problem := problem_of(action)) is not None:
+            self._refuse(channel, client_seq, action, problem)
+            return
+        origin = Origin(self.client_id, client_seq)
+        kind = str(action["type"]).partition("/")[0]
+        place = (
+            "root"
+            if channel == ROOT
+            else "chat"
+            if mirror is not None and channel == mirror.chat_uri
+            else "session"
+        )
+        if kind != place:
+            self._refuse(channel, client_seq, action, f"{action['type']} does not belong to this channel")
+        elif mirror is None:
+            self.door.hub.publish(ROOT, action, origin)
+        else:
+            try:
+                carry_out(mirror, action, origin)
+            except JumpseatError as error:
+                self._refuse(channel, client_seq, action, str(error))
+            except Exception:
+                # Nobody waits for a response that could tell of it.
+                log.exception("internal error: %s", action["type"])
+                self._refuse(channel, client_seq, action, "internal error")
+
+    def _refuse(self, channel: str, client_seq: int, action: Any, reason: str) -> None:
+        self.door.hub.refuse(Origin(self.client_id, client_seq), channel, action, reason)
+
+    # --- messages to the client ---------------------------------------------------------------------------------
+
+    def deliver(self, envelope: bytes) -> None:
+        """Send an action in its envelope."""
+        self.peer.notify_encoded("action", envelope)
+
+    def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
+        """Send a notification about a session, if the client sees sessions of the token ``created_by``."""
+        if self.initialized and self.rights.sees(created_by):
+            self.peer.notify(method, params)
+
+    def announce(self, params: dict[str, Any], created_by: str | None) -> None:
+        """Tell the client that a session is gone. See :class:`jumpseat.app.ClientConnection`."""
+        sessions.announce(self, params, created_by)
+
+    @property
+    def behind(self) -> bool:
+        """Return whether much of what was sent is unread."""
+        return self.wire.busy
+
+    async def drain(self) -> None:
+        """Wait until the client has read most of what was sent to it; once, if it has stopped reading."""
+        if self._slow and self.wire.busy:
+            return
+        with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
+            await self.wire.drain()
+        self._slow = scope.cancelled_caught
+
+    async def wait_until_settled(self) -> None:
+        """Return at once: the token was checked before."""
+
+    def close(self) -> None:
+        """Send the queued messages and end the connection."""
+        self.wire.close()
+
+    def abort(self) -> None:
+        """End the connection at once, also if it has no transport yet."""
+        self.wire.abort()
+
+    # --- the transport ------------------------------------------------------------------------------------------
+
+    def _body(self, body: bytes) -> None:
+        self.peer.receive(body)
+
+    def _framing_error(self, error: FramingError) -> None:
+        self.peer.refuse(INVALID_REQUEST, error.message)
+        self.close()
+
+    def _handle_close(self) -> None:
+        log.info("client disconnected", extra=fields(client=self.label))
+        self.peer.close()
+        self.door.connections.discard(self)
+        self.door.hub.leave(self)
+        self._on_close(self)
+
+
+def checked(params: Any) -> JsonObject:
+    """Return the params of a message.
+
+    Raises:
+        AhpError: they are not an object.
+    """
+    if not isinstance(params, dict):
+        raise AhpError.invalid("params: expected an object")
+    return cast("JsonObject", params)
+
+
+def channel_of(params: Any) -> str:
+    """Return the channel that a message is about, an empty string without one."""
+    channel = checked(params).get("channel")
+    return channel if isinstance(channel, str) else ""

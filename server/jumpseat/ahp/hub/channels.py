@@ -1,0 +1,123 @@
+"""A channel: its state, its subscribers, and its latest actions for clients that come back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+import orjson
+
+from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
+
+PUBLIC: Final = ""
+"""Stands for the name of a token in channels that all clients see; no token has this name."""
+RING_ACTIONS: Final = 1000
+RING_BYTES: Final = 4 << 20
+"""The latest actions of a channel that are kept, up to both limits."""
+
+
+class Origin(NamedTuple):
+    """The dispatch that an action is the echo of."""
+
+    client_id: str
+    client_seq: int
+
+
+class Subscriber(Protocol):
+    """A connection that subscribes to channels."""
+
+    client_id: str
+    """The name that the client has chosen for itself."""
+
+    def deliver(self, envelope: bytes) -> None:
+        """Send an action in its envelope, as JSON."""
+        ...
+
+
+def envelope_of(
+    channel: str, action: Action, number: int, origin: Origin | None = None, rejection: str | None = None
+) -> bytes:
+    """Return an action in its envelope, as JSON."""
+    envelope: JsonObject = {"channel": channel, "action": action, "serverSeq": number}
+    if origin is not None:
+        envelope["origin"] = {"clientId": origin.client_id, "clientSeq": origin.client_seq}
+    if rejection is not None:
+        envelope["rejectionReason"] = rejection
+    return orjson.dumps(envelope)
+
+
+class Channel:
+    """A channel with a state. ``created_by`` is the name of the token to whose sessions it belongs, or ``PUBLIC``.
+
+    ``began_at`` is the number after which all actions of the channel are in its ring.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        state: State,
+        reducer: Reducer,
+        began_at: int,
+        created_by: str | None = None,
+        ring_actions: int = RING_ACTIONS,
+    ) -> None:
+        self.uri = uri
+        self.state = state
+        self.created_by = created_by
+        self.subscribers: dict[Subscriber, None] = {}
+        self._reducer = reducer
+        self._began_at = began_at
+        self._ring: deque[tuple[int, bytes]] = deque()
+        self._ring_bytes = 0
+        self._ring_actions = ring_actions
+
+    def reduced(self, action: Action) -> State:
+        """Return the state that an action leads to; the present one if it changes nothing."""
+        return self._reducer(self.state, action)
+
+    def publish(self, state: State, number: int, envelope: bytes) -> None:
+        """Take over a new state, and send the action that has led to it to all subscribers."""
+        self.state = state
+        self._ring.append((number, envelope))
+        self._ring_bytes += len(envelope)
+        while len(self._ring) > self._ring_actions or self._ring_bytes > RING_BYTES:
+            self._began_at, dropped = self._ring.popleft()
+            self._ring_bytes -= len(dropped)
+        for subscriber in list(self.subscribers):
+            subscriber.deliver(envelope)
+
+    def after(self, number: int) -> Sequence[tuple[int, bytes]] | None:
+        """Return the actions after a number, ``None`` if not all of them are kept."""
+        if number < self._began_at:
+            return None
+        return [kept for kept in self._ring if kept[0] > number]
+
+    def snapshot(self, number: int, turns: int | None = None) -> JsonObject:
+        """Return the state for a client, with the latest ``turns`` of a chat, or with all.
+
+        ``number`` is the last one that was given: all later actions are not in the state.
+        """
+        state = self.state
+        if turns is not None and len(state.get("turns", ())) > turns:
+            kept = state["turns"][len(state["turns"]) - turns :]
+            cursor = kept[0]["id"] if kept else END
+            state = {**state, "turns": kept, "turnsNextCursor": cursor}
+        return {"resource": self.uri, "state": state, "fromSeq": number}
+
+
+END: Final = "end"
+"""The cursor of a snapshot without turns."""
+
+
+def older_turns(state: State, cursor: str, most: int) -> Action | None:
+    """Return the action that loads the turns before a cursor; ``None`` if there is no such turn."""
+    turns: list[JsonObject] = state["turns"]
+    end = next((place for place, turn in enumerate(turns) if turn["id"] == cursor), None)
+    if end is None:
+        if cursor != END:
+            return None
+        end = len(turns)
+    begin = max(0, end - most)
+    loaded: Action = {"type": "chat/turnsLoaded", "turns": turns[begin:end]}
+    return loaded | ({"turnsNextCursor": turns[begin]["id"]} if begin else {})

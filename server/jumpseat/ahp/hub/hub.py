@@ -1,0 +1,200 @@
+"""The channels of a server, and the clients that subscribe to them. Sends everything; decides nothing.
+
+A client is known by the id that it has chosen, together with its token: no other token can take over its
+subscriptions. A client whose connection is lost keeps its place for :data:`GRACE_S`: until then, the channels that
+it subscribes to stay open, and it gets what it has missed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import orjson
+from msgspec import Struct, field
+
+from jumpseat.ahp.hub.channels import PUBLIC, RING_ACTIONS, Channel, Origin, Subscriber, envelope_of
+from jumpseat.ahp.hub.numbers import Numbers
+from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
+from jumpseat.errors import InvalidRequestError, UnknownItemError
+from jumpseat.sessions.access import EVERYTHING, Access
+
+GRACE_S: Final = 300.0
+"""The time that a client without a connection has to come back."""
+MOST_CLIENTS: Final = 10_000
+"""The clients that are remembered; of those without a connection, the ones that left first are forgotten."""
+
+
+class Known(Struct):
+    """A client. ``expires_at`` is the end of its grace, ``None`` while it is connected."""
+
+    access: Access
+    connection: Subscriber | None
+    subscriptions: set[str] = field(default_factory=set[str])
+    expires_at: float | None = None
+
+
+class Hub:
+    """The channels and clients of one server. ``clock`` returns seconds that only grow."""
+
+    def __init__(
+        self,
+        numbers: Numbers | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        ring_actions: int = RING_ACTIONS,
+    ) -> None:
+        self.numbers = numbers or Numbers()
+        self._clock = clock
+        self._ring_actions = ring_actions
+        self._channels: dict[str, Channel] = {}
+        self._clients: dict[str, Known] = {}
+
+    # --- channels -----------------------------------------------------------------------------------------------
+
+    def open(self, uri: str, state: State, reducer: Reducer, created_by: str | None = None) -> Channel:
+        """Open a channel. Clients that have seen an earlier one at the same address get a snapshot of this one."""
+        channel = self._channels[uri] = Channel(
+            uri, state, reducer, self.numbers.next(), created_by, self._ring_actions
+        )
+        return channel
+
+    def close(self, uri: str) -> None:
+        """Close a channel. Its subscribers learn that by other messages."""
+        self._channels.pop(uri, None)
+        for known in self._clients.values():
+            known.subscriptions.discard(uri)
+
+    def get(self, uri: str, access: Access = EVERYTHING) -> Channel | None:
+        """Return a channel that a connection with these rights sees."""
+        channel = self._channels.get(uri)
+        if channel is None or not (channel.created_by == PUBLIC or access.sees(channel.created_by)):
+            return None
+        return channel
+
+    def publish(self, uri: str, action: Action, origin: Origin | None = None) -> bool:
+        """Apply an action and send it to all subscribers; return ``False`` if it changes nothing.
+
+        Such an action is not sent: an echo without a change would be answered by some clients without an end.
+        """
+        channel = self._channels.get(uri)
+        if channel is None or (state := channel.reduced(action)) is channel.state:
+            return False
+        number = self.numbers.next()
+        channel.publish(state, number, envelope_of(uri, action, number, origin))
+        return True
+
+    def refuse(self, origin: Origin, uri: str, action: Action, reason: str) -> None:
+        """Refuse a dispatched action. Only its sender is told: others would apply the action nevertheless."""
+        known = self._clients.get(origin.client_id)
+        if known is not None and known.connection is not None:
+            known.connection.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
+
+    def is_wanted(self, uris: Iterable[str]) -> bool:
+        """Return whether a client subscribes to one of the channels, or may come back to it."""
+        wanted = set(uris)
+        return any(wanted & known.subscriptions for known in self._clients.values())
+
+    # --- clients ------------------------------------------------------------------------------------------------
+
+    def introduce(self, connection: Subscriber, access: Access) -> None:
+        """Make a connection that of its client, without any subscriptions.
+
+        Raises:
+            InvalidRequestError: the id belongs to another token.
+        """
+        known = self._clients.get(connection.client_id)
+        if known is not None:
+            if known.access != access:
+                raise InvalidRequestError(f"clientId {connection.client_id[:100]!r} is taken")
+            self._drop(known)
+        self._clients[connection.client_id] = Known(access, connection)
+        self._forget_some()
+
+    def subscribe(self, connection: Subscriber, uri: str, turns: int | None = None) -> JsonObject:
+        """Subscribe a client to a channel and return a snapshot of the channel's state.
+
+        Raises:
+            UnknownItemError: there is no such channel for the client.
+        """
+        known = self._known(connection)
+        channel = self.get(uri, known.access)
+        if channel is None:
+            raise UnknownItemError("channel", uri)
+        known.subscriptions.add(uri)
+        channel.subscribers[connection] = None
+        return channel.snapshot(self.numbers.last, turns)
+
+    def unsubscribe(self, connection: Subscriber, uri: str) -> None:
+        """End a subscription. Unknown channels are ignored."""
+        self._known(connection).subscriptions.discard(uri)
+        if (channel := self._channels.get(uri)) is not None:
+            channel.subscribers.pop(connection, None)
+
+    def leave(self, connection: Subscriber) -> None:
+        """Keep the place of a client whose connection is lost."""
+        for channel in self._channels.values():
+            channel.subscribers.pop(connection, None)
+        known = self._clients.get(connection.client_id)
+        if known is not None and known.connection is connection:
+            known.connection, known.expires_at = None, self._clock() + GRACE_S
+
+    def expire(self) -> list[str]:
+        """Forget the clients whose grace has ended, and return their ids."""
+        now = self._clock()
+        gone = [
+            client_id
+            for client_id, known in self._clients.items()
+            if known.expires_at is not None and known.expires_at <= now
+        ]
+        for client_id in gone:
+            del self._clients[client_id]
+        return gone
+
+    def reconnect(self, connection: Subscriber, access: Access, last_seen: int, uris: Iterable[str]) -> JsonObject:
+        """Give a client its place again, and return what it has missed: actions, or else snapshots.
+
+        A client that is unknown, as all are after a restart, gets a place.
+
+        Raises:
+            UnknownItemError: the client is that of another token.
+        """
+        known = self._clients.setdefault(connection.client_id, Known(access, None))
+        if known.access != access:
+            raise UnknownItemError("client", connection.client_id)
+        self._forget_some()
+        came_from_ahead = last_seen > self.numbers.last
+        self.numbers.raise_to(last_seen)
+        self._drop(known)
+        known.connection, known.expires_at = connection, None
+        wanted = list(dict.fromkeys(uris))
+        found = {uri: channel for uri in wanted if (channel := self.get(uri, access)) is not None}
+        known.subscriptions = set(found)
+        for channel in found.values():
+            channel.subscribers[connection] = None
+        missed = {uri: channel.after(last_seen) for uri, channel in found.items()}
+        kept = [actions for actions in missed.values() if actions is not None]
+        if came_from_ahead or len(kept) < len(missed):
+            number = self.numbers.last
+            return {"type": "snapshot", "snapshots": [channel.snapshot(number) for channel in found.values()]}
+        actions = [orjson.Fragment(envelope) for _, envelope in sorted(one for actions in kept for one in actions)]
+        return {"type": "replay", "actions": actions, "missing": [uri for uri in wanted if uri not in found]}
+
+    def _known(self, connection: Subscriber) -> Known:
+        known = self._clients.get(connection.client_id)
+        if known is None or known.connection is not connection:
+            raise InvalidRequestError("another connection has taken the place of this one")
+        return known
+
+    def _drop(self, known: Known) -> None:
+        """End the subscriptions of the connection that a client had before."""
+        if known.connection is not None:
+            for channel in self._channels.values():
+                channel.subscribers.pop(known.connection, None)
+
+    def _forget_some(self) -> None:
+        while len(self._clients) > MOST_CLIENTS:
+            gone = next((name for name, known in self._clients.items() if known.connection is None), None)
+            if gone is None:
+                return
+            del self._clients[gone]

@@ -1,0 +1,310 @@
+"""The door of a server to the Agent Host Protocol: its hub, its live sessions, and the root channel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import ValidationError
+
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.ahp.hub.channels import PUBLIC
+from jumpseat.ahp.hub.hub import Hub
+from jumpseat.ahp.live import client_tools
+from jumpseat.ahp.live.errors import AhpError
+from jumpseat.ahp.live.mirror import Mirror, Reader
+from jumpseat.ahp.states.root import reduce_root
+from jumpseat.ahp.states.values import IDLE, JsonObject, present
+from jumpseat.ahp.translation.attachments import path_of, uri_of
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
+from jumpseat.errors import JumpseatError, SessionNotFoundError
+from jumpseat.rpc.wire_errors import invalid_params
+from jumpseat.sessions.access import Access
+from jumpseat.sessions.context import Context, Server
+from jumpseat.sessions.opening import create_session, resume_session
+from jumpseat.sessions.registry import SessionRegistry
+from jumpseat_protocol.sessions import SessionCreateParams, SessionResumeParams
+
+log = logging.getLogger(__name__)
+
+READY_S: Final = 0.5
+"""The longest time from the creation of a session to its ``session/ready``, which waits for a subscription.
+
+Clients that subscribe after the answer to ``createSession``, and wait for the action, would miss it otherwise.
+"""
+SWEEP_S: Final = 15.0
+
+_ASKS: Final[JsonObject] = {
+    "streaming": True,
+    "keepInterruptedAnswers": True,
+    "projectBrief": True,
+    "checkReminder": True,
+    "requestPermission": True,
+    "requestUserInput": True,
+    "requestExitPlanMode": True,
+    "requestAutoModeSwitch": True,
+    "requestElicitation": True,
+}
+"""The options of sessions whose clients show answers as they come and can be asked all questions."""
+
+
+class Peer(Reader, Protocol):
+    """The connection that a request came over. ``rights`` are those of its token."""
+
+    door: Door
+    initialized: bool
+
+    @property
+    def rights(self) -> Access: ...
+
+
+class Door:
+    """All that connections of this protocol share. ``server`` are the parts of the server."""
+
+    def __init__(self, server: Server, tasks: TaskGroup) -> None:
+        self.hub = Hub()
+        self.connections: set[Reader] = set()
+        self._server = server
+        self._tasks = tasks
+        self._mirrors: dict[str, Mirror] = {}
+        self._opening: dict[str, anyio.Event] = {}
+        self._awaits_ready: dict[str, anyio.Event] = {}
+        self.hub.open(ROOT, self._root_state(), reduce_root, PUBLIC)
+        tasks.start_soon(self._sweep)
+
+    def _root_state(self) -> JsonObject:
+        models = self._server.models.declared(SessionSettings(cwd=Path.cwd()))
+        agent: JsonObject = {
+            "provider": PROVIDER,
+            "displayName": "Jumpseat",
+            "description": "An agent for any model",
+            "models": [
+                present(
+                    {
+                        "id": model.id,
+                        "provider": PROVIDER,
+                        "name": model.name or model.id,
+                        "maxContextWindow": model.context_window,
+                        "maxOutputTokens": model.max_output_tokens,
+                        "maxPromptTokens": model.max_prompt_tokens,
+                        "supportsVision": model.vision,
+                    }
+                )
+                for model in models
+            ],
+        }
+        # Clients mirror settings of their own here, which are kept without effect.
+        config: JsonObject = {"schema": {"type": "object", "properties": {}}, "values": {}}
+        return {"agents": [agent], "config": config}
+
+    # --- sessions -----------------------------------------------------------------------------------------------
+
+    def mirror(self, uri: str, access: Access) -> Mirror | None:
+        """Return the open mirror of a session or chat that a connection sees."""
+        mirror = self._mirrors.get(session_of(uri) or "")
+        return mirror if mirror is not None and self.hub.get(mirror.session_uri, access) is not None else None
+
+    def is_live(self, mirror: Mirror) -> bool:
+        """Return whether the session of a mirror is live: idle ones may have been closed."""
+        return self._server.registry.get_live(mirror.session_id) is not None
+
+    async def open(self, uri: str, access: Access) -> Mirror | None:
+        """Return the mirror of a session, after opening it if it is stored or live without one.
+
+        Returns:
+            ``None`` if there is no such session for a connection with these rights.
+        """
+        session_id = session_of(uri)
+        if session_id is None:
+            return None
+        while (opening := self._opening.get(session_id)) is not None:
+            await opening.wait()
+        known = self.mirror(uri, access)
+        if known is not None and self.is_live(known):
+            return known
+        if known is None and session_id in self._mirrors:
+            return None
+        mirror = known or self._make(session_id, access)
+        ended = self._opening[session_id] = anyio.Event()
+        try:
+            # Watching a session must not end what it waits for; what another process has left is ended.
+            is_live = self._server.registry.get_live(session_id) is not None
+            options = {**_ASKS, "sessionId": session_id, "continuePendingWork": is_live}
+            await resume_session(mirror.context, SessionResumeParams.model_validate(options))
+            if known is None:
+                await self._add(mirror, "ready")
+            else:
+                known.follow()
+                client_tools.offer(known, known.state["activeClients"])
+        except SessionNotFoundError:
+            return None
+        finally:
+            del self._opening[session_id]
+            ended.set()
+        return mirror
+
+    async def create(self, uri: str, access: Access, options: JsonObject) -> None:
+        """Create a session with the id in its URI.
+
+        Raises:
+            AhpError: the URI is taken, or no URI of a session.
+            JumpseatError: the session cannot be created.
+        """
+        session_id = session_of(uri)
+        if session_id is None or not uri.startswith("ahp-session:/"):
+            raise AhpError.invalid(f"{uri[:200]!r} is not a URI like ahp-session:/<id>")
+        taken = AhpError.session_exists(uri)
+        if session_id in self._mirrors or session_id in self._opening:
+            raise taken
+        registry = self._server.registry
+        if registry.get_live(session_id) is not None or registry.metadata(session_id) is not None:
+            raise taken
+        directories: Any = options.get("workingDirectories") or []
+        config: Any = options.get("config") or {}
+        given: JsonObject = {**_ASKS, "sessionId": session_id}
+        if directories:
+            path = path_of(str(directories[0]))
+            if path is None:
+                raise AhpError.invalid("workingDirectories.0: expected a file: URI")
+            given["workingDirectory"] = path
+        if isinstance(config.get("model"), str):
+            given["model"] = config["model"]
+        mirror = self._make(session_id, access)
+        ended = self._opening[session_id] = anyio.Event()
+        try:
+            session = await create_session(mirror.context, _checked(given))
+            await self._add(mirror, "creating")
+            if config.get("autoApprove") is True:
+                session.permissions.set_mode("allow-all")
+            if options.get("activeClient") is not None:
+                client_tools.begin_with(mirror, options["activeClient"])
+        finally:
+            del self._opening[session_id]
+            ended.set()
+        subscribed = self._awaits_ready[session_id] = anyio.Event()
+        self._tasks.start_soon(self._become_ready, mirror, subscribed)
+        self._announce_added(mirror)
+
+    async def _become_ready(self, mirror: Mirror, subscribed: anyio.Event) -> None:
+        with anyio.move_on_after(READY_S):
+            await subscribed.wait()
+        self._awaits_ready.pop(mirror.session_id, None)
+        mirror.become_ready()
+
+    def note_subscription(self, mirror: Mirror) -> None:
+        """Let a new session become ready, now that a client sees it."""
+        if (subscribed := self._awaits_ready.get(mirror.session_id)) is not None:
+            subscribed.set()
+
+    def _make(self, session_id: str, access: Access) -> Mirror:
+        mirror = Mirror(self.hub, session_id, access, self._tasks, self._readers, self._announce_summary)
+        parts = self._server
+        mirror.ctx = Context(mirror, parts.registry, parts.models, parts.process, parts.mcp)
+        return mirror
+
+    async def _add(self, mirror: Mirror, lifecycle: str) -> None:
+        self._mirrors[mirror.session_id] = mirror
+        try:
+            await mirror.open(lifecycle=lifecycle)
+        except BaseException:
+            del self._mirrors[mirror.session_id]
+            raise
+
+    def _readers(self, uris: Iterable[str]) -> list[Reader]:
+        channels = [channel for uri in uris if (channel := self.hub.get(uri)) is not None]
+        subscribed: set[object] = {subscriber for channel in channels for subscriber in channel.subscribers}
+        return [reader for reader in self.connections if reader in subscribed]
+
+    def close(self, session_id: str) -> None:
+        """Forget a session that is deleted or no longer live."""
+        mirror = self._mirrors.pop(session_id, None)
+        if mirror is not None:
+            mirror.gone = True
+            for uri in mirror.uris:
+                self.hub.close(uri)
+
+    async def _sweep(self) -> None:
+        """Close the sessions that no client can come back to any more."""
+        while True:
+            await anyio.sleep(SWEEP_S)
+            for client_id in self.hub.expire():
+                self.withdraw_tools(client_id)
+            for mirror in list(self._mirrors.values()):
+                if not self.hub.is_wanted(mirror.uris):
+                    await self._leave(mirror)
+
+    def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
+        """Withdraw the tools of a client that has left a session, or all of them."""
+        for mirror in self._mirrors.values():
+            if uri in (None, mirror.session_uri):
+                client_tools.remove_client(mirror, client_id)
+
+    async def _leave(self, mirror: Mirror) -> None:
+        session = self._server.registry.get_live(mirror.session_id)
+        if session is not None and session.working:
+            return
+        self.close(mirror.session_id)
+        try:
+            await self._server.registry.detach_and_close(mirror.session_id, mirror)
+        except JumpseatError as error:
+            log.info("session %s: cannot be closed: %s", mirror.session_id, error)
+
+    # --- lists --------------------------------------------------------------------------------------------------
+
+    def live_summaries(self, access: Access) -> list[JsonObject]:
+        """Return the list entries of the sessions with open channels that a connection sees."""
+        return [
+            mirror.summary()
+            for mirror in self._mirrors.values()
+            if self.hub.get(mirror.session_uri, access) is not None
+        ]
+
+    def registry(self, access: Access) -> SessionRegistry:
+        """Return the sessions that exist for connections with these rights."""
+        return self._server.registry.seen_by(access)
+
+    def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
+        """Send a notification to the connections that see sessions of the token ``created_by``."""
+        for connection in list(self.connections):
+            connection.tell(created_by, method, params)
+
+    def _created_by(self, mirror: Mirror) -> str | None:
+        channel = self.hub.get(mirror.session_uri)
+        return channel.created_by if channel is not None else None
+
+    def announce_created(self, session_id: str, connection: Reader, created_by: str | None) -> None:
+        """Tell a connection of a session that another door has created."""
+        session = self._server.registry.get_live(session_id)
+        if session is None or session_id in self._mirrors or session_id in self._opening:
+            return
+        summary = {
+            "resource": session_uri(session_id),
+            "provider": PROVIDER,
+            "title": "",
+            "status": IDLE,
+            "createdAt": session.started_at,
+            "modifiedAt": session.started_at,
+            "workingDirectories": [uri_of(str(session.settings.cwd))],
+            "defaultChat": chat_uri(session_id),
+        }
+        connection.tell(created_by, "root/sessionAdded", {"channel": ROOT, "summary": summary})
+
+    def _announce_added(self, mirror: Mirror) -> None:
+        self.tell(self._created_by(mirror), "root/sessionAdded", {"channel": ROOT, "summary": mirror.summary()})
+
+    def _announce_summary(self, mirror: Mirror, summary: JsonObject) -> None:
+        fixed = ("resource", "provider", "createdAt")
+        changes = {name: value for name, value in summary.items() if name not in fixed}
+        params = {"channel": ROOT, "session": mirror.session_uri, "changes": changes}
+        self.tell(self._created_by(mirror), "root/sessionSummaryChanged", params)
+
+
+def _checked(options: JsonObject) -> SessionCreateParams:
+    try:
+        return SessionCreateParams.model_validate(options)
+    except ValidationError as error:
+        raise invalid_params("createSession", error, SessionCreateParams) from None

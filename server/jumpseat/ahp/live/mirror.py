@@ -1,0 +1,397 @@
+"""A live session as its clients see it: the session's events become actions on its two channels.
+
+One mirror is the client of the session for all connections of this protocol. It is opened for the first of them,
+and closed when no client subscribes to its channels any more, or may come back to them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.session.queue_items import Prompt, QueueItem
+from jumpseat.agent.session.session import Session
+from jumpseat.ahp.hub.channels import Origin, Subscriber
+from jumpseat.ahp.hub.hub import Hub
+from jumpseat.ahp.states.chat import reduce_chat
+from jumpseat.ahp.states.session import reduce_session
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, reduced_all
+from jumpseat.ahp.translation import attachments, config
+from jumpseat.ahp.translation.events import Translator
+from jumpseat.ahp.translation.queues import Waiting, queue_actions
+from jumpseat.ahp.translation.summaries import actions_for_session, chat_summary, live_summary, with_activity
+from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, session_uri
+from jumpseat.errors import ClientCallError, JumpseatError
+from jumpseat.rpc.client import ConnectedClient
+from jumpseat.sessions.access import Access
+from jumpseat.sessions.context import Context
+from jumpseat_protocol import events
+from jumpseat_protocol.callbacks import (
+    AutoModeSwitchParams,
+    ExitPlanModeParams,
+    ExitPlanModeResponse,
+    UserInputResponse,
+)
+from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
+from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.wire import WireModel
+
+log = logging.getLogger(__name__)
+
+_SILENT: Final = frozenset(
+    ("chat/delta", "chat/reasoning", "chat/toolCallDelta", "chat/toolCallContentChanged", "chat/usage")
+)
+"""The frequent actions, of which the channel of the session shows nothing."""
+
+
+class Reader(Subscriber, Protocol):
+    """A connection that reads what it is sent, sooner or later."""
+
+    def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
+        """Send a notification, if the client sees sessions of the token ``created_by``."""
+        ...
+
+    @property
+    def behind(self) -> bool: ...
+
+    async def drain(self) -> None: ...
+
+
+class Cause(NamedTuple):
+    """What a client has asked for: the kind of action that will tell of it, and its subject."""
+
+    kind: str
+    subject: str = ""
+
+
+class Mirror(ConnectedClient):
+    """The channels of one session. ``readers`` returns the connections that subscribe to them."""
+
+    noun = "agent host client"
+
+    def __init__(
+        self,
+        hub: Hub,
+        session_id: str,
+        access: Access,
+        tasks: TaskGroup,
+        readers: Callable[[Iterable[str]], list[Reader]],
+        on_summary: Callable[[Mirror, JsonObject], None],
+    ) -> None:
+        super().__init__(access, PROTOCOL_VERSION, tasks)
+        self.handshake_done = True
+        self.session_id = session_id
+        self.session_uri, self.chat_uri = session_uri(session_id), chat_uri(session_id)
+        self.translator = Translator()
+        self.ctx: Context | None = None
+        # The session whose events arrive, until the last of them, when it is no longer live.
+        self._source: Session | None = None
+        self.created_at = ""
+        self._hub = hub
+        self._readers = readers
+        self._on_summary = on_summary
+        self._causes: dict[Cause, Origin] = {}
+        # The events that arrive before the channels are open.
+        self._early: list[Event] | None = []
+        self._stored: set[str] = set()
+        self.gone = False
+
+    @property
+    def session(self) -> Session:
+        """The session.
+
+        Raises:
+            SessionNotFoundError: the session is no longer live.
+            SessionInUseError: the session is live in another process.
+        """
+        return self.context.registry.live(self.session_id)
+
+    @property
+    def context(self) -> Context:
+        """The parts of the server, for work on behalf of this session."""
+        assert self.ctx is not None
+        return self.ctx
+
+    @property
+    def uris(self) -> tuple[str, str]:
+        return self.session_uri, self.chat_uri
+
+    # --- opening ------------------------------------------------------------------------------------------------
+
+    async def open(self, *, lifecycle: str) -> None:
+        """Open the channels in the state to which the log leads, and apply what has happened since it was read."""
+        session = self._source = self.session
+        storage = self.context.registry.storage(session)
+        workspace = storage.workspace
+        title = (workspace.name or workspace.summary if workspace is not None else None) or ""
+        self.created_at = session.started_at
+        chat: State = {
+            "resource": self.chat_uri,
+            "title": title,
+            "status": IDLE,
+            "modifiedAt": session.started_at,
+            "turns": [],
+        }
+        chat = await self._fold(chat)
+        access = storage.created_by
+        self._hub.open(self.chat_uri, chat, reduce_chat, access)
+        self._hub.open(
+            self.session_uri, self._session_state(session, chat, title, lifecycle), reduce_session, access
+        )
+        self._release()
+        for question in session.clients.open_questions():
+            self._handle(Event.of("", "", None, question))
+        self.sync_queue()
+        self._follow_chat()
+
+    async def _fold(self, chat: State) -> State:
+        """Return the state of a chat after the events of the log, and continue with its translator."""
+        session = self.session
+        records = self.context.process.secrets.mask_records(
+            self.context.registry.storage(session).log.read().records
+        )
+        translator = Translator()
+        self._stored = seen = set[str]()
+
+        def fold() -> State:
+            state = chat
+            for record in records:
+                payload = events.decode_payload(record["type"], record.get("data"))
+                event_id = str(record.get("id") or "")
+                seen.add(event_id)
+                if not isinstance(payload, events.UnknownPayload):
+                    time = str(record.get("timestamp") or "")
+                    event = Event.of(event_id, time, None, payload, record.get("agentId"))
+                    state = reduced_all(reduce_chat, state, translator.actions(event))
+            return state
+
+        # A long log takes longer than other connections should wait.
+        chat = await anyio.to_thread.run_sync(fold)
+        # The calls of the log were those of clients that may be gone.
+        translator.owners.update(self.translator.owners)
+        self.translator = translator
+        translator.join(is_working=session.working)
+        if not session.working and not session.open_questions():
+            chat = reduced_all(reduce_chat, chat, translator.end_turn())
+        return chat
+
+    def _release(self) -> None:
+        """Handle the events that have arrived while the log was read, except those that it contained."""
+        early, self._early = self._early or [], None
+        stored, self._stored = self._stored, set()
+        for event in early:
+            if event.id not in stored:
+                self.deliver(self.session_id, event)
+
+    async def _rewind(self) -> None:
+        """Show the turns that are left after the log was cut."""
+        try:
+            left = await self._fold(changed(self.chat, turns=[], activeTurn=None))
+        except JumpseatError as error:
+            log.warning("session %s: cannot read the log that was cut: %s", self.session_id, error)
+            self._release()
+            return
+        self.publish({"type": "chat/truncated"}, self._causes.pop(Cause("chat/truncated"), None))
+        if left["turns"]:
+            self.publish({"type": "chat/turnsLoaded", "turns": left["turns"]})
+        self._release()
+
+    def _session_state(self, session: Session, chat: State, title: str, lifecycle: str) -> State:
+        return {
+            "provider": PROVIDER,
+            "title": title,
+            "status": chat["status"],
+            "lifecycle": lifecycle,
+            "activeClients": [],
+            "chats": [chat_summary(chat)],
+            "defaultChat": self.chat_uri,
+            "workingDirectories": [attachments.uri_of(str(session.settings.cwd))],
+            "config": {"schema": config.SCHEMA, "values": self.config_values()},
+        }
+
+    def config_values(self) -> JsonObject:
+        """Return the values of the session's configuration."""
+        session = self.session
+        return config.values_of(
+            session.settings.mode, session.settings.options.model, allow_all=session.permissions.approve_all
+        )
+
+    def follow(self) -> None:
+        """Follow the session from now on that was opened again."""
+        self._source = self.session
+        self.sync_queue()
+
+    def become_ready(self) -> None:
+        """Tell that the session can run turns."""
+        self.publish({"type": "session/ready"})
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def deliver(self, session_id: str, event: Event) -> None:
+        """Publish the actions for an event of the session."""
+        if self._early is not None:
+            self._early.append(event)
+        else:
+            self._handle(event)
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event.payload, events.PendingMessagesModified):
+            self.sync_queue()
+            return
+        if isinstance(event.payload, events.SessionSnapshotRewind):
+            self._early = []
+            self.tasks.start_soon(self._rewind)
+            return
+        for action in self.translator.actions(event):
+            self.publish(action, self._origin_of(action))
+        if isinstance(event.payload, events.SessionIdle):
+            self._causes.clear()
+
+    def publish(self, action: Action, origin: Origin | None = None) -> bool:
+        """Publish an action on the channel that its type belongs to; return ``False`` if it changes nothing."""
+        is_of_chat = action["type"].startswith("chat/")
+        if not self._hub.publish(self.chat_uri if is_of_chat else self.session_uri, action, origin):
+            return False
+        if is_of_chat and action["type"] not in _SILENT:
+            self._follow_chat()
+        elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
+            self._on_summary(self, self.summary())
+        return True
+
+    def _follow_chat(self) -> None:
+        """Bring the channel of the session in step with that of the chat."""
+        session, chat = self._hub.get(self.session_uri), self._hub.get(self.chat_uri)
+        if session is None or chat is None:
+            return
+        actions = list(actions_for_session(session.state, chat.state))
+        for action in actions:
+            self._hub.publish(self.session_uri, action)
+        session.state = with_activity(session.state, chat.state)
+        if actions:
+            self._on_summary(self, self.summary())
+
+    def summary(self) -> JsonObject:
+        """Return the session's entry in lists."""
+        return live_summary(self.session_uri, self.state, self.chat, self.created_at)
+
+    @property
+    def state(self) -> State:
+        """The state of the session's channel."""
+        channel = self._hub.get(self.session_uri)
+        return channel.state if channel is not None else {}
+
+    @property
+    def chat(self) -> State:
+        """The state of the chat's channel."""
+        channel = self._hub.get(self.chat_uri)
+        return channel.state if channel is not None else {}
+
+    # --- echoes -------------------------------------------------------------------------------------------------
+
+    def expect(self, cause: Cause, origin: Origin) -> None:
+        """Remember which dispatch the action about ``cause`` will be the echo of."""
+        self._causes[cause] = origin
+
+    def withdraw(self, cause: Cause) -> bool:
+        """Return whether no action has told about ``cause``, and expect none any more."""
+        return self._causes.pop(cause, None) is not None
+
+    def refuse(self, action: Action, origin: Origin, reason: str) -> None:
+        """Tell the sender of an action that it is refused."""
+        uri = self.chat_uri if action["type"].startswith("chat/") else self.session_uri
+        self._hub.refuse(origin, uri, action, reason)
+
+    def _origin_of(self, action: Action) -> Origin | None:
+        if not self._causes:
+            return None
+        kind = action["type"]
+        if kind in ("chat/toolCallConfirmed", "chat/toolCallComplete"):
+            subject: str = action["toolCallId"]
+        else:
+            subject = action.get("requestId") or action.get("turnId") or ""
+        if kind == "session/configChanged":
+            subject = next(iter(action["config"]))
+        return self._causes.pop(Cause(kind, subject), None)
+
+    # --- waiting messages ---------------------------------------------------------------------------------------
+
+    def sync_queue(self) -> None:
+        """Publish the changes of the queue."""
+        if self._source is None:
+            return
+        waiting, steering = self._source.queue.waiting()
+        queued = [self._waiting(item) for item in waiting]
+        for action in list(queue_actions(self.chat, queued, [self._waiting(prompt) for prompt in steering])):
+            self.publish(action)
+
+    def _waiting(self, item: QueueItem) -> Waiting:
+        if not isinstance(item, Prompt):
+            return Waiting(item.id, {"text": item.display_text, "origin": {"kind": "user"}})
+        kind = "user" if item.source is None else "agent"
+        message: JsonObject = {"text": item.shown, "origin": {"kind": kind}}
+        if (shown := attachments.of_prompt(item.attachments)) is not None:
+            message["attachments"] = shown
+        return Waiting(item.interaction_id, message)
+
+    # --- the client of the session ------------------------------------------------------------------------------
+
+    @property
+    def label(self) -> str:
+        """The name of the mirror in the log."""
+        return "agent host"
+
+    @property
+    def connected(self) -> bool:
+        return not self.gone
+
+    @property
+    def behind(self) -> bool:
+        readers = self._readers(self.uris)
+        return bool(readers) and all(reader.behind for reader in readers)
+
+    async def drain(self) -> None:
+        """Wait until one of the connections has read most of what it was sent."""
+        if self.behind:
+            await self._readers(self.uris)[0].drain()
+        else:
+            await anyio.lowlevel.checkpoint()
+
+    async def wait_until_read(self) -> None:
+        await self.drain()
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Do nothing: clients of this protocol know no such notifications."""
+
+    def admit(self) -> None:
+        """Do nothing: the connections have been admitted."""
+
+    def catch_up(
+        self, session_id: str, questions: Iterable[events.ExternalToolRequested | events.PermissionRequested]
+    ) -> None:
+        """Do nothing: open questions are in the log."""
+
+    async def ask_user(
+        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
+    ) -> UserInputResponse:
+        return await _answered_by_action()
+
+    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
+        return await _answered_by_action()
+
+    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
+        return await _answered_by_action()
+
+    async def _ask_json(self, method: str, params: WireModel) -> Any:
+        raise ClientCallError(f"clients of the Agent Host Protocol do not answer {method!r}")
+
+
+async def _answered_by_action() -> NoReturn:
+    """Wait until cancelled: clients answer by an action, with the id of the question."""
+    await anyio.sleep_forever()
+    raise ClientCallError("the wait was ended")

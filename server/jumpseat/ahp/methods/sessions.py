@@ -1,0 +1,163 @@
+"""Sessions: ``subscribe``, ``listSessions``, ``createSession``, ``disposeSession`` and what belongs to them."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, Final, cast
+
+from jumpseat.ahp.hub.channels import envelope_of, older_turns
+from jumpseat.ahp.live.door import Peer
+from jumpseat.ahp.live.errors import PROVIDER_NOT_FOUND, AhpError
+from jumpseat.ahp.states.values import IDLE, JsonObject, present
+from jumpseat.ahp.translation import config
+from jumpseat.ahp.translation.attachments import uri_of
+from jumpseat.ahp.translation.client_tools import tools_of
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
+from jumpseat.errors import SessionNotFoundError
+from jumpseat_protocol.sessions import SessionMetadata
+
+PAGE: Final = 100
+TURNS: Final = 50
+"""The turns that one ``fetchTurns`` brings."""
+
+
+async def subscribe(connection: Peer, params: JsonObject) -> JsonObject:
+    """Open a session's channels if need be, and subscribe the client to one of them.
+
+    Raises:
+        UnknownItemError: there is no such channel for the client.
+    """
+    uri, view = _channel(params), params.get("view")
+    turns: Any = cast("JsonObject", view).get("turns") if isinstance(view, dict) else None
+    mirror = await connection.door.open(uri, connection.rights) if uri != ROOT else None
+    wanted = turns if isinstance(turns, int) and turns >= 0 else None
+    snapshot = connection.door.hub.subscribe(connection, uri, wanted)
+    if mirror is not None:
+        connection.door.note_subscription(mirror)
+    return {"snapshot": snapshot}
+
+
+def fetch_turns(connection: Peer, params: JsonObject) -> JsonObject:
+    """Send older turns to the client alone, before the response: others may have them.
+
+    Raises:
+        AhpError: there is no such chat or cursor.
+    """
+    uri, cursor = _channel(params), params.get("cursor")
+    hub = connection.door.hub
+    channel = hub.get(uri, connection.rights)
+    if channel is None or "turns" not in channel.state:
+        raise SessionNotFoundError(uri)
+    action = older_turns(channel.state, cursor, TURNS) if isinstance(cursor, str) else None
+    if action is None:
+        raise AhpError.invalid(f"invalid cursor {str(cursor)[:100]!r}")
+    connection.deliver(envelope_of(uri, action, hub.numbers.last))
+    return {}
+
+
+def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
+    """Return one page of the sessions that a person may resume, the last modified first.
+
+    Raises:
+        AhpError: the cursor or the limit is invalid.
+    """
+    limit: Any = params.get("limit", PAGE)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise AhpError.invalid("limit: expected a positive integer")
+    rights, door = connection.rights, connection.door
+    found = {summary["resource"]: summary for summary in door.live_summaries(rights)}
+    for listed in connection.door.registry(connection.rights).list():
+        if listed.resumable:
+            found.setdefault(session_uri(listed.session_id), _summary(listed))
+    # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
+    summaries = sorted(found.values(), key=_position, reverse=True)
+    if (cursor := params.get("cursor")) is not None:
+        last = _decode(cursor)
+        summaries = [summary for summary in summaries if _position(summary) < last]
+    page = summaries[: min(limit, PAGE)]
+    answer: JsonObject = {"items": page}
+    if len(page) < len(summaries):
+        answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(page[-1])).encode()).decode()
+    return answer
+
+
+async def create(connection: Peer, params: JsonObject) -> None:
+    """Create a session with the URI that the client has chosen.
+
+    Raises:
+        AhpError: the URI is taken or invalid, or the provider unknown.
+    """
+    provider = params.get("provider")
+    if provider not in (None, PROVIDER):
+        raise AhpError(PROVIDER_NOT_FOUND, f"unknown provider {str(provider)[:100]!r}: expected {PROVIDER!r}")
+    for name, kind in (("config", dict), ("workingDirectories", list), ("activeClient", dict)):
+        if params.get(name) is not None and not isinstance(params[name], kind):
+            raise AhpError.invalid(f"{name}: expected an {'array' if kind is list else 'object'}")
+    if (client := params.get("activeClient")) is not None:
+        if client.get("clientId") != connection.client_id or not isinstance(client.get("tools"), list):
+            raise AhpError.invalid("activeClient: expected the client itself, with an array 'tools'")
+        # Refused before there is a session.
+        tools_of([client])
+    await connection.door.create(_channel(params), connection.rights, params)
+
+
+async def dispose(connection: Peer, params: JsonObject) -> None:
+    """Delete a session."""
+    session_id = session_of(_channel(params))
+    if session_id is None:
+        raise SessionNotFoundError(_channel(params))
+    await connection.door.registry(connection.rights).delete(session_id)
+
+
+def resolve_config(_connection: Peer, params: JsonObject) -> JsonObject:
+    """Return the configuration that a new session can have, with the values that the client has chosen so far."""
+    given: Any = params.get("config")
+    values = config.values_of("interactive", None, allow_all=False)
+    return {"schema": config.SCHEMA, "values": {**values, **(given if isinstance(given, dict) else {})}}
+
+
+def announce(connection: Peer, params: JsonObject, created_by: str | None) -> None:
+    """Tell the client of a session that is gone, or that another door has created."""
+    if params["type"] == "session.deleted":
+        connection.door.close(params["sessionId"])
+        removed = {"channel": ROOT, "session": session_uri(params["sessionId"])}
+        connection.tell(created_by, "root/sessionRemoved", removed)
+    elif params["type"] == "session.created":
+        connection.door.announce_created(params["sessionId"], connection, created_by)
+
+
+def _summary(session: SessionMetadata) -> JsonObject:
+    cwd = session.context.cwd if session.context is not None else None
+    uri, title = session_uri(session.session_id), session.name or session.summary or ""
+    return present(
+        {
+            "resource": uri,
+            "provider": PROVIDER,
+            "title": title,
+            "status": IDLE,
+            "createdAt": session.start_time,
+            "modifiedAt": session.modified_time,
+            "workingDirectories": [uri_of(cwd)] if cwd else None,
+            "defaultChat": chat_uri(session.session_id),
+            "chats": [{"resource": chat_uri(session.session_id), "title": title, "status": IDLE}],
+        }
+    )
+
+
+def _position(summary: JsonObject) -> tuple[str, str]:
+    return summary["modifiedAt"], summary["resource"]
+
+
+def _decode(cursor: Any) -> tuple[str, str]:
+    try:
+        time, uri = urlsafe_b64decode(str(cursor).encode()).decode().split("\n")
+    except ValueError:
+        raise AhpError.invalid(f"invalid cursor {str(cursor)[:100]!r}") from None
+    return time, uri
+
+
+def _channel(params: JsonObject) -> str:
+    channel = params.get("channel")
+    if not isinstance(channel, str):
+        raise AhpError.invalid("channel: expected a string")
+    return channel

@@ -1,0 +1,87 @@
+"""What of a chat the channel of its session shows, and lists of sessions. Pure.
+
+No action says that a session works or is idle again, and folds of clients may differ from its status there: the
+chat's status in the catalogue is right, and so are the summaries in the list of sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from jumpseat.ahp.states.values import ACTIVITY, Action, JsonObject, State, changed, present
+from jumpseat.ahp.translation.client_tools import runner_of
+from jumpseat.ahp.translation.uris import PROVIDER
+
+_NONE: Final[JsonObject] = {}
+_SHOWN: Final = ("resource", "title", "status", "activity", "modifiedAt")
+
+
+def chat_summary(chat: State) -> JsonObject:
+    """Return the entry of a chat in the catalogue of its session."""
+    return {name: chat[name] for name in _SHOWN if name in chat}
+
+
+def actions_for_session(session: State, chat: State) -> Iterator[Action]:
+    """Return the actions that bring a session in step with its chat: open questions, and the catalogue."""
+    wanted = {needed["id"]: needed for needed in _input_needed(chat)}
+    before: dict[str, JsonObject] = {needed["id"]: needed for needed in session.get("inputNeeded") or ()}
+    for request_id in before.keys() - wanted.keys():
+        yield {"type": "session/inputNeededRemoved", "id": request_id}
+    for request_id, needed in wanted.items():
+        if needed != before.get(request_id):
+            yield {"type": "session/inputNeededSet", "request": needed}
+    summary = chat_summary(chat)
+    known: JsonObject = next((one for one in session["chats"] if one["resource"] == summary["resource"]), _NONE)
+    if changes := {name: value for name, value in summary.items() if known.get(name) != value}:
+        yield {"type": "session/chatUpdated", "chat": summary["resource"], "changes": changes}
+
+
+def _input_needed(chat: State) -> Iterator[JsonObject]:
+    active: JsonObject | None = chat.get("activeTurn")
+    for part in active["responseParts"] if active is not None else ():
+        if part["kind"] == "toolCall" and part["toolCall"]["status"] == "pending-confirmation":
+            call = part["toolCall"]
+            yield {
+                "kind": "toolConfirmation",
+                "id": call["toolCallId"],
+                "chat": chat["resource"],
+                "turnId": active["id"] if active is not None else "",
+                "toolCall": call,
+            }
+        elif part["kind"] == "toolCall" and (client := runner_of(part["toolCall"])) is not None:
+            call = part["toolCall"]
+            yield {
+                "kind": "toolClientExecution",
+                "id": call["toolCallId"],
+                "chat": chat["resource"],
+                "turnId": active["id"] if active is not None else "",
+                "clientId": client,
+                "toolCall": call,
+            }
+        elif part["kind"] == "inputRequest" and part.get("response") is None:
+            request = part["request"]
+            yield {"kind": "chatInput", "id": request["id"], "chat": chat["resource"], "request": request}
+
+
+def with_activity(session: State, chat: State) -> State:
+    """Return a session with the activity of its chat, which no action tells."""
+    return changed(session, status=session["status"] & ~ACTIVITY | chat["status"] & ACTIVITY)
+
+
+def live_summary(uri: str, session: State, chat: State, created_at: str) -> JsonObject:
+    """Return the list entry of a session whose channels are open."""
+    return present(
+        {
+            "resource": uri,
+            "provider": PROVIDER,
+            "title": session["title"],
+            "status": session["status"],
+            "createdAt": created_at,
+            "modifiedAt": chat["modifiedAt"],
+            "activity": chat.get("activity"),
+            "workingDirectories": session.get("workingDirectories"),
+            "defaultChat": session.get("defaultChat"),
+            "chats": [{name: chat[name] for name in ("resource", "title", "status")}],
+        }
+    )

@@ -1,0 +1,244 @@
+"""A client of the Agent Host Protocol with the real server, which folds what it gets as the official ones do.
+
+::
+
+    async with door_server(tmp_path, script) as (server, port), connected(port, "a") as client:
+        uri = await client.create()
+        await client.prompt("t1", "hello")
+        await client.action("chat/turnComplete")
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+from uuid import uuid4
+
+import anyio
+from websockets.asyncio.client import ClientConnection, connect
+
+from jumpseat.ahp.states.chat import reduce_chat
+from jumpseat.ahp.states.root import reduce_root
+from jumpseat.ahp.states.session import reduce_session
+from jumpseat.ahp.states.values import JsonObject, Reducer
+from jumpseat.ahp.translation.uris import chat_uri, session_of
+from tests.support.editor import CONFIG
+from tests.support.limits import WAIT_S
+from tests.support.server import RunningServer, running_server
+
+ROOT: Final = "ahp-root://"
+REDUCERS: Final[Mapping[str, Reducer]] = {
+    "ahp-root": reduce_root,
+    "ahp-session": reduce_session,
+    "ahp-chat": reduce_chat,
+}
+
+
+@asynccontextmanager
+async def door_server(
+    folder: Path, script: Mapping[str, Any], **options: Any
+) -> AsyncGenerator[tuple[RunningServer, int]]:
+    """Run a server whose models are scripted, and yield its WebSocket port, too."""
+    (folder / "home").mkdir(exist_ok=True)
+    (folder / "home" / "script.json").write_text(json.dumps(script))
+    args = ("--ws-port", "0", *options.pop("args", ()))
+    async with running_server(folder, tcp=True, args=args, config=CONFIG, **options) as server:
+        line = await server.next_line()
+        yield server, int(line.removeprefix("jumpseat serves WebSocket clients on port "))
+
+
+class Socket(Protocol):
+    """A connection that carries whole messages."""
+
+    async def send(self, message: str) -> None: ...
+
+    async def recv(self) -> str | bytes: ...
+
+
+class Client:
+    """One connection, the states of its channels, and all that it has received."""
+
+    def __init__(self, socket: Socket, client_id: str) -> None:
+        self.socket = socket
+        self.client_id = client_id
+        self.states: dict[str, JsonObject] = {}
+        self.last_seen = 0
+        self.session = self.chat = ""
+        self.received: list[JsonObject] = []
+        self._numbers = 0
+        self._seen = 0
+
+    async def request(self, method: str, channel: str = ROOT, **params: Any) -> JsonObject:
+        """Send a request and return its response."""
+        self._numbers += 1
+        number = self._numbers
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {"channel": channel, **params}}
+        await self.socket.send(json.dumps(message))
+        return await self._read(lambda found: found.get("id") == number)
+
+    async def call(self, method: str, channel: str = ROOT, **params: Any) -> Any:
+        """Send a request and return its result."""
+        response = await self.request(method, channel, **params)
+        assert "result" in response, response
+        return response["result"]
+
+    async def initialize(self, *subscriptions: str, versions: Sequence[str] = ("1.0.0",)) -> JsonObject:
+        result = await self.call(
+            "initialize",
+            protocolVersions=versions,
+            clientId=self.client_id,
+            initialSubscriptions=[ROOT, *subscriptions],
+        )
+        self._take(result["snapshots"])
+        return result
+
+    async def subscribe(self, uri: str) -> JsonObject:
+        result = await self.call("subscribe", uri)
+        self._take([result["snapshot"]])
+        return result["snapshot"]["state"]
+
+    async def create(self, **params: Any) -> str:
+        """Create a session and subscribe to it and to its chat."""
+        uri = f"ahp-session:/{uuid4()}"
+        assert await self.call("createSession", uri, **params) is None
+        await self.join(uri)
+        if self.states[uri]["lifecycle"] != "ready":
+            await self.action("session/ready")
+        return uri
+
+    async def join(self, uri: str) -> None:
+        """Subscribe to a session and to its chat."""
+        self.session, self.chat = uri, chat_uri(session_of(uri) or "")
+        state = await self.subscribe(uri)
+        assert state["defaultChat"] == self.chat
+        await self.subscribe(self.chat)
+
+    async def dispatch(self, action_type: str, channel: str = "", /, **members: Any) -> int:
+        """Dispatch an action and return its number."""
+        self._numbers += 1
+        if not channel:
+            channel = self.chat if action_type.startswith("chat/") else self.session
+        params = {"channel": channel, "clientSeq": self._numbers, "action": {"type": action_type, **members}}
+        await self.socket.send(json.dumps({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
+        return self._numbers
+
+    async def prompt(self, turn_id: str, text: str) -> JsonObject:
+        """Begin a turn and return the envelope of the echo."""
+        message = {"text": text, "origin": {"kind": "user"}}
+        sent = await self.dispatch(
+            "chat/turnStarted", turnId=turn_id, startedAt="2026-11-28T00:00:00.000Z", message=message
+        )
+        return await self.echo(sent)
+
+    async def echo(self, number: int) -> JsonObject:
+        """Return the envelope of the echo of a dispatch, or of its refusal."""
+        wanted = {"clientId": self.client_id, "clientSeq": number}
+        return (await self._read(lambda found: found.get("params", {}).get("origin") == wanted))["params"]
+
+    async def action(self, kind: str) -> JsonObject:
+        """Return the next action of a type that was not awaited before."""
+        found = await self._read(lambda found: found.get("params", {}).get("action", {}).get("type") == kind)
+        return found["params"]["action"]
+
+    async def notification(self, method: str) -> JsonObject:
+        return (await self._read(lambda found: found.get("method") == method))["params"]
+
+    async def reconnect(self, before: Client) -> str:
+        """Take the place of a client whose connection is lost."""
+        self.states, self.last_seen, self.session, self.chat = (
+            before.states,
+            before.last_seen,
+            before.session,
+            before.chat,
+        )
+        result = await self.call(
+            "reconnect",
+            clientId=self.client_id,
+            lastSeenServerSeq=self.last_seen,
+            subscriptions=[*self.states, "ahp-session:/gone"],
+        )
+        if result["type"] == "replay":
+            assert result["missing"] == ["ahp-session:/gone"]
+            for envelope in result["actions"]:
+                self._apply(envelope)
+        else:
+            self._take(result["snapshots"])
+        return result["type"]
+
+    async def settle(self) -> None:
+        """Read all that the server has sent so far."""
+        await self.call("ping")
+
+    async def read_actions(self, count: int) -> bool:
+        """Read messages until ``count`` actions have come, or all that were sent; return whether it was all."""
+        self._numbers += 1
+        ping = {"jsonrpc": "2.0", "id": self._numbers, "method": "ping", "params": {"channel": ROOT}}
+        await self.socket.send(json.dumps(ping))
+        number = self._numbers
+        for _ in range(count):
+            if (await self._read(lambda found: found.get("id") == number or "action" in found["params"])).get("id"):
+                return True
+        return False
+
+    def abort(self) -> None:
+        """End the connection at once, with what is unread."""
+        assert isinstance(self.socket, ClientConnection)
+        self.socket.transport.abort()
+
+    def _take(self, snapshots: Sequence[JsonObject]) -> None:
+        for snapshot in snapshots:
+            self.states[snapshot["resource"]] = snapshot["state"]
+            self.last_seen = max(self.last_seen, snapshot["fromSeq"])
+
+    def _apply(self, envelope: JsonObject) -> None:
+        assert envelope["serverSeq"] > self.last_seen
+        self.last_seen, channel = envelope["serverSeq"], envelope["channel"]
+        state = self.states[channel]
+        after = REDUCERS[channel.partition(":")[0]](state, envelope["action"])
+        assert after is not state, f"no effect: {envelope}"
+        self.states[channel] = after
+
+    async def _read(self, fits: Callable[[JsonObject], bool]) -> JsonObject:
+        """Return the next message that fits, among those that no earlier wait has passed."""
+        while self._seen < len(self.received):
+            self._seen += 1
+            if fits(self.received[self._seen - 1]):
+                return self.received[self._seen - 1]
+        with anyio.fail_after(WAIT_S):
+            while True:
+                message: JsonObject = json.loads(await self.socket.recv())
+                self.received.append(message)
+                self._seen += 1
+                if message.get("method") == "action" and "rejectionReason" not in message["params"]:
+                    self._apply(message["params"])
+                if fits(message):
+                    return message
+
+
+@asynccontextmanager
+async def raw(port: int, client_id: str, query: str = "", **options: Any) -> AsyncGenerator[Client]:
+    """Connect without a handshake."""
+    async with connect(f"ws://127.0.0.1:{port}/ahp{query}", proxy=None, max_size=None, **options) as socket:
+        yield Client(socket, client_id)
+
+
+@asynccontextmanager
+async def connected(port: int, client_id: str, query: str = "") -> AsyncGenerator[Client]:
+    """Connect as a client that subscribes to the root channel."""
+    async with raw(port, client_id, query) as client:
+        await client.initialize()
+        yield client
+
+
+async def check_equal(port: int, client: Client, query: str = "") -> None:
+    """Check that a client sees what a newcomer is shown now; the activity of the session is told by no action."""
+    await client.settle()
+    async with connected(port, "newcomer", query) as newcomer:
+        await newcomer.join(client.session)
+        assert newcomer.states[client.chat] == client.states[client.chat]
+        theirs, ours = newcomer.states[client.session], client.states[client.session]
+        assert {**theirs, "status": 0} == {**ours, "status": 0}
+        assert theirs["status"] & 31 == newcomer.states[client.chat]["status"] & 31

@@ -1,0 +1,112 @@
+"""Random runs of two clients: after each step, what a client has folded is what a newcomer is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from jumpseat.ahp.states.values import JsonObject
+from tests.ahp.client import Client, check_equal, connected, door_server, raw
+from tests.support.server import calls
+
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
+
+SCRIPT: Final[JsonObject] = {
+    "prompts": [
+        {"when": "hang on", "turns": [{"text": "I am", "hang": True}]},
+        {
+            "when": "make a file",
+            "turns": [
+                calls("create", path="a/made.txt", file_text="x"),
+                calls("view", "call-2", path="."),
+                {"text": "ok"},
+            ],
+        },
+        {"turns": [{"reasoning": "Well.", "deltas": ["The ", "answer"]}] * 200},
+    ]
+}
+PROMPTS: Final = ("hang on", "make a file", "hello")
+
+
+async def until_stable(client: Client) -> None:
+    """Wait until the turn has ended, or waits for a person, or for nothing."""
+    while True:
+        await client.settle()
+        active: JsonObject | None = client.states[client.chat].get("activeTurn")
+        if active is None and not client.states[client.chat].get("queuedMessages"):
+            return
+        if active is not None:
+            waits = client.states[client.chat]["status"] & 31 == 24
+            last: JsonObject = active["responseParts"][-1] if active["responseParts"] else {}
+            if waits or last.get("content") == "I am":
+                return
+        elif client.states[client.chat].get("queuedMessages") and was_cancelled(client):
+            return
+
+
+def was_cancelled(client: Client) -> bool:
+    turns = client.states[client.chat]["turns"]
+    return bool(turns) and turns[-1]["state"] == "cancelled"
+
+
+async def step(random: Random, client: Client, number: int) -> None:
+    chat = client.states[client.chat]
+    active: JsonObject | None = chat.get("activeTurn")
+    turn = active["id"] if active is not None else f"t{number}"
+    text = random.choice(PROMPTS)
+    message = {"text": text, "origin": {"kind": "user"}}
+    needed: list[JsonObject] = client.states[client.session].get("inputNeeded") or []
+    queued = [one["id"] for one in chat.get("queuedMessages") or ()]
+    match random.randrange(9):
+        case 0 | 1:
+            await client.prompt(f"t{number}", text)
+        case 2:
+            await client.echo(await client.dispatch("chat/turnCancelled", turnId=turn, duration=1))
+        case 3 | 4 if needed:
+            call = needed[0]["toolCall"]["toolCallId"]
+            approved = random.random() < 0.6
+            await client.echo(
+                await client.dispatch("chat/toolCallConfirmed", turnId=turn, toolCallId=call, approved=approved)
+            )
+        case 5:
+            kind = random.choice(("queued", "steering"))
+            sent = await client.dispatch("chat/pendingMessageSet", kind=kind, id=f"q{number}", message=message)
+            await client.echo(sent)
+        case 6 if queued:
+            name = random.choice(queued)
+            await client.echo(await client.dispatch("chat/pendingMessageRemoved", kind="queued", id=name))
+        case 7:
+            await client.echo(await client.dispatch("session/titleChanged", title=f"Title {number}"))
+        case 8 if active is None and chat["turns"]:
+            last = random.choice(chat["turns"])["id"]
+            if last != chat["turns"][-1]["id"]:
+                await client.echo(await client.dispatch("chat/truncated", turnId=last))
+        case _:
+            pass
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_runs(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as b:
+        await b.create()
+        number, away = 0, b
+        for round_number in range(4):
+            async with raw(port, "a") as a:
+                if round_number:
+                    await a.reconnect(away)
+                else:
+                    await a.initialize()
+                    await a.join(b.session)
+                for _ in range(8):
+                    number += 1
+                    await step(random, random.choice((a, b)), number)
+                    await until_stable(b)
+                    await check_equal(port, a)
+                    await check_equal(port, b)
+                away = a
+            await step(random, b, number + 1000)
+            await until_stable(b)
