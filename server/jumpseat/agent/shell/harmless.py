@@ -66,12 +66,13 @@ PYTHON_TOOLS: Final[Mapping[str, str]] = {
 }
 
 _SCRIPT: Final = "-s --silent --if-present <0 -->test_script"
-_JEST: Final = (
-    "-t:iuow: --testNamePattern= --testPathPattern= --testPathPatterns= --coverage? --runInBand --verbose"
-    " --silent --updateSnapshot --onlyChanged --bail? --ci --passWithNoTests --no-coverage"
+_JEST_SCRIPT: Final = (
+    "-t:iow: --testNamePattern= --testPathPattern= --testPathPatterns= --coverage? --runInBand --verbose"
+    " --silent --onlyChanged --bail? --ci --passWithNoTests --no-coverage"
     " --detectOpenHandles --forceExit --maxWorkers= --watch? --watchAll? --no-cache --listTests"
     " --findRelatedTests --run --no-color"
 )
+_JEST: Final = f"{_JEST_SCRIPT} -u --updateSnapshot"
 
 _BIOME: Final = (
     "--write --fix --staged --changed --no-errors-on-unmatched --max-diagnostics= --diagnostic-level= --verbose"
@@ -127,7 +128,7 @@ RUBY_TOOLS: Final[Mapping[str, str]] = {
 
 BEHIND_DASHES: Final[Mapping[str, str]] = {
     # Options that may follow `--`.
-    "test_script": f"{_JEST} -g: --grep= --fix --check --quiet --mode=",
+    "test_script": f"{_JEST_SCRIPT} -g: --grep= --fix --check --quiet --mode=",
     "test_binary": "--nocapture --test-threads= --ignored --include-ignored --exact --show-output --list --skip=",
     "lints": "-D:W:A:F: --deny= --warn= --allow=",
     "rustfmt": "-qvl --check --edition= --quiet --verbose",

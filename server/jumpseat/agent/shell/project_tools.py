@@ -2,8 +2,9 @@
 
 Such a tool runs the project's code or settings, which can do anything in a sandbox. An approval of a confined
 command therefore covers the same tool with other tests and files of the project, and with options that choose or
-show something: see :mod:`jumpseat.agent.shell.tool_options`. It covers no change of files if the approved command
-only checks them. A word that speaks of a deployment is covered nowhere.
+show something: see :mod:`jumpseat.agent.shell.tool_options`. If the approved command only checks files, it covers
+the fix of these by the same tool, and no other change: see :mod:`jumpseat.agent.shell.fixes`. A word that speaks
+of a deployment is covered nowhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
+from jumpseat.agent.shell.fixes import changes_files, fixed_places, is_unsafe
 from jumpseat.agent.shell.harmless import OTHER_NAMES, WORKING
 from jumpseat.agent.shell.likeness import (
     BUILDS,
@@ -29,8 +33,10 @@ from jumpseat.agent.shell.likeness import (
 from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, TAKES_CODE
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.tool_options import (
+    Argument,
     deciding_arguments,
     is_choice,
+    read_arguments,
     runs_others,
     without_narrowing,
     without_tuning,
@@ -65,27 +71,28 @@ _REMOVES: Final = re.compile(
 
 _CHECKERS: Final = frozenset({
     # Any operand names what they examine or test.
-    "actionlint", "alejandra", "ansible-lint", "ava", "bandit", "basedpyright", "bash -n", "bats",
-    "bazel build", "bazel test", "behave", "biome check", "biome lint", "black", "brakeman", "buf lint",
-    "busted", "cabal test", "cargo audit", "cargo clippy", "cargo deny check", "cargo machete",
+    "actionlint", "alejandra", "ansible-lint", "autopep8", "ava", "bandit", "basedpyright", "bash -n", "bats",
+    "bazel build", "bazel test", "behave", "biome check", "biome lint", "black", "brakeman", "buf format",
+    "buf lint", "busted", "cabal test", "cargo audit", "cargo clippy", "cargo deny check", "cargo machete",
     "cargo nextest run", "cargo test", "cargo udeps", "clang-format", "clang-tidy", "clippy", "codespell",
-    "composer show", "cppcheck", "credo", "credo diff", "crystal spec", "cspell", "ctest", "cucumber",
-    "cypress run", "dart analyze", "dart format", "dart test", "deno check", "deno lint", "deno test", "detekt",
-    "djlint", "dotnet format", "dotnet test", "dune build", "dune test", "elm-test", "errcheck", "eslint",
-    "flake8", "flutter analyze", "flutter test", "fourmolu", "gleam check", "gleam test", "go test", "go vet",
-    "gofmt", "golangci-lint run", "gotestsum", "govulncheck", "hadolint", "hatch test", "hlint", "isort",
-    "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck", "markdownlint",
-    "markdownlint-cli2", "meson test", "minitest", "mix credo", "mix dialyzer", "mix format", "mix test",
-    "mocha", "mypy", "next lint", "nim check", "node --check", "nose2", "ormolu", "oxlint", "pants test",
-    "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check", "php-cs-fixer fix", "phpcs", "phpmd",
-    "phpstan", "phpstan analyse", "phpstan analyze", "phpunit", "pint", "playwright test", "pre-commit run",
-    "prettier", "proselint", "protolint", "psalm", "pycodestyle", "pydocstyle", "pylint", "pyre check",
-    "pyright", "pytest", "python manage.py test", "rails test", "rebar3 ct", "rebar3 eunit", "reek", "revive",
-    "rspec", "rubocop", "ruby -c", "ruff check", "ruff format", "rustfmt", "scalafmt", "semgrep scan", "sh -n",
-    "shellcheck", "shfmt", "spago test", "sqlfluff lint", "srb tc", "stack test", "standard", "standardrb",
-    "staticcheck", "stylelint", "svelte-check", "swift test", "swiftlint", "tap", "taplo check", "taplo lint",
+    "composer show", "composer validate", "cppcheck", "credo", "credo diff", "crystal spec", "cspell", "ctest",
+    "cucumber", "cypress run", "dart analyze", "dart format", "dart test", "deno check", "deno lint",
+    "deno test", "detekt", "djlint", "dotnet format", "dotnet test", "dune build", "dune test", "elm-test",
+    "errcheck", "eslint", "flake8", "flutter analyze", "flutter test", "fourmolu", "gleam check", "gleam test",
+    "go test", "go vet", "gofmt", "goimports", "golangci-lint run", "gotestsum", "govulncheck", "hadolint",
+    "hatch test", "hlint", "isort", "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck",
+    "markdownlint", "markdownlint-cli2", "meson test", "minitest", "mix credo", "mix dialyzer", "mix format",
+    "mix test", "mocha", "mypy", "next lint", "nim check", "node --check", "node --test", "nose2", "ormolu",
+    "oxlint", "pants test", "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check",
+    "php-cs-fixer fix", "phpcbf", "phpcs", "phpmd", "phpstan", "phpstan analyse", "phpstan analyze", "phpunit",
+    "pint", "playwright test", "pre-commit run", "prettier", "proselint", "protolint", "psalm", "pycodestyle",
+    "pydocstyle", "pylint", "pyre check", "pyright", "pytest", "python manage.py test", "rails test",
+    "rebar3 ct", "rebar3 eunit", "reek", "revive", "rspec", "rubocop", "ruby -c", "ruff check", "ruff format",
+    "rustfmt", "scalafmt", "semgrep scan", "sh -n", "shellcheck", "shfmt", "spago test", "sqlfluff fix",
+    "sqlfluff lint", "srb tc", "stack test", "standard", "standardrb", "staticcheck", "stylelint",
+    "svelte-check", "swift test", "swiftlint", "tap", "taplo check", "taplo fmt", "taplo format", "taplo lint",
     "tflint", "trunk check", "tsc", "tsd", "ty check", "unittest", "vale", "vitest", "vitest run", "vue-tsc",
-    "vulture", "xo", "yamllint", "zig test",
+    "vulture", "xo", "yamllint", "yapf", "zig test",
 })  # fmt: skip
 
 _TASKS: Final = frozenset({
@@ -198,21 +205,27 @@ def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
     if not found or (not known and any(map(_REMOVES.search, words))):
         return NOTHING
     count, name = found[0]
-    kept = deciding_arguments(words[count:], tool=name)
-    changes = _changes_files(name, words[count:])
-    plain = known and not kept and prefix == "" and not changes
-    own = " ".join((prefix, name, "*", *kept))
-    # What changes files may also check them, and not the reverse.
-    own, checking = (f"{own} {CHANGES}", [own]) if changes else (own, [])
-    return alike(own, gives=[*checking, CHECKS] if known else checking, needs=[CHECKS] if plain else ())
+    arguments = read_arguments(words[count:], tool=name if known else "")
+    return _checking(name, " ".join((prefix, name, "*")), arguments, prefix, known=bool(known))
 
 
-def _changes_files(name: str, arguments: Sequence[str]) -> bool:
-    """Return whether a checker may also change what it checks."""
-    only_checks = any(word in _CHECKS_ONLY for word in arguments)
-    if name in _EMITS:
-        return "--noEmit" not in arguments
-    return (name in _FORMATTERS and not only_checks) or any(map(_FIXES.match, arguments))
+def _checking(name: str, mark: str, arguments: Sequence[Argument], prefix: str, *, known: bool = True) -> Likeness:
+    """Return what a tool that checks something, or fixes what it finds, has in common with others."""
+    kept = [word for argument in arguments if not argument.known for word in argument.words]
+    changes, unsafe = changes_files(name, arguments), is_unsafe(name, arguments)
+    own = " ".join((mark, *kept))
+    # What changes files may also check them. The reverse holds for its own fixes of the same files.
+    checking = [own, *([f"{own} {CHANGES}"] if unsafe else [])] if changes else []
+    own = f"{own}{' (unsafe)' if unsafe else ''} {CHANGES}" if changes else own
+    plain = known and not kept and prefix == "" and not changes and mark.endswith(f" {name} *")
+    places = fixed_places(prefix, name, arguments) if known else []
+    found = alike(
+        own,
+        gives=[*checking, *([CHECKS] if known else []), *(around[0] for around in places)],
+        needs=[CHECKS] if plain else (),
+    )
+    texts = frozenset(text for around in places for text in around)
+    return replace(found, bound=texts, places=tuple(map(tuple, places)) if changes else ())
 
 
 def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
@@ -224,11 +237,8 @@ def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
         return alike(gives=[mark])
     operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
     stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
-    kept, name = deciding_arguments(words[2:], stems, " ".join(words[:2])), " ".join(words[:2])
-    own = " ".join((mark, *kept))
-    if _changes_files(name, words[2:]):
-        return alike(f"{own} {CHANGES}", gives=[own, CHECKS])
-    return alike(own, gives=[CHECKS])
+    name = " ".join(words[:2])
+    return _checking(name, mark, read_arguments(words[2:], stems, name), prefix)
 
 
 def _looking(prefix: str, words: Sequence[str]) -> Likeness:
@@ -241,7 +251,7 @@ def _looking(prefix: str, words: Sequence[str]) -> Likeness:
     mark = f"{prefix} {name} {LOOKS}"
     subcommand = next((word for word in arguments if not word.startswith("-")), "")
     looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not deciding_arguments(arguments[1:])
-    looks = looks and not _changes_files(f"{name} {subcommand}", arguments)
+    looks = looks and not changes_files(f"{name} {subcommand}", read_arguments(arguments))
     return alike(gives=[mark], needs=[mark] if looks or arguments in (["--help"], ["--version"]) else ())
 
 
@@ -385,18 +395,6 @@ _COMMON: Final[Mapping[str, str]] = {
     ),
 }
 """The words in front of a tool of the project that do not matter: the tool is the same."""
-_CHECKS_ONLY: Final = frozenset({
-    "--check", "--check-formatted", "--check-only", "--diff", "--dry-run", "--list-different",
-    "--verify-no-changes", "-c", "-d", "-l", "-n",
-})  # fmt: skip
-_FORMATTERS: Final = frozenset({
-    "alejandra", "black", "buf format", "cargo fmt", "clang-format", "dart format", "deno fmt",
-    "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
-    "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
-    "standard", "standardrb", "xo",
-})  # fmt: skip
-_EMITS: Final = frozenset({"tsc", "vue-tsc"})
-_FIXES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuaA]\Z")
 _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(subcommands.split())
     for name, subcommands in {

@@ -61,10 +61,12 @@ def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
     same = f"{SAME}{known.identifier}" if known.clear else ""
     texts = [word.text for word in words]
     found = _found(texts, words, known)
-    return Likeness(
-        (*found.needs, *filter(None, [same])),
-        (*found.gives, *filter(None, [same])),
-        found.bound | frozenset(filter(None, [same])),
+    own = tuple(filter(None, [same]))
+    return replace(
+        found,
+        needs=(*found.needs, *own),
+        gives=(*found.gives, *own),
+        bound=found.bound.union(own),
         scratch=written(texts),
     )
 
