@@ -64,6 +64,18 @@ COVERED = """
     pytest > pytest -p no:cacheprovider
     go test ./... > go test -coverprofile=coverage.out ./internal/...
     bundle exec rspec > bundle exec rspec spec/a_spec.rb:42 --format documentation
+    ./gradlew spotlessCheck > ./gradlew spotlessApply
+    npm run lint > npm run lint:fix
+    ./gradlew test > ./gradlew compileTestKotlin
+    nox -s tests > nox -s tests -- -k login
+    bazel test //app:all > bazel test //app:app_test --test_output=errors
+    pytest > for f in tests/test_a.py tests/test_b.py; do pytest -q $f; done
+    diff a.txt b.txt > diff <(sort a.txt) <(sort b.txt)
+    ./run-tests.sh > ./run-tests.sh unit
+    valgrind build/x > valgrind --leak-check=full build/x --all
+    helm template app > helm template app 2>&1 | grep image
+    terraform plan > terraform plan -no-color | tail -40
+    kubectl rollout status deploy/a > kubectl rollout status deploy/b
 """
 
 ASKED = """
@@ -203,6 +215,44 @@ ASKED = """
     dotnet build > dotnet build -t:Evil
     dotnet test > dotnet test --logger 'evil;path=x'
     gh repo view > gh repo view evil.example.com/o/r
+    ./gradlew test > ./gradlew spotlessApply
+    ./gradlew :core:spotlessCheck > ./gradlew spotlessApply
+    ./gradlew spotlessCheck > ./gradlew spotlessApply evilTask
+    ./gradlew test > ./gradlew recordScreenshotTest
+    npm test > npm run lint:fix
+    npm run lint > npm run format:fix
+    make test > make test -s evil
+    make test > make -k evil test
+    nox -s tests > nox -s tests evil
+    turbo run test > turbo run test evil
+    inv test > inv test evil
+    bazel test //app:all > bazel test @evil//x:all
+    bazel test //app:all > bazel test //app/../../x:all
+    bazel test //app:all > bazel test //app:all --run_under=./evil
+    bazel test //app:all > bazel run //app:all
+    pytest > for f in a.py b.py; do rm $f; done
+    pytest > for f in x; do pytest -p evil $f; done
+    pytest > for f in ../x; do pytest $f; done
+    pytest > for f in tests/a.py; do read f; pytest $f; done
+    pytest > for f in tests/a.py; do pytest $f > src/main.py; done
+    ls > for f in /etc/shadow; do cat $f; done
+    ls > for f in src/*.py; do rm "$f"; done
+    ls > cat <(rm a.txt)
+    ls > cat <(cat /etc/shadow)
+    ls > bash <(cat a.txt)
+    ls > cat a.txt > >(sh)
+    ./run-tests.sh > ./run-tests.sh update
+    ./run-tests.sh > ./run-tests.sh deploy
+    ruby -Itest test/a_test.rb > ruby -Ievil test/a_test.rb
+    valgrind build/x > valgrind --log-file=src/main.py build/x
+    valgrind build/x > valgrind rm a.txt
+    helm template app > helm template app | sh
+    helm template app > helm template app | tee src/main.py
+    helm template app > helm template app | grep x > src/main.py
+    helm template app > helm template app --post-renderer ./evil
+    terraform plan > terraform plan -out=x
+    terraform plan > terraform plan -var-file=x
+    kubectl rollout status deploy/a > kubectl rollout undo deploy/a
 """
 
 
@@ -226,10 +276,11 @@ def runs_unasked(folder: Path, approved: str, line: str) -> bool:
 
 @pytest.mark.parametrize(("pairs", "covered"), [(COVERED, True), (ASKED, False)], ids=["covered", "asked"])
 def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: bool, tmp_path: Path) -> None:
-    (tmp_path / "run.sh").touch()
+    for name in ("run.sh", "run-tests.sh"):
+        (tmp_path / name).touch()
     for name in ("src", "app", "build"):
         (tmp_path / name).mkdir()
-    lines = [line.strip().rpartition(" > ") for line in pairs.strip().splitlines()]
+    lines = [line.strip().partition(" > ") for line in pairs.strip().splitlines()]
     wrong = [(first, later) for first, _, later in lines if runs_unasked(tmp_path, first, later) is not covered]
     assert wrong == []
 
@@ -255,7 +306,7 @@ def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Pat
         (
             "make lint",
             "make with other tasks that build or check something, tools that test or check the project,"
-            " commands that only read files of the project",
+            " make lint to fix or format the same files, commands that only read files of the project",
         ),
         (
             "mkdocs build",

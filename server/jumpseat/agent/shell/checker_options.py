@@ -33,7 +33,7 @@ _SCRIPT: Final = (
     " --noEmit --pretty? --tags= --spec= --mode= --minify --sourcemap --findRelatedTests --onlyChanged --forceExit"
     " --detectOpenHandles --parallel --recursive --keepdb --failfast --tb= --lf --durations= --maxfail= --match="
     " --test-threads= --nocapture --testTimeout= --test-timeout= --testsuite= --group= --testdox"
-    " --stop-on-failure --fix --single-run --cov? --cov-report="
+    " --stop-on-failure --fix --single-run --filter= --level= --cov? --cov-report="
 )
 """For the arguments of a script of the project that tests, checks or builds: options of common tools."""
 

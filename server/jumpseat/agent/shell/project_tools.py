@@ -22,6 +22,7 @@ from jumpseat.agent.shell.likeness import (
     BUILDS,
     CHANGES,
     CHECKS,
+    FIXES,
     LOOKS,
     NOTHING,
     READS,
@@ -43,9 +44,29 @@ from jumpseat.agent.shell.tool_options import (
 )
 
 CHECKED: Final = re.compile(
-    r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:-]*)?\Z"
+    r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:.-]*)?\Z"
 )
 """Names of tasks that only check something."""
+
+_TOOL_NAMES: Final = re.compile(
+    r"(?:eslint|flake8|jest|mypy|pest|phpcs|phpstan|phpunit|psalm|pylint|pyright|rspec|rubocop|ruff|stylelint|tsc|vitest)\Z"
+)
+"""Names of tasks that are those of checkers."""
+
+_GRADLE_CHECKS: Final = re.compile(
+    r"(?!record|update|publish|\w*Fix)(?:(?:test|check|lint|detekt|checkstyle|pmd|spotbugs)(?:[A-Z]\w*)?"
+    r"|[a-z]\w*(?:Check|Tests?|TestReport))\Z"
+)
+_GRADLE_BUILDS: Final = re.compile(r"(?:compile|assemble|process)[A-Z]\w*\Z|(?:testC|c)lasses\Z|javadoc\Z|jar\Z")
+"""Names of tasks in the style of Gradle."""
+
+_FORMATS: Final = (
+    r"\A((?:[\w:-]*:)??(?:biome|black|clippy|code-?style|cs|eslint|fmt|format|ktlint|lint|prettier|rubocop|ruff|scalafmt|spotless"
+    r"|standard|style|stylelint)(?:[:_-](?!fix\b|check\b|write\b|apply\b)[a-z]\w*)*+)"
+)
+_FORMAT_CHECK: Final = re.compile(rf"{_FORMATS}(?:[:_-]check|Check)?\Z")
+_FORMAT_FIX: Final = re.compile(rf"{_FORMATS}(?:[:_-](?:fix|write|apply|format)|Apply|Format|Fix)\Z")
+"""Tasks that check the format of the project, and those that mend what these find, with their common names."""
 
 _BUILDS: Final = re.compile(
     r"(?:all|assemble|build|bundle|codegen|compile|dependencies|dist|docs?|fmt|format|generate|package|style|test-compile|validate"
@@ -54,8 +75,8 @@ _BUILDS: Final = re.compile(
 """Names of tasks that only build something."""
 
 _LOOKS: Final = re.compile(
-    r"(?:\w+[:_-])?(?:about|branches|check|count|current|describe|diff|examples|explain|health|heads|help|history|info"
-    r"|inspect|lint|list|ls|outdated|ping|plan|preview|print|report|routes|search|show|stats|status|summary|tables|test"
+    r"db:version\Z|(?:\w+[.:_-])?(?:about|branches|check|count|current|describe|diff|examples|explain|health|heads|help|history|info"
+    r"|inspect|lint|list|ls|migrations|outdated|ping|plan|preview|print|report|routes|search|show|stats|status|summary|tables|test"
     r"|tree|urls|validate|verify|view|why)\Z|(?:check|list|print|show)(?:[:_-]?[a-z][\w-]*)\Z"
 )
 """Names of subcommands that only look at something."""
@@ -124,10 +145,9 @@ _CHECKING_NAME: Final = re.compile(
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*\Z")
 _ENVIRONMENT: Final = re.compile(r"py\d*|pypy\d*")
 
-_ONE_TASK: Final = frozenset({
-    "composer", "composer run", "deno task", "hatch run", "inv", "invoke", "lerna run", "nx", "pdm run", "poe",
-    "turbo", "turbo run",
-})  # fmt: skip
+_ONE_TASK: Final = frozenset(
+    {"composer", "composer run", "deno task", "hatch run", "lerna run", "nx", "pdm run", "poe"}
+)
 """Their further operands are arguments of the task."""
 
 _SELECTING: Final[Mapping[str, str]] = {
@@ -156,6 +176,8 @@ def tool_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
     """Return what commands of one tool of the project have in common."""
     covers = prefix.endswith("coverage run -m")
     prefix = _COMMON.get(prefix, prefix)
+    if rest in (["dotnet", "--info"], ["dotnet", "--list-sdks"], ["dotnet", "--list-runtimes"]):
+        return alike(READS)
     if len(rest) == 2 and rest[1] in ("--version", "--help") and _SUBCOMMAND.match(rest[0]):
         known = not prefix and _is_program_of_tools(rest[0]) and (rest[1] == "--version" or rest[0] not in _BASES)
         if known:
@@ -266,12 +288,14 @@ def _says_it_checks(words: Sequence[str]) -> bool:
 def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     """Recognize tasks that only build or check something: ``make lint``, ``npm run test``, ``tox -e py312``."""
     rebuilds = bool(words) and words[0] in ("gradle", "mvn") and "clean" in words
-    if not words or any(_REMOVES.search(word) for word in words if not (rebuilds and word == "clean")):
+    names = [word for word in words if not (rebuilds and word == "clean") and not _FORMAT_FIX.match(word)]
+    if not words or any(map(_REMOVES.search, names)):
         return NOTHING
     script = _package_script(words)
     if script is not None:
         task, arguments = script
         known = CHECKED.match(task) or (words[0] != "npm" and task != "docs" and _BUILDS.match(task))
+        known = known or _FORMAT_FIX.match(task)
         if not known and task not in ("dev", "serve", "start") and "run" not in words:
             # A command of the package manager itself.
             return NOTHING
@@ -279,24 +303,23 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
     if not name:
         return NOTHING
-    selecting, arguments = _SELECTING.get(name), list(words[len(name.split()) :])
+    selecting = _SELECTING.get(name)
+    left = list(words[len(name.split()) :])
+    if name == "make" and left[:1] == ["-C"] and len(left) > 1 and is_own_folder(left[1]):
+        left = left[2:]
+    passed = [part for word in left if _SETTING.match(word) for part in word.partition("=")[2].split()]
+    arguments = read_arguments([word for word in left if not _SETTING.match(word)], tool=name)
     tasks: list[str] = []
-    others: list[str] = []
-    while arguments:
-        word = arguments.pop(0)
-        if word == selecting and arguments:
-            tasks += arguments.pop(0).split(",")
-        elif name == "make" and word == "-C" and arguments and is_own_folder(arguments[0]):
-            arguments.pop(0)
-        elif (
-            not selecting
-            and not others
-            and not (name in _ONE_TASK and tasks)
-            and (_SUBCOMMAND.match(word) or word.startswith(":"))
-        ):
+    for argument in arguments:
+        word = argument.words[-1]
+        if argument.name and argument.name == selecting:
+            tasks += word.split(",")
+        elif argument.name or argument.behind or word.isdigit() or not (_SUBCOMMAND.match(word) or word[0] == ":"):
+            continue
+        elif name != "tox" and not (name in _ONE_TASK and tasks):
             tasks.append(word)
-        else:
-            others += _values(word)
+    kept = [word for argument in arguments if not argument.known for word in argument.words]
+    kept += deciding_arguments(passed, tool="test_script")
     if not tasks and name in ("tox", "nox"):
         tasks = ["test"]
     if not tasks and name in ("just", "make", "task"):
@@ -305,23 +328,39 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     names = [task.rpartition(":")[2] if paths or task.startswith(":") else task for task in tasks]
     if rebuilds:
         names = [task for task in names if task != "clean"]
-    return _of_tasks(prefix, name, names, deciding_arguments(others, tool=name))
+    return _of_tasks(prefix, name, names, kept, tasks)
 
 
-def _of_tasks(prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str]) -> Likeness:
+def _of_tasks(
+    prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str], named: Sequence[str] = ()
+) -> Likeness:
+    """``named`` are the tasks as they are written, if that differs."""
     mark = " ".join((prefix, runner, BUILDS, "*"))
-    checks = all(CHECKED.match(task) or _ENVIRONMENT.fullmatch(task) for task in tasks)
-    if not tasks or not all(checks or CHECKED.match(task) or _BUILDS.match(task) for task in tasks):
+    # Its own fix of what a task has checked.
+    fixes = [
+        "\n".join((f"{FIXES}{f'{prefix} ' if prefix else ''}{runner} {found.string[: found.end(1)]}", *kept))
+        for pattern in (_FORMAT_CHECK, _FORMAT_FIX)
+        for found in map(pattern.search, named or tasks)
+        if found is not None and len(named or tasks) == 1
+    ]
+    checks = all(_checks(runner, task) or _ENVIRONMENT.fullmatch(task) for task in tasks)
+    if not tasks or not all(checks or _checks(runner, task) or _builds(runner, task) for task in tasks):
         # Its other tasks have less effect, as their names say.
-        return alike(gives=[mark] if tasks and not kept else ())
+        return alike(*fixes, gives=[mark] if tasks and not kept else ())
     return alike(
-        " ".join((mark, *kept)), gives=[CHECKS], needs=[CHECKS] if checks and not kept and not prefix else ()
+        " ".join((mark, *kept)),
+        gives=[CHECKS, *fixes],
+        needs=[CHECKS] if checks and not kept and not prefix else (),
     )
 
 
-def _values(word: str) -> list[str]:
-    """Return the arguments that a setting such as ``ARGS="-k login"`` passes on; any other word as it is."""
-    return word.partition("=")[2].split() if _SETTING.match(word) else [word]
+def _checks(runner: str, task: str) -> bool:
+    named = CHECKED.match(task) or _TOOL_NAMES.match(task)
+    return named is not None or (runner == "gradle" and _GRADLE_CHECKS.match(task) is not None)
+
+
+def _builds(runner: str, task: str) -> bool:
+    return _BUILDS.match(task) is not None or (runner == "gradle" and _GRADLE_BUILDS.match(task) is not None)
 
 
 def _package_script(words: Sequence[str]) -> tuple[str, list[str]] | None:

@@ -111,9 +111,9 @@ _TEST_NAME: Final = re.compile(
 """Names of files that are tests."""
 _CODE: Final = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|php|exs?|sh|bats|lua|dart|clj)(?:\Z|:)")
 _RUNS_FILES: Final = frozenset({
-    "ava", "bats", "behave", "bun test", "busted", "cypress run", "dart test", "deno test", "flutter test",
-    "minitest", "mix test", "mocha", "node --test", "pest", "php artisan test", "phpunit", "pytest", "rails test",
-    "rspec", "tap",
+    "ava", "bats", "behave", "bin/rails", "bun test", "busted", "cypress run", "dart test", "deno test",
+    "flutter test", "minitest", "mix test", "mocha", "node --test", "pest", "php artisan test", "phpunit",
+    "pytest", "rails test", "rspec", "tap",
 })  # fmt: skip
 """Testers that run each file they are given."""
 _OTHER_CODE: Final[Mapping[str, re.Pattern[str]]] = {
@@ -132,7 +132,6 @@ _OTHER_CODE: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """Operands that are more than files and packages of the project."""
 _LABEL: Final = re.compile(r"-?//[\w./-]*(?::[\w./+=-]+)?|-?:[\w./+=-]+")
-"""Names a target of ``bazel`` in the project."""
 
 _KINDS_OF_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
     "reporter": _REPORTERS,
@@ -278,9 +277,14 @@ def _fits_value(tool: str, name: str, value: str) -> bool:
 
 
 def _fits_operand(tool: str, word: str) -> bool:
-    if tool in _WITH_LABELS and _LABEL.fullmatch(word):
-        return _stays(word)
+    if tool in _WITH_LABELS and is_label(word):
+        return True
     return is_choice(word) and not is_other_code(tool, word)
+
+
+def is_label(word: str) -> bool:
+    """Return whether a word names a target of ``bazel`` in the project, and no file."""
+    return _LABEL.fullmatch(word) is not None and _stays(word)
 
 
 def is_other_code(tool: str, operand: str) -> bool:
