@@ -47,7 +47,7 @@ def new_problems(
     return [
         _within(problem, change.rows)
         for problem in new
-        if not _is_valid(name, problem, after, lines, change.syntax)
+        if problem.certain or not _is_valid(name, problem, after, lines, change.syntax)
     ]
 
 
