@@ -385,9 +385,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", metavar="LANGUAGE", help="measure one language and print what is not right")
     args = parser.parse_args()
-    print(
-        "language      told              false alarms      lines off  ms for 2,000 lines: first, if viewed, next"
-    )
+    print("language      told              false alarms      lines off  ms for 2,000 lines: first, if viewed, next")
     failed = False
     for language, paths in sorted(source_files(args.folders).items()):
         if args.show not in (None, language):
