@@ -729,7 +729,7 @@ def _tools_of(options: Options, config: Config) -> Configured:
     if options.tools is not None:
         return configured_of(options.tools)
     offered = config.tools.offered
-    return configured_of([offered] if isinstance(offered, str) else offered)
+    return None if offered is None else configured_of([offered] if isinstance(offered, str) else offered)
 
 
 def _read_brief(settings: SessionSettings) -> Brief:

@@ -466,7 +466,7 @@ class ToolsConfig(_Section):
 
     model_config = ConfigDict(extra="allow")
 
-    offered: Literal["minimal", "default", "all"] | list[str] = "default"
+    offered: Literal["minimal", "default", "all"] | list[str] | None = None
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
     call_tools: CallToolsConfig = Field(default_factory=CallToolsConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)

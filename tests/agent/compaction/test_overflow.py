@@ -46,7 +46,7 @@ class SmallServer:
     server: ModelServer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.server = ModelServer(answer=self._answer)
+        self.server = ModelServer(answer=self._answer, lists=True)
 
     def _answer(self, request: SeenRequest) -> Reply:
         if request.method == "GET":

@@ -128,6 +128,9 @@ class ModelCatalogue(Struct, dict=True):
         provider = PROVIDERS.get(caller.wire_name)
         if provider is None or provider.type not in _LOCAL_KINDS:
             return None
+        if getattr(caller, "key", None) is not None:
+            # Its command is for calls alone: it may take time, or ask the user.
+            return None
         try:
             with anyio.move_on_after(ASK_TIMEOUT_S):
                 endpoint, network = await caller.resolve_endpoint()
