@@ -466,7 +466,7 @@ class ToolsConfig(_Section):
 
     model_config = ConfigDict(extra="allow")
 
-    offered: Literal["minimal", "default", "all"] | list[str] | None = None
+    offered: str | list[str] | None = None
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
     call_tools: CallToolsConfig = Field(default_factory=CallToolsConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
@@ -477,6 +477,11 @@ class ToolsConfig(_Section):
             if not isinstance(value, dict):
                 raise ValueError(f"{name}: expected the table of a declared tool")
         return self
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the offered tools or of their set, ``None`` if the user has not chosen."""
+        return [self.offered] if isinstance(self.offered, str) else self.offered
 
     @property
     def declared(self) -> dict[str, dict[str, Any]]:

@@ -134,7 +134,7 @@ class ModelServer:
         try:
             number = self._connections
             while (request := await _read_request(reader, number)) is not None:
-                if request.method == "GET" and request.path.endswith("/models") and not self._lists:
+                if request.method == "GET" and request.path.endswith(("/models", "/api/tags")) and not self._lists:
                     reply = text_reply("no list", status=404)
                 else:
                     self.requests.append(request)

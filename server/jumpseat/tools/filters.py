@@ -137,6 +137,26 @@ def meant(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, known, 1, 0.75)), None)
 
 
+def unknown_tools(names: Collection[str], known: Collection[str]) -> dict[str, str]:
+    """Return what is wrong with those ``names`` that can be no tool's, as only ``known`` ones have no prefix.
+
+    The names of MCP servers' tools contain a hyphen, and patterns a colon, a slash or an asterisk.
+    """
+    wrong: dict[str, str] = {}
+    for name in names:
+        if name == "default" and len(names) > 1:
+            wrong[name] = "'default' stands alone; 'minimal' and 'all' may be beside names"
+        elif name not in known and not set(name) & set("-:/*"):
+            intended = meant(name, known)
+            wrong[name] = f"unknown tool {name!r}, " + (
+                f"did you mean {intended!r}?"
+                if intended is not None
+                else "expected minimal, default, all or names of tools, such as view,edit,bash; those of others are"
+                " custom:NAME, for a tool of a client, and SERVER-NAME, for one of an MCP server"
+            )
+    return wrong
+
+
 # The arguments that the descriptions of the tools keep. The tools accept their other arguments, too.
 _KEPT: Final[Mapping[str, tuple[str, ...]]] = {
     "bash": ("command", "initial_wait"),
