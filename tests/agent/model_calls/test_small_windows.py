@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.events import data_of
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply, text_reply
 from tests.support.provided import at
 from tests.support.server import JsonObject, running_server
@@ -15,7 +16,8 @@ from tests.support.server import JsonObject, running_server
 pytestmark = pytest.mark.anyio
 
 MINIMAL = {"bash", "create", "edit", "grep", "view"}
-UNSEEN = Reply(ending="hang", silent=True)
+NO_ANSWER = Reply(ending="hang", silent=True)
+PATIENT = f"[limits]\nserver_question_s = {WAIT_S}\n"
 
 
 class Provider:
@@ -72,7 +74,7 @@ async def test_a_small_window_that_the_server_tells_decides_the_tools_of_the_fir
 ) -> None:
     provider = Provider(says(8000))
     async with provider.server:
-        adapter = f'[adapters.f]\ntype = "openai_compatible"\nbase_url = "{provider.server.url}/v1"\n'
+        adapter = PATIENT + f'[adapters.f]\ntype = "openai_compatible"\nbase_url = "{provider.server.url}/v1"\n'
         async with running_server(tmp_path, config=adapter) as server:
             own = at(provider.server) if named == "session" else None
             for _ in range(2):
@@ -88,7 +90,7 @@ async def test_a_small_window_that_the_server_tells_decides_the_tools_of_the_fir
     "said",
     [
         {},
-        {"/v1/models": UNSEEN},
+        {"/v1/models": NO_ANSWER},
         {"/v1/models": text_reply("Loading model", status=503)},
         {"/v1/models": json_reply({"data": []})},
         {"/v1/models": json_reply(["?"])},
@@ -99,7 +101,8 @@ async def test_a_server_that_names_no_small_window_is_asked_once_and_gets_the_us
     tmp_path: Path, said: dict[str, Reply]
 ) -> None:
     provider = Provider(said)
-    async with provider.server, running_server(tmp_path) as server:
+    waits = "[limits]\nserver_question_s = 0.1\n" if NO_ANSWER in said.values() else PATIENT
+    async with provider.server, running_server(tmp_path, config=waits) as server:
         for _ in range(2):
             session = await server.wire.create(at(provider.server), model="m")
             events = [*await server.wire.prompt(session), *await server.wire.prompt(session)]

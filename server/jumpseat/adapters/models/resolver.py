@@ -110,7 +110,14 @@ class Models:
         """The list of all models with their capabilities."""
         from jumpseat.adapters.models.model_catalogue import ModelCatalogue
 
-        return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_timeout_s)
+        return ModelCatalogue(
+            self._config.models,
+            self._models,
+            self.copilot,
+            self._tasks,
+            self._list_timeout_s,
+            self._config.limits.server_question_s,
+        )
 
     @cached_property
     def routes(self) -> Routes:
