@@ -11,8 +11,6 @@ import orjson
 from jumpseat.ahp.states.deltas import JoinedDeltas
 from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
 
-PUBLIC: Final = ""
-"""Stands for the name of a token in channels that all clients see; no token has this name."""
 RING_ACTIONS: Final = 1000
 RING_BYTES: Final = 4 << 20
 """The latest actions of a channel that are kept, up to both limits."""
@@ -58,7 +56,7 @@ def envelope_of(
 
 
 class Channel:
-    """A channel with a state. ``created_by`` is the name of the token to whose sessions it belongs, or ``PUBLIC``.
+    """A channel with a state. ``created_by`` is the name of the token to whose sessions it belongs.
 
     ``began_at`` is the number after which all actions of the channel are in its ring.
     """
@@ -96,12 +94,16 @@ class Channel:
         self._deltas.take()
         self._state = state
 
+    def reduced(self, action: Action) -> State:
+        """Return the state that an action would lead to; the present one if it changes nothing."""
+        return self._reducer(self.state, action)
+
     def apply(self, action: Action) -> bool:
         """Apply an action; return ``False`` if it changes nothing."""
         if self._deltas.join(action):
             return True
         before = self.state
-        self._state = self._reducer(before, action)
+        self._state = self.reduced(action)
         if self._state is before:
             self._deltas.end()
             return False
