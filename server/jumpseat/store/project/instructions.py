@@ -78,19 +78,19 @@ class InstructionFiles:
         """Yield the paths of instruction files, each with the folder that its target must be in."""
         yield str(self._user_file), self._user_file.parent
         yield from _in_project(settings)
-        for folder in (*settings.options.additional_directories, *settings.options.instruction_directories):
-            yield from _in_folder(settings.cwd / folder)
-        for folder in self._folders:
-            yield from _in_folder(settings.cwd / folder)
+        options = settings.options
+        for name in (*options.additional_directories, *options.instruction_directories, *self._folders):
+            folder = settings.cwd / name
+            yield from _in_folder(folder, repository_root(folder))
 
 
 def _in_project(settings: SessionSettings) -> Iterator[tuple[str, Path]]:
-    for folder in dict.fromkeys((repository_root(settings.cwd), settings.cwd)):
-        yield from _in_folder(folder)
+    root = repository_root(settings.cwd)
+    for folder in dict.fromkeys((root, settings.cwd)):
+        yield from _in_folder(folder, root)
 
 
-def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
-    within = repository_root(folder)
+def _in_folder(folder: Path, within: Path) -> Iterator[tuple[str, Path]]:
     for name in _NAMES:
         yield f"{folder}{os.sep}{name}", within
     for path in files_below(folder / _FOLDER, ".instructions.md", MOST_FILES):
