@@ -285,6 +285,17 @@ def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: 
     assert wrong == []
 
 
+def test_of_everyday_follow_ups_nineteen_in_twenty_run_unasked_in_a_sandbox(tmp_path: Path) -> None:
+    for name in ("gradlew", "mvnw", "scripts/test.sh", "scripts/lint.sh", "build/tests", "build/unit_tests"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    lines = Path(__file__).with_name("data").joinpath("everyday_follow_ups.txt").read_text().splitlines()[1:]
+    pairs = [(first, later) for first, _, later in (line.partition(" >> ") for line in lines)]
+    asked = [(first, later) for first, later in pairs if not runs_unasked(tmp_path, first, later)]
+    assert len(pairs) == 360
+    assert len(asked) <= 0.05 * len(pairs), asked
+
+
 def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Path) -> None:
     for name in ("src", "app", "build", ".git", "node_modules/x", "vendor/x", "cmd/x"):
         (tmp_path / name).mkdir(parents=True)

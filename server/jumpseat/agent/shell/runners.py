@@ -201,13 +201,6 @@ def _php(name: str, arguments: Sequence[str]) -> Likeness:
     return _script("" if arguments[:1] == ["artisan"] else ".php")(name, arguments)
 
 
-def _node(name: str, arguments: Sequence[str]) -> Likeness:
-    if arguments and arguments[0] == "--test":
-        known = not any(word.startswith("-") for word in arguments[1:])
-        return alike(f"{name} --test *", gives=[CHECKS], needs=[CHECKS]) if known else NOTHING
-    return _script("js")(name, arguments)
-
-
 def _go(name: str, arguments: Sequence[str]) -> Likeness:
     if len(arguments) < 2 or arguments[0] != "run" or arguments[1].startswith("-"):
         return NOTHING
@@ -393,7 +386,7 @@ _SUBSTITUTION: Final = re.compile(r"s/[^/\\\[\n]+/[^/\\\n]*/[gI]*")
 _KINDS: Final[Mapping[str, Kind]] = {
     "python": _python,
     **dict.fromkeys(("bash", "sh"), _script(".sh")),
-    "node": _node,
+    "node": _script("js"),
     "go": _go,
     "java": _java,
     "ruby": _ruby,
