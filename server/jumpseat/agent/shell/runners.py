@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from jumpseat.agent.shell.commands import ParsedCommand, identify, program_name
+from jumpseat.agent.shell.extent import TRYING, tries
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.known_likeness import known_likeness
 from jumpseat.agent.shell.likeness import (
@@ -24,6 +25,7 @@ from jumpseat.agent.shell.likeness import (
     SAME,
     Likeness,
     alike,
+    as_trial,
     is_output,
     joined,
     prefixed,
@@ -58,17 +60,23 @@ def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
             return NOTHING
     if not words or not words[0].fixed or not all(word.fixed or _is_pattern(word) for word in words[1:]):
         return NOTHING
-    same = f"{SAME}{known.identifier}" if known.clear else ""
     texts = [word.text for word in words]
+    trial = tries(texts)
+    if trial is None:
+        return NOTHING
+    if trial:
+        known = replace(known, identifier=known.identifier.removesuffix(f" {TRYING}"))
+    same = f"{SAME}{known.identifier}" if known.clear else ""
     found = _found(texts, words, known)
     own = tuple(filter(None, [same]))
-    return replace(
+    whole = replace(
         found,
         needs=(*found.needs, *own),
         gives=(*found.gives, *own),
         bound=found.bound.union(own),
         scratch=written(texts),
     )
+    return as_trial(whole) if trial else whole
 
 
 def _found(texts: list[str], words: Sequence[Word], known: ParsedCommand) -> Likeness:
