@@ -109,10 +109,10 @@ def test_each_action_of_a_tool_is_a_call_in_order() -> None:
 
 def test_an_answer_may_contain_several_blocks_and_text_around_them() -> None:
     block = '<tools><tool name="run"><command>ls</command></tool></tools>'
-    text = f"First:\n\n```xml\n{block}\n```\n\nThen {block} and so on.\n```\n{block}\n```"
+    text = f"First.\n\n{block}\n\nSecond, I wait: {block}\nThird:\n```\n{block}\n```\n```xml\n{block}\n```\n"
     out, calls, problems = scan(text)
-    assert out == "First:\n\nThen and so on.\n"
-    assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
+    assert out == "First.\n\nSecond, I wait: Third:\n"
+    assert (calls, problems) == ([("run", {"command": "ls"})] * 4, [])
 
 
 def test_an_action_without_a_type_is_a_parameter() -> None:
@@ -225,8 +225,8 @@ def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
 
 def test_the_answer_continues_after_a_malformed_block() -> None:
     bad = '<tools><tool name="free"></x></tool></tools>'
-    assert scan(f"a\n{bad}\nb")[0] == "a\nb"
-    assert scan('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
+    assert scan(f"A.\n{bad}\nb")[0] == "A.\nb"
+    assert scan('```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "b"
 
 
 def test_calls_before_one_that_is_cut_off_are_valid() -> None:
