@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.ahp.hub.channels import PUBLIC
+from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live import client_tools
 from jumpseat.ahp.live.errors import AhpError
 from jumpseat.ahp.live.mirror import Mirror, Reader
 from jumpseat.ahp.states.root import reduce_root
-from jumpseat.ahp.states.values import IDLE, JsonObject, present
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject, present
 from jumpseat.ahp.translation.attachments import path_of, uri_of
+from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
@@ -73,7 +75,7 @@ class Door:
         self._mirrors: dict[str, Mirror] = {}
         self._opening: dict[str, anyio.Event] = {}
         self._awaits_ready: dict[str, anyio.Event] = {}
-        self.hub.open(ROOT, self._root_state(), reduce_root, PUBLIC)
+        self.hub.open_for_each(ROOT, self._root_state(), reduce_root)
         tasks.start_soon(self._sweep)
 
     def _root_state(self) -> JsonObject:
@@ -101,6 +103,17 @@ class Door:
         config: JsonObject = {"schema": {"type": "object", "properties": {}}, "values": {}}
         return {"agents": [agent], "config": config}
 
+    def configure(self, action: Action, origin: Origin, access: Access) -> None:
+        """Keep settings that a client mirrors, for the clients with the same token.
+
+        Raises:
+            InvalidRequestError: they would be too large.
+        """
+        channel = self.hub.get(ROOT, access)
+        assert channel is not None
+        check_config(channel.reduced(action))
+        self.hub.publish(ROOT, action, origin, access)
+
     # --- sessions -----------------------------------------------------------------------------------------------
 
     def mirror(self, uri: str, access: Access) -> Mirror | None:
@@ -121,6 +134,8 @@ class Door:
         session_id = session_of(uri)
         if session_id is None:
             return None
+        # A client may ask for many, and one that does not exist is found out without waiting.
+        await anyio.lowlevel.checkpoint()
         while (opening := self._opening.get(session_id)) is not None:
             await opening.wait()
         known = self.mirror(uri, access)

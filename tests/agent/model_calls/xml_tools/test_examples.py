@@ -97,8 +97,8 @@ def test_an_example_with_text_before_and_after_is_shown(call: str) -> None:
 
 
 @pytest.mark.parametrize("call", ALL)
-def test_quoted_and_indented_calls_are_examples_at_the_end_of_an_answer_too(call: str) -> None:
-    for example in ("\n" + indented(call, "    "), indented(call, "> "), f"<!--\n{call}\n-->"):
+def test_calls_in_quotations_and_comments_are_examples_at_the_end_of_an_answer_too(call: str) -> None:
+    for example in (indented(call, "> "), f"<!--\n{call}\n-->"):
         assert taken(f"For example:\n{example}")[0] == 0
 
 

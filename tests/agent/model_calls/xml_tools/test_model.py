@@ -118,10 +118,10 @@ async def answer(model: Says, request: ModelRequest) -> tuple[str, list[ToolCall
 
 
 async def test_a_block_in_the_text_becomes_a_call_and_the_rest_stays_text() -> None:
-    shown, announced, completed = await answer(Says("I say hello.\n", HELLO, "\nNow."), request())
+    shown, announced, completed = await answer(Says("I say:\n", HELLO, "\nNow."), request())
     (call,) = completed.message.tool_uses()
 
-    assert shown == completed.message.text() == "I say hello.\nNow."
+    assert shown == completed.message.text() == "I say:\nNow."
     assert (call.name, call.arguments, call.arguments_json) == ("say", {"text": "hello"}, '{"text":"hello"}')
     assert announced == [ToolCallDelta(call.id, "say", '{"text":"hello"}')]
     assert completed.stop_reason == "tool_use"

@@ -1,4 +1,4 @@
-"""Where in the Markdown of an answer a call may stand: not in a quotation, in indented code or in a comment."""
+"""Where in the Markdown of an answer a call may stand: not in a quotation or a comment."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Place:
 
     @property
     def is_example(self) -> bool:
-        """Whether a call here would be quoted, in indented code or in a comment."""
-        return self._comment or self._is_code() or _QUOTED.match(self._head) is not None
+        """Whether a call here would be quoted or in a comment."""
+        return self._comment or _QUOTED.match(self._head) is not None
 
     def add(self, text: str) -> None:
         """Go on after ``text``."""
@@ -71,8 +71,9 @@ class Place:
         self._head = self._tail = ""
         self._last_is_blank = self._last_is_code = False
 
-    def _is_code(self) -> bool:
-        """Return whether the line is blank so far, and what follows is in indented code."""
+    @property
+    def is_indented(self) -> bool:
+        """Whether what follows is in indented code, after other text."""
         return (
             self.shown
             and (self._last_is_blank or self._last_is_code)

@@ -4,10 +4,11 @@ A block is ``<tools>`` with a ``<tool>`` in it, outside of code, or a lone ``<to
 tool on offer. Either may be the content of a fenced code block that is labelled ``xml`` or has no label, which then
 belongs to the block. Everything else is text, including other XML and XML in other code.
 
-After other text, a block in a fence and a lone ``<tool>`` are calls only if they end the answer, and ``<tools>`` is
-none if a sentence goes on around it: these are examples, and are shown.
+After other text, a block in a fence or indented as code, and a lone ``<tool>``, are calls only if they end the
+answer, and ``<tools>`` is none if a sentence goes on around it: these are examples, and are shown.
 
-The result does not depend on where the text is split, and only a possible beginning of a block is held back.
+The result does not depend on where the text is split. What may begin a block is held back, and so is a block that
+depends on what follows.
 """
 
 from __future__ import annotations
@@ -125,7 +126,8 @@ class Scanner:
             fresh = self._place.begins_line
             match "text" if self._place.is_example else self._verdict(text, at, final, fresh=fresh):
                 case "block":
-                    self._begin("", lone=not text.startswith("<tools", at))
+                    may_follow = text.startswith("<tools", at) and not self._place.is_indented
+                    self._begin("", must_end=not may_follow)
                     return at
                 case "more":
                     return at
@@ -191,14 +193,15 @@ class Scanner:
     def _at_label(self, text: str, at: int, _final: bool) -> int:
         """Consume the rest of the opening line of a code block; a backtick in it makes it inline code."""
         end, tick = text.find("\n", at), text.find("`", at)
-        if tick >= 0 and (end < 0 or tick < end):
+        is_inline = tick >= 0 and (end < 0 or tick < end)
+        end = tick if is_inline else end
+        self._show_code(text[at : end if end >= 0 else len(text)])
+        if is_inline:
             self._place.add(self._fence)
             self._ticks, self._open_ticks = 0, len(self._fence)
             self._step = self._in_text
-            end = tick
         elif end >= 0:
             self._step = self._in_code
-        self._show_code(text[at : end if end >= 0 else len(text)])
         return end if end >= 0 else len(text)
 
     def _in_code(self, text: str, at: int, _final: bool) -> int:
@@ -250,12 +253,15 @@ class Scanner:
 
     # --- blocks -------------------------------------------------------------------------------------------------
 
-    def _begin(self, fence: str, *, lone: bool = False) -> None:
+    def _begin(self, fence: str, *, must_end: bool = True) -> None:
         place = self._place
-        if self._source is None and place.shown and (fence or lone or not place.after_sentence):
+        if self._must_end and not must_end:
+            # A plain call below an example.
+            self._show_undecided()
+        if self._source is None and place.shown and (must_end or not place.after_sentence):
             self._source = [self._opening] if fence else []
             self._in_line = not fence and not place.begins_line
-        self._must_end = self._must_end or (place.shown and (bool(fence) or lone))
+        self._must_end = self._must_end or (place.shown and must_end)
         self._fence = fence
         end = re.compile(rf"\n[ \t]*{fence[0]}{{{len(fence)},}}[ \t\r]*\n") if fence else None
         self._reader = BlockReader(self._tools, end)
@@ -268,6 +274,7 @@ class Scanner:
         if reader.done:
             self._keep(reader.block())
             self._reader = None
+            self._begin_line()
             self._step = self._after_block
         return after
 
@@ -276,6 +283,7 @@ class Scanner:
         space = _SPACE.match(text, at)
         assert space is not None
         start = space.end()
+        self._place.add(space[0])
         if start == len(text) or (start > at and self._source is not None):
             return start
         if not self._fence:
@@ -284,7 +292,6 @@ class Scanner:
                 self._run()
                 self._step = self._discard
             elif final or not any(tail.startswith(rest) for tail in TAILS):
-                self._begin_line()
                 self._step = self._in_text
             return start
         run = _RUN.match(text, start)
@@ -299,6 +306,7 @@ class Scanner:
                 return start
             if not rest and len(run[0]) >= len(self._fence):
                 self._fence = ""
+                self._begin_line()
                 return line_end + 1 if line_end >= 0 else len(text)
         verdict = self._verdict(text, start, final, fresh=True) if text.startswith("<", start) else "text"
         if verdict == "more":
