@@ -143,6 +143,10 @@ class Client:
         found = await self._read(lambda found: found.get("params", {}).get("action", {}).get("type") == kind)
         return found["params"]["action"]
 
+    async def any_action(self) -> JsonObject:
+        """Return the next action that was not awaited before."""
+        return (await self._read(lambda found: found.get("method") == "action"))["params"]["action"]
+
     async def notification(self, method: str) -> JsonObject:
         return (await self._read(lambda found: found.get("method") == method))["params"]
 

@@ -14,6 +14,7 @@ PROVIDER_NOT_FOUND: Final = -32002
 SESSION_EXISTS: Final = -32003
 UNSUPPORTED_VERSION: Final = -32005
 NOT_FOUND: Final = -32008
+PERMISSION_DENIED: Final = -32009
 
 
 class AhpError(errors.JumpseatError):
