@@ -295,3 +295,5 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "session/activeClientSet": client_tools.set_client,
     "session/activeClientRemoved": _remove_client,
 }
+SERVED: Final = frozenset(("root/configChanged", *_DIRECT, *_HANDLERS))
+"""The actions that have an effect; all others are refused."""

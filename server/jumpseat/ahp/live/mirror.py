@@ -270,20 +270,27 @@ class Mirror(ConnectedClient):
             return
         for action in self.translator.actions(event):
             self.publish(action, self._origin_of(action))
-        if isinstance(event.payload, events.McpOauthRequired | events.McpOauthCompleted):
+        if self.tokens or self.interests:
             self._log_in(event.payload)
         if isinstance(event.payload, _CUSTOMIZING):
             self.customized.set()
         if isinstance(event.payload, events.SessionIdle):
             self._causes.clear()
 
-    def _log_in(self, asked: events.McpOauthRequired | events.McpOauthCompleted) -> None:
+    def _log_in(self, payload: events.EventPayload) -> None:
         host = self.context.mcp.get(self.session)
-        if isinstance(asked, events.McpOauthCompleted):
-            while self.interests:
-                self.session.clients.remove_interest(self.interests.pop())
-        elif host is not None and (token := self.tokens.pop(asked.server_url, None)) is not None:
-            host.credentials.oauth.answer(asked.request_id, McpOauthToken(kind="token", access_token=token))
+        match payload:
+            case events.McpOauthRequired() if host is not None and payload.server_url in self.tokens:
+                token = McpOauthToken(kind="token", access_token=self.tokens.pop(payload.server_url))
+                host.credentials.oauth.answer(payload.request_id, token)
+            case events.McpServerStatusChanged(status="needs-auth") if host is not None and self.tokens:
+                # It had given up before the token came.
+                host.retry_auth(payload.server_name)
+            case events.McpOauthCompleted() | events.McpServerStatusChanged(status="connected") if not self.tokens:
+                while self.interests:
+                    self.session.clients.remove_interest(self.interests.pop())
+            case _:
+                pass
 
     def publish(self, action: Action, origin: Origin | None = None) -> bool:
         """Publish an action on the channel that its type belongs to; return ``False`` if it changes nothing."""

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from jumpseat.ahp.states.values import JsonObject
 
-_MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
+ACTIONS: Final[Mapping[str, Mapping[str, type]]] = {
     "root/configChanged": {"config": dict},
     "session/defaultChatChanged": {},
     "session/titleChanged": {"title": str},
@@ -42,6 +42,7 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
     "chat/workingDirectorySet": {"directory": str},
     "chat/workingDirectoryRemoved": {"directory": str},
 }
+"""The actions of clients, with the members that they need."""
 
 
 def problem_of(action: Any) -> str | None:
@@ -49,7 +50,7 @@ def problem_of(action: Any) -> str | None:
     if not isinstance(action, dict) or not isinstance(kind := cast("JsonObject", action).get("type"), str):
         return "an action is an object with a string 'type'"
     members = cast("JsonObject", action)
-    if (needed := _MEMBERS.get(kind)) is None:
+    if (needed := ACTIONS.get(kind)) is None:
         return f"{kind[:100]!r} is not an action of clients"
     for name, expected in needed.items():
         if not isinstance(members.get(name), expected):
