@@ -3,7 +3,7 @@
     walls.py [--rounds N] [--command-line LINE]
 
 A wall with a setting is measured by two servers, one with it and one without, whose turns alternate: shown is the
-median of the differences. The others have no setting: the time in their functions is added up, threads included.
+median of the differences. The others have no setting: the median time in their functions, times the calls of a turn.
 The model answers at once, so that the shares are the largest possible ones. The exit code is 1 if a wall of
 commands takes more than 5 ms, or another one more than 3 % of the turn.
 """
@@ -45,6 +45,13 @@ OF_COMMANDS: Final = frozenset(
     {"sandbox", "sandbox, before a command", "sandbox, after a command", "judgement of a command"}
 )
 
+COMMIT: Final = (
+    ("init", "--quiet"),
+    ("add", "."),
+    ("-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "--quiet", "--message=x"),
+    ("branch", "other"),
+)
+
 FUNCTION: Final = """
 def name(first: int, second: int) -> list[int]:
     return [first, second + 1]
@@ -77,7 +84,7 @@ async def measure(rounds: int, line: str) -> bool:
             if wall != "none"
         }
         for wall, spent in _times(Path(name, "none") / "times").items():
-            costs[wall] = sum(spent) / rounds
+            costs[wall] = statistics.median(spent) * len(spent) / rounds
     print(f"a turn takes {whole:.1f} ms")
     good = True
     for wall, cost in costs.items():
@@ -94,7 +101,8 @@ async def _start(home: Path, settings: str, model: Model) -> tuple[SdkBench, str
         path.parent.mkdir(parents=True)
         path.write_text(f"VALUE = {number}\n" * 20)
     (project / "main.py").write_text("VALUE = 0\n" + FUNCTION * 50)
-    await (await asyncio.create_subprocess_exec("git", "init", "--quiet", str(project))).wait()
+    for words in COMMIT:
+        await (await asyncio.create_subprocess_exec("git", "-C", str(project), *words)).wait()
     (home / "config.toml").write_text(f"trusted_folders = [{json.dumps(str(project))}]\n{settings}\n")
     (home / "times").touch()
     server = await AskedServer.start(shlex.join([sys.executable, __file__, "--serve"]), home, model.url)

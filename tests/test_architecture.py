@@ -228,7 +228,7 @@ ROOMS: dict[str, set[str]] = {
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),
         *("tools.orchestrator",),
     },
-    "__main__": {"app", "cli", "options"},
+    "__main__": {"app", "cli", "options", "system"},
 }
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command in the arguments, and exit with its exit code."""
+    if os.getpid() == 1:
+        from jumpseat.system.first_process import leave_first_process
+
+        leave_first_process()
     # Imported objects live until the end: collecting garbage during the imports takes a tenth of the start-up time.
     gc.disable()
     _leave_out_modules()

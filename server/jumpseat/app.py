@@ -52,7 +52,7 @@ from jumpseat.config import (
     home_folder,
     load_config,
 )
-from jumpseat.errors import ConfigError, JumpseatError
+from jumpseat.errors import ConfigError, JumpseatError, UnknownToolError
 from jumpseat.lsp.source import LanguageServers
 from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
@@ -91,13 +91,13 @@ from jumpseat.system.process_memory import protect_memory, use_one_arena
 from jumpseat.system.watchdog import end_within, watch_loop
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
-from jumpseat.tools.filters import SET_NAMES, Configured, configured_of, meant
+from jumpseat.tools.filters import SET_NAMES, SETS, configured_of, unknown_tools
 from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits, ScriptSettings
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
-from jumpseat.tools.tool import SourceMaker
+from jumpseat.tools.tool import TOOL_SEARCH, SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol.events import SessionWarning
 from jumpseat_protocol.lazy_models import IS_TESTED, NEWEST_TESTED
@@ -260,6 +260,8 @@ class App:
         )
         if not config.environment.readable:
             protect_memory(children.credentials())
+        chosen = options.tools if options.tools is not None else config.tools.names
+        self._chosen_tools = chosen or (), options.tools is not None
         environment = Environment(
             BUILTIN_TOOLS,
             children.variables,
@@ -293,7 +295,7 @@ class App:
                 *((self.lsp.get,) if config.lsp.enabled else ()),
             ),
             reserved=BUILTIN_NAMES,
-            tool_set=_tools_of(options, config),
+            tool_set=None if chosen is None else configured_of(chosen),
             scripts=ScriptSettings(config.tools.call_tools.by_default, config.tools.call_tools.unconfined),
         )
         outside = self._budget_of_completions()
@@ -401,6 +403,22 @@ class App:
             sandbox=config.sandbox.mode,
         )
         log.info("jumpseat starts", extra=where)
+
+    async def check_tools(self) -> None:
+        """Check the names of the tools that are for sessions whose clients choose none.
+
+        Raises:
+            UnknownToolError: an argument, or the configuration, has the name of no tool.
+        """
+        chosen, of_arguments = self._chosen_tools
+        known = {*BUILTIN_NAMES, "lsp", TOOL_SEARCH, *SET_NAMES, *SETS}
+        if not unknown_tools(chosen, known):
+            return
+        # Imports what the files and packages of the user declare.
+        declared = await self.declarations.catalogue.read_all(Path.cwd())
+        for problem in unknown_tools(chosen, known | {entry.name for entry in declared}).values():
+            where = "--tools" if of_arguments else f"{self._home / 'config.toml'}: tools.offered"
+            raise UnknownToolError(f"{where}: {problem}")
 
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
@@ -716,22 +734,6 @@ def _given(section: RetryConfig | AgentsConfig) -> dict[str, Any]:
     return {name: value for name, value in section if value is not None}
 
 
-def _tools_of(options: Options, config: Config) -> Configured:
-    """Return the tools of sessions whose clients choose none: those of the arguments, or of the configuration.
-
-    Raises:
-        ConfigError: an argument is the misspelt name of a built-in tool or of a set.
-    """
-    known = {*BUILTIN_NAMES, *config.tools.declared, *SET_NAMES}
-    for name in options.tools or ():
-        if name not in known and (intended := meant(name, known)) is not None:
-            raise ConfigError(f"--tools: unknown tool {name!r}, did you mean {intended!r}?")
-    if options.tools is not None:
-        return configured_of(options.tools)
-    offered = config.tools.offered
-    return configured_of([offered] if isinstance(offered, str) else offered)
-
-
 def _read_brief(settings: SessionSettings) -> Brief:
     """Describe the project of a session."""
     # Imported with the first prompt.
@@ -751,11 +753,15 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
     return CompactionPolicy(**{name: value for name, value in given.items() if value is not None})
 
 
+USAGE_ERROR: Final = 2
+
+
 def run(options: Options) -> NoReturn:
     """Serve until the process ends; exit with the exit code."""
     # Before the first thread.
     use_one_arena()
     stdio: Stdio | None = None
+    code = 1
     try:
         log_to_stderr(
             options.log_level, options.log_format, Path(options.log_dir).absolute() if options.log_dir else None
@@ -771,7 +777,9 @@ def run(options: Options) -> NoReturn:
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
-    _exit(1, stdio)
+        if group.subgroup(UnknownToolError):
+            code = USAGE_ERROR
+    _exit(code, stdio)
 
 
 async def _run_prompt(session: Session, prompt: Prompt) -> None:
@@ -816,6 +824,7 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         cluster = await _join_cluster(options, tasks, stack)
         app = App(options, tasks, cluster)
+        await app.check_tools()
         if cluster is not None:
             cluster.serve(app)
 

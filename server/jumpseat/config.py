@@ -365,12 +365,13 @@ class CompactionConfig(_Section):
 
 
 class LimitsConfig(_Section):
-    """Limits of what a model may ask for."""
+    """Limits of what a model may ask for, and of the time for asking its server about it; 0 means never."""
 
     calls_per_answer: int | None = Field(default=None, ge=1)
     repeats_before_hint: int = Field(default=3, ge=0)
     repeats_before_question: int = Field(default=5, ge=0)
     repeatable_tools: list[str] = Field(default_factory=list)
+    server_question_s: float = Field(default=1.0, ge=0, le=3600)
 
 
 class BudgetLimitSection(_Section):
@@ -466,7 +467,7 @@ class ToolsConfig(_Section):
 
     model_config = ConfigDict(extra="allow")
 
-    offered: Literal["minimal", "default", "all"] | list[str] = "default"
+    offered: str | list[str] | None = None
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
     call_tools: CallToolsConfig = Field(default_factory=CallToolsConfig.model_construct)
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
@@ -477,6 +478,11 @@ class ToolsConfig(_Section):
             if not isinstance(value, dict):
                 raise ValueError(f"{name}: expected the table of a declared tool")
         return self
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the offered tools or of their set, ``None`` if the user has not chosen."""
+        return [self.offered] if isinstance(self.offered, str) else self.offered
 
     @property
     def declared(self) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,7 @@
 
     JumpseatError
     ├── ConfigError                  a configuration file or a setting is wrong
+    │   └── UnknownToolError         it names a tool that does not exist
     ├── SessionNotFoundError         no such session, live or on disk
     ├── SessionInUseError            another process has the session open
     ├── InvalidRequestError          the request is well formed but cannot be carried out as asked
@@ -59,6 +60,10 @@ class JumpseatError(Exception):
 
 class ConfigError(JumpseatError):
     """A configuration file or a setting is wrong."""
+
+
+class UnknownToolError(ConfigError):
+    """An argument of the command line or a setting names a tool that does not exist."""
 
 
 class SessionNotFoundError(JumpseatError):

@@ -91,7 +91,9 @@ async def test_keys_of_the_environment_work_without_any_login(
 ) -> None:
     reply = anthropic_says("hello") if path == "/v1/messages" else openai_says("hello")
     models = json_reply({"data": [{"id": "m"}]})
-    async with ModelServer(answer=lambda request: models if request.method == "GET" else reply) as model:
+    async with ModelServer(
+        answer=lambda request: models if request.method == "GET" else reply, lists=True
+    ) as model:
         environ = {name: value.format(url=model.url) for name, value in env.items()}
         async with running_editor(tmp_path, schemas, config=NO_RETRY, env=environ) as (_, editor):
             assert await editor.call("authenticate", {"methodId": "configured"}) == {}
@@ -132,7 +134,7 @@ async def test_a_key_alone_is_enough_if_the_provider_lists_its_models(
             return json_reply({"data": [{"id": name} for name in listed]})
         return anthropic_says("hello") if "messages" in request.path else openai_says("hello")
 
-    async with ModelServer(answer=answer) as model:
+    async with ModelServer(answer=answer, lists=True) as model:
         environ = {name: value.format(url=model.url) for name, value in env.items()}
         async with running_editor(tmp_path, schemas, config=NO_RETRY, env=environ, args=["--no-auto-login"]) as (
             _,

@@ -14,6 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from websockets.exceptions import InvalidStatus
 
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation.limits import MOST_CONFIG_BYTES, MOST_ENTRIES, MOST_VALUES
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.ahp.client import ROOT, Client, check_equal, connected, door_server, raw
 from tests.support.editor import CONFIG
@@ -115,12 +116,40 @@ async def test_actions_that_are_refused_or_ignored(tmp_path: Path) -> None:
             ("session/configChanged", {"config": {"mode": "unheard of"}}),
             ("session/activeClientSet", {"activeClient": {"clientId": "b", "tools": []}}),
             ("chat/unheardOf", {}),
+            ("session/configChanged", {"config": {"note": "x" * MOST_CONFIG_BYTES}}),
+            ("session/configChanged", {"config": {f"k{number}": 1 for number in range(MOST_ENTRIES + 1)}}),
+            ("session/activeClientSet", {"activeClient": {"clientId": "a", "tools": [{}] * (MOST_ENTRIES + 1)}}),
+            ("chat/queuedMessagesReordered", {"order": [str(n) for n in range(MOST_ENTRIES + 1)]}),
+            ("chat/draftChanged", {"draft": [[[]] * MOST_ENTRIES] * (MOST_VALUES // MOST_ENTRIES + 1)}),
         ]
         for kind, members in refused:
             assert "rejectionReason" in await client.echo(await client.dispatch(kind, **members)), kind
+        # Each fits, all together do not.
+        pairs = [{f"k{half}": "x" * (MOST_CONFIG_BYTES * 2 // 3)} for half in range(2)]
+        for channel in ("", ROOT):
+            kind = "root/configChanged" if channel else "session/configChanged"
+            answers = [await client.echo(await client.dispatch(kind, channel, config=pair)) for pair in pairs]
+            assert ["rejectionReason" in answer for answer in answers] == [False, True]
         await client.dispatch("chat/turnCancelled", "ahp-session:/none", turnId="t1")
         await client.settle()
         await check_equal(port, client)
+
+
+async def test_a_request_with_too_much_is_refused(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as client, raw(port, "b") as other:
+        many = [f"ahp-session:/{number}" for number in range(MOST_ENTRIES + 1)]
+        requests: list[tuple[str, dict[str, Any]]] = [
+            ("initialize", {"clientId": "b", "protocolVersions": ["1.0.0"], "initialSubscriptions": many}),
+            ("initialize", {"clientId": "b", "protocolVersions": ["1.0.0"] * (MOST_ENTRIES + 1)}),
+            ("reconnect", {"clientId": "b", "lastSeenServerSeq": 0, "subscriptions": many}),
+        ]
+        for method, params in requests:
+            assert (await other.request(method, **params))["error"]["code"] == -32602, method
+        tools = [{"name": f"t{number}"} for number in range(MOST_ENTRIES + 1)]
+        refused = await client.request(
+            "createSession", "ahp-session:/x", activeClient={"clientId": "a", "tools": tools}
+        )
+        assert refused["error"]["code"] == -32602
 
 
 async def test_cancelling_keeps_what_waits_and_the_next_turn_comes_first(tmp_path: Path) -> None:
@@ -286,6 +315,8 @@ async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
         assert (await bob.request("subscribe", ada.chat))["error"]["code"] == -32001
         assert (await bob.request("disposeSession", uri))["error"]["code"] == -32001
         assert (await bob.call("listSessions"))["items"] == []
+        await ada.echo(await ada.dispatch("root/configChanged", ROOT, config={"theme": "dark"}))
+        assert (await bob.subscribe(ROOT))["config"]["values"] == {}
         call = ada.states[uri]["inputNeeded"][0]["toolCall"]["toolCallId"]
         await bob.dispatch("chat/toolCallConfirmed", ada.chat, turnId="t1", toolCallId=call, approved=True)
         await bob.settle()

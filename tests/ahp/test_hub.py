@@ -8,10 +8,11 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from jumpseat.ahp.hub.channels import END, PUBLIC, RING_ACTIONS, Origin, older_turns
+from jumpseat.ahp.hub.channels import END, RING_ACTIONS, Origin, older_turns
 from jumpseat.ahp.hub.hub import GRACE_S, Hub
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.states.chat import reduce_chat
+from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.errors import InvalidRequestError, UnknownItemError
@@ -19,7 +20,7 @@ from jumpseat.sessions.access import EVERYTHING, Access
 from tests.ahp.generated import INITIAL, actions
 from tests.support.cases import all_cases
 
-REDUCERS: Final = {"chat": reduce_chat, "session": reduce_session}
+REDUCERS: Final = {"root": reduce_root, "chat": reduce_chat, "session": reduce_session}
 
 
 class Time:
@@ -161,7 +162,7 @@ def play(random: Random) -> set[str]:
 def hub() -> Hub:
     hub = hub_at(Time())
     hub.open("ahp-chat:/1", INITIAL["chat"], reduce_chat, "anna")
-    hub.open("ahp-root://", INITIAL["root"], reduce_chat, PUBLIC)
+    hub.open_for_each("ahp-root://", INITIAL["root"], reduce_root)
     return hub
 
 
@@ -201,7 +202,12 @@ def test_tokens_see_nothing_of_each_other(hub: Hub) -> None:
     with pytest.raises(UnknownItemError):
         bert.subscribe("ahp-chat:/1")
     assert bert.connection is not None
-    hub.subscribe(bert.connection, "ahp-root://")
+    bert.subscribe("ahp-root://")
+    anna.subscribe("ahp-root://")
+    settings = {"type": "root/configChanged", "config": {"theme": "dark"}}
+    assert hub.publish("ahp-root://", settings, Origin("a", 1), ANNA)
+    anna.read()
+    assert anna.states["ahp-root://"]["config"]["values"]["theme"] == "dark"
     anna.drop(lose=0)
     thief = Connection("a")
     with pytest.raises(UnknownItemError):
@@ -210,6 +216,7 @@ def test_tokens_see_nothing_of_each_other(hub: Hub) -> None:
         hub.introduce(thief, BERT)
     hub.publish("ahp-chat:/1", TITLE)
     assert bert.connection.received == []
+    assert "theme" not in hub.subscribe(bert.connection, "ahp-root://")["state"]["config"]["values"]
     assert anna.come_back() == "replay"
     assert anna.states["ahp-chat:/1"]["activity"] == "Thinks"
 

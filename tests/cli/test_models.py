@@ -136,7 +136,7 @@ def test_models_are_listed_with_known_facts(tmp_path: Path) -> None:
 async def test_a_provider_that_cannot_list_its_models_is_named_with_what_to_check(
     tmp_path: Path, reply: Reply, code: int, said: str
 ) -> None:
-    async with ModelServer(reply) as provider:
+    async with ModelServer(reply, lists=True) as provider:
         base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
         found, out, err = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "models", **base))
     assert found == code
@@ -158,7 +158,7 @@ def test_listing_the_models_of_an_unknown_adapter_is_an_error(tmp_path: Path, na
 
 async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) -> tuple[int, str]:
     """Check an adapter whose provider gives these responses; returns the output."""
-    async with ModelServer(*replies) as provider:
+    async with ModelServer(*replies, lists=True) as provider:
         base = {"OPENAI_BASE_URL": f"{provider.url}{path}", "OPENAI_API_KEY": KEY, **environ}
 
         def command() -> tuple[int, str, str]:
@@ -269,7 +269,7 @@ def test_a_check_without_a_model_fails_at_once_if_none_can_be_listed(tmp_path: P
 async def test_a_check_without_a_model_uses_the_list_of_the_provider(
     tmp_path: Path, replies: list[Reply], code: int, expected: str
 ) -> None:
-    async with ModelServer(*replies) as provider:
+    async with ModelServer(*replies, lists=True) as provider:
         base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
         found, out, _ = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "check", "openai", **base))
     assert expected in out
@@ -302,7 +302,7 @@ async def test_a_check_is_reported_to_programs_as_json(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_check_times_out(tmp_path: Path) -> None:
-    async with ModelServer(Reply(silent=True, ending="hang")) as provider:
+    async with ModelServer(Reply(silent=True, ending="hang"), lists=True) as provider:
         base = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": KEY}
         code, out, _ = await anyio.to_thread.run_sync(
             lambda: jumpseat(tmp_path, "check", "openai", "m", "--timeout", "0.3", **base)

@@ -40,7 +40,7 @@ def imitated(request: SeenRequest) -> Reply:
 async def test_a_server_of_the_page_answers_a_session(tmp_path: Path, name: str) -> None:
     adapter = adapters()[name]
     model, *_ = [each["id"] for each in adapter.get("models", [{"id": "qwen3"}])]
-    async with ModelServer(answer=imitated) as provider:
+    async with ModelServer(answer=imitated, lists=True) as provider:
         (block,) = (text for text in code_blocks(PAGE, "toml") if f"[adapters.{name}]" in text)
         config = re.sub(r"http://127\.0\.0\.1:\d+", provider.url, block)
         if "base_url" not in adapter:

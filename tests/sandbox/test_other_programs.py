@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jumpseat.sandbox.call_filters import path_of
 from jumpseat.tools.shell.captured_commands import Commands
 from tests.agent.permissions.test_permissions_over_the_wire import DONE, ONCE, REJECT, data_of, open_session, run
 from tests.sandbox.parts import MECHANISMS, Confining, git
@@ -99,6 +100,8 @@ async def test_commands_of_declared_tools_are_confined_like_those_of_bash(tmp_pa
 
     assert await execute("sh", "-c", "cat > file; touch /usr/share/x || exit 3") == (3, "")
     assert (session.project / "file").read_text() == "input"
+    if path_of("commands") is not None:
+        assert await execute("grep", "Seccomp:", "/proc/self/status") == (0, "Seccomp:\t2")
     line = "trap 'touch ended; exit 1' TERM; touch begun; while :; do sleep 0.01; done"
     # A busy machine may not have begun the command before its end.
     for timeout_s in (0.5, 3, 20):

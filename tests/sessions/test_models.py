@@ -387,7 +387,7 @@ async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_
 async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_path: Path) -> None:
     models = [json_reply({"data": [{"id": name}]}) for name in ("of-the-asker", "of-the-session")]
     user = json_reply({"login": "ada"})
-    async with ModelServer(models[0], user, models[1]) as github:
+    async with ModelServer(models[0], user, models[1], lists=True) as github:
         env = {"COPILOT_DEBUG_GITHUB_API_URL": github.url, "COPILOT_API_URL": github.url}
         async with running_server(tmp_path, env=env) as server:
             asker = await server.wire.call("models.list", {"gitHubToken": "token-a"})

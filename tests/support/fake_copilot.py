@@ -94,7 +94,7 @@ async def fake_copilot() -> AsyncGenerator[FakeCopilot]:
     def answer(request: SeenRequest) -> Reply:
         return fake.answer(request)
 
-    async with ModelServer(answer=answer) as server:
+    async with ModelServer(answer=answer, lists=True) as server:
         fake = FakeCopilot(server)
         yield fake
 

@@ -6,9 +6,11 @@ The server knows no provider's format; the test writes the replies, one per requ
         ...  # call server.url
         assert server.requests[0].json["model"] == "m"
 
-A request without a reply gets status 599. If the test does not know the order of the requests, ``answer`` returns
-the reply to each. Replies can be cut off, held back until the test sets an event, or never end; see :class:`Reply`.
-:meth:`ModelServer.wait_for_hang_up` waits until a caller hangs up.
+A request without a reply gets status 599. A request for the list of models, which a local server gets before the
+first prompt, has status 404 and is not among the requests, unless the test is about lists (``lists``). If the test
+does not know the order of the requests, ``answer`` returns the reply to each. Replies can be cut off, held back
+until the test sets an event, or never end; see :class:`Reply`. :meth:`ModelServer.wait_for_hang_up` waits until a
+caller hangs up.
 """
 
 from __future__ import annotations
@@ -86,12 +88,14 @@ class ModelServer:
         *replies: Reply,
         tls: ssl.SSLContext | None = None,
         answer: Callable[[SeenRequest], Reply] | None = None,
+        lists: bool = False,
     ) -> None:
         self._reply_to = answer or self._next_reply
         self.replies = list(replies)
         """The replies still to be sent; a test may append to them at any time."""
         self.requests: list[SeenRequest] = []
         self._tls = tls
+        self._lists = lists
         self._server: asyncio.Server | None = None
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -130,8 +134,12 @@ class ModelServer:
         try:
             number = self._connections
             while (request := await _read_request(reader, number)) is not None:
-                self.requests.append(request)
-                if not await self._answer(self._reply_to(request), reader, writer):
+                if request.method == "GET" and request.path.endswith(("/models", "/api/tags")) and not self._lists:
+                    reply = text_reply("no list", status=404)
+                else:
+                    self.requests.append(request)
+                    reply = self._reply_to(request)
+                if not await self._answer(reply, reader, writer):
                     return
         except (ConnectionError, asyncio.IncompleteReadError):
             self._hung_up.set()

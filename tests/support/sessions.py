@@ -237,7 +237,7 @@ class OneModel:
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         return []
 
-    async def ask_server(self, resolved: ResolvedModel) -> bool:
+    async def ask_server(self, resolved: ResolvedModel, *, again: bool = False) -> bool:
         return False
 
     def learn(self, resolved: ResolvedModel, **facts: Any) -> None:

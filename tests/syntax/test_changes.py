@@ -79,6 +79,12 @@ def test_tags_and_declarations_that_grammars_take_for_others_are_reported() -> N
         "end": ("d.html", "<div>\n</div>\n<p>\n", "</div>", "</div", "the tag </div> is not closed"),
         "comment": ("e.html", "<!-- a -->\n<p>b\n", "a -->", "a --", "the comment is not closed"),
         "template": ("f.html", "{% if a %}\n<b>\n</b>\n{% endif %}\n", "</b>", "</b", "the tag </b> is not closed"),
+        "optional": ("g.html", "<dl><dt>ab</dt>\n<dd>c</dd></dl>\n", "</dt>", "dt>", "'</' is missing before"),
+        "last": ("h.html", "<html><body>\na\n</body></html>\n", "</html>", "html>", "'</' is missing before"),
+        "doctype": ("i.html", "<!doctype html>\n<html><p>a</html>\n", "l>", "l", "the tag <!DOCTYPE> is not"),
+        "minified": ("b.css", "a{top:0;left:1px}b{top:1px}\n", "0;", "0", "';' is missing"),
+        "variable": ("c.css", "a {\n  top: var(--b);\n  left: 0;\n}\n", "b);", "b)", "';' is missing"),
+        "property": ("d.css", ":root {\n  /* c */\n  --a: 1px;\n  --b: 2px;\n}\n", "1px;", "1px", "';' is missing"),
         "css": ("a.css", "a {\n  x: url(b?c=d);\n  color: #ddd;\n  top: 0;\n}\n", "ddd;", "ddd", "';' is missing"),
     }  # fmt: skip
 
@@ -88,6 +94,14 @@ def test_tags_and_declarations_that_grammars_take_for_others_are_reported() -> N
         assert [told for _, told in brought(name, text, text.replace(old, new, 1)) if told.startswith(message)]
 
     check_each(cases, check)
+
+
+def test_what_looks_like_a_missing_sign_is_none() -> None:
+    cases = {
+        "a.html": "<ul><li>b > c</li>\n<li>map> </li></ul>\n<p>a -> p > d\n",
+        "a.css": "a { background: url(data:b;c:d) }\nb:hover { --c: d:e; filter: progid:F.G(h=1); color: red }\n",
+    }
+    assert {name: brought(name, text, f"\n{text}") for name, text in cases.items()} == {name: [] for name in cases}
 
 
 def test_an_old_error_is_not_reported_wherever_it_moves_and_a_new_one_is_if_another_one_goes() -> None:

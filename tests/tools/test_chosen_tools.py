@@ -70,21 +70,54 @@ async def test_a_session_warns_once_of_chosen_tools_that_do_not_exist(tmp_path: 
             "--deny-tool: unknown tool 'web_fech', did you mean 'web_fetch'?",
         ),
         (("acp", "--tools", "minimul"), "--tools: unknown tool 'minimul', did you mean 'minimal'?"),
+        (("run", "hi", "--tools", "bogus"), "--tools: unknown tool 'bogus', expected minimal, default, all"),
+        (("--stdio", "--tools", "view,bogus"), "--tools: unknown tool 'bogus', expected minimal, default, all"),
+        (("--headless", "--tools", "default,view"), "--tools: 'default' stands alone"),
+        (("acp", "--tools", ","), "--tools: expected names of tools, or none for no tools"),
     ],
 )
-def test_a_misspelt_name_on_the_command_line_is_an_error(
+def test_a_name_of_no_tool_on_the_command_line_is_an_error(
     tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "JUMPSEAT_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("offered", "told"),
+    [
+        ('"bogus"', "unknown tool 'bogus', expected minimal, default, all"),
+        ('["view", "greb"]', "unknown tool 'greb', did you mean 'grep'?"),
+        ('["default", "view"]', "'default' stands alone"),
+    ],
+)
+def test_a_name_of_no_tool_in_the_configuration_is_an_error(tmp_path: Path, offered: str, told: str) -> None:
+    (tmp_path / ".jumpseat").mkdir()
+    (tmp_path / ".jumpseat" / "config.toml").write_text(f"[tools]\noffered = {offered}\n")
+    done = run(tmp_path, "acp")
+    assert done.returncode == 2
+    assert f"config.toml: tools.offered: {told}" in done.stderr
+
+
+def test_names_of_declared_tools_and_of_those_of_others_are_accepted(tmp_path: Path) -> None:
+    (tmp_path / ".jumpseat" / "tools").mkdir(parents=True)
+    declared = 'TOOL = {"name": "of_file", "description": "d", "cmd": "true"}\n'
+    (tmp_path / ".jumpseat" / "tools" / "of_file.py").write_text(declared)
+    table = '[tools.of_table]\ndescription = "d"\ncmd = "true"\n'
+    (tmp_path / ".jumpseat" / "config.toml").write_text(table)
+    names = "of_file,of_table,custom:mine,web-search,server/*,lsp,minimal"
+    assert run(tmp_path, "acp", "--tools", names).returncode == 0
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [executable(), *arguments],
-        cwd=tmp_path,
-        env=environ,
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=WAIT_S,
         check=False,
     )
-    assert done.returncode != 0
-    assert told in done.stderr

@@ -22,8 +22,8 @@ from jumpseat_terminal.commands.sessions import pick_session
 from jumpseat_terminal.feed import Call, Feed
 from jumpseat_terminal.mentions import completions, find_attachments
 from jumpseat_terminal.modes import ModeName, Modes
-from jumpseat_terminal.opening import connect, find_session, open_session
-from jumpseat_terminal.options import PICK, Settings
+from jumpseat_terminal.opening import UnknownToolError, connect, find_session, open_session
+from jumpseat_terminal.options import PICK, USAGE_ERROR, Settings
 from jumpseat_terminal.own_shell import OwnCommand
 from jumpseat_terminal.paint import NARROW
 from jumpseat_terminal.questions import Questions
@@ -56,7 +56,7 @@ def main(settings: Settings) -> int:
         chat.failure = str(error)
     if chat.failure is not None:
         print(f"error: {chat.failure}", file=sys.stderr)
-        return FAILED
+        return chat.exit_code
     if chat.has_prompts:
         print(f"\nResume with: jumpseat chat --resume {chat.session.id[:8]}")
     return 0
@@ -77,6 +77,7 @@ class Chat:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.failure: str | None = None
+        self.exit_code = FAILED
         self.server_commands: list[dict[str, Any]] = []
         self.screen = Screen(self, colour=not os.environ.get("NO_COLOR"))
         self.feed = Feed(self.screen.write, self.screen.painter)
@@ -133,6 +134,7 @@ class Chat:
             await self.change_session(session_id or None)
         except JumpseatClientError as error:
             self.failure = str(error)
+            self.exit_code = USAGE_ERROR if isinstance(error, UnknownToolError) else FAILED
             self.screen.leave()
 
     async def change_session(self, session_id: str | None) -> None:

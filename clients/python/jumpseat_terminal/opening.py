@@ -20,7 +20,7 @@ from jumpseat_client import (
     connect_stdio,
     connect_tcp,
 )
-from jumpseat_terminal.options import Settings, SharedServer
+from jumpseat_terminal.options import SETS, Settings, SharedServer
 from jumpseat_terminal.rules import KINDS, PROVIDED, Rule, hidden_tools
 from jumpseat_terminal.streams import to_stderr
 
@@ -160,22 +160,32 @@ async def open_session(
 async def _check_names(client: Client, settings: Settings) -> None:
     """Check the names of tools in the arguments.
 
-    A name that is not like that of a built-in tool may be one of an MCP server: the session warns if it is not.
+    Names with a hyphen may be those of MCP servers: the session warns if they are not. A rule may be for tools that
+    only some sessions have, so only its misspelt names are errors.
 
     Raises:
-        UnknownToolError: a name is unknown, but like that of a built-in tool.
+        UnknownToolError: a name is unknown.
     """
-    named = [("--tools", name) for name in settings.tools or () if name.isidentifier()]
+    tools = [name for name in settings.tools or () if not set(name) & set("-:/*")]
+    named: list[tuple[str, str]] = []
     for option, rules in (("--allow-tool", settings.allow), ("--deny-tool", settings.deny)):
         named += [(option, rule.argument or "") for rule in rules if rule.kind == "tool"]
-    if not named:
+    if not named and not tools:
         return
-    declared = (await client.request("jumpseat.tools.list"))["tools"]
+    declared = (await client.request("jumpseat.tools.list", {"workingDirectory": str(settings.folder)}))["tools"]
     builtin = (await client.request("tools.list"))["tools"]
-    known = {*KINDS, *PROVIDED, *(tool["name"] for tool in (*builtin, *declared))}
-    for option, name in named:
-        if name not in known and (found := get_close_matches(name, known, 1, 0.75)):
+    known = {*PROVIDED, *(tool["name"] for tool in (*builtin, *declared))}
+    for option, name in [*(("--tools", name) for name in tools), *named]:
+        allowed = known | SETS if option == "--tools" else known | {*KINDS}
+        if name in allowed:
+            continue
+        if found := get_close_matches(name, [each.removeprefix("@") for each in allowed], 1, 0.75):
             raise UnknownToolError(f"{option}: unknown tool {name!r}, did you mean {found[0]!r}?")
+        if option == "--tools":
+            raise UnknownToolError(
+                f"--tools: unknown tool {name!r}, expected minimal, default, all or none, or names of tools: "
+                f"{', '.join(sorted(tool['name'] for tool in builtin))}; those of an MCP server are SERVER-NAME"
+            )
 
 
 def _own_options(settings: Settings) -> dict[str, Any]:

@@ -19,6 +19,9 @@ USAGE_ERROR: Final = 2
 PICK: Final = ""
 """Value of ``--resume`` without an id: the user chooses from a list."""
 
+SETS: Final = frozenset({"@minimal", "@default", "@all"})
+"""Names of sets of tools among those of a session."""
+
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
 _EXIT_CODES: Final = """\
@@ -223,12 +226,17 @@ def _count(text: str) -> int:
 
 def _names(text: str) -> list[str]:
     """Parse names separated by commas; ``none`` stands for no names, and there are names of sets."""
-    if text.strip() in ("minimal", "default", "all"):
-        return [f"@{text.strip()}"]
-    if text.strip() == "none":
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == ["none"]:
         return []
+    if names == ["default"]:
+        return ["@default"]
+    if not names:
+        raise argparse.ArgumentTypeError("expected names of tools, or none for no tools")
+    if alone := {"default", "none"}.intersection(names):
+        raise argparse.ArgumentTypeError(f"{alone.pop()!r} stands alone")
     sets = {"minimal": "@minimal", "all": "@all"}
-    return [sets.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
+    return [sets.get(name, name) for name in names]
 
 
 def _setting(text: str) -> tuple[str, Any]:

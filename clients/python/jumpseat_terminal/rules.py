@@ -66,7 +66,7 @@ _TOOLS: Final = {
 }
 
 
-PROVIDED: Final = frozenset(name for names in _TOOLS.values() for name in names)
+PROVIDED: Final = frozenset(name for names in _TOOLS.values() for name in names) | {"lsp", "tool_search_tool"}
 """Names of built-in tools, some of which a server offers to some models only."""
 
 

@@ -84,7 +84,8 @@ def is_local(base_url: str) -> bool:
     except ValueError:
         return False
     try:
-        return ipaddress.ip_address(host).is_private
+        # Not only private addresses, but also those that VPNs share with providers.
+        return not ipaddress.ip_address(host).is_global
     except ValueError:
         return bool(host) and ("." not in host or host.endswith(_LOCAL_SUFFIXES))
 

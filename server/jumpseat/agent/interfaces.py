@@ -221,8 +221,10 @@ class ModelSource(Protocol):
         """Return the adapter settings, by name, that the session's model is known not to take; does no I/O."""
         ...
 
-    async def ask_server(self, resolved: ResolvedModel) -> bool:
-        """Ask a model server in the user's own network for facts about its model, once, and remember them.
+    async def ask_server(self, resolved: ResolvedModel, *, again: bool = False) -> bool:
+        """Ask a model server in the user's own network for facts about its model, and remember them.
+
+        Each server is asked once about a model, and once more with ``again``.
 
         Returns:
             Whether anything was learned.
@@ -416,7 +418,7 @@ class ToolRunner(Protocol):
     def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
         """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred.
 
-        They are fewer and shorter for a model with a ``small`` window, if the client and the user allow it.
+        They are fewer and shorter for a model with a ``small`` window, if nobody has chosen them.
         """
         ...
 

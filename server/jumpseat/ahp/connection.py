@@ -17,6 +17,7 @@ from jumpseat.ahp.live.errors import AhpError, error_of
 from jumpseat.ahp.methods import files, handshake, sessions
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation.dispatched import problem_of
+from jumpseat.ahp.translation.limits import excess_of
 from jumpseat.ahp.translation.uris import ROOT
 from jumpseat.errors import JumpseatError
 from jumpseat.rpc.client import DRAIN_TIMEOUT_S
@@ -105,7 +106,7 @@ class AhpConnection:
         if method == "unsubscribe":
             return self._unsubscribe
         handler = BEFORE.get(method) or (AFTER.get(method) if self.initialized else None)
-        return None if handler is None else lambda params: handler(self, checked(params))
+        return None if handler is None else lambda params: handler(self, limited(params))
 
     def _unsubscribe(self, params: Any) -> None:
         uri = channel_of(params)
@@ -165,11 +166,12 @@ class AhpConnection:
         )
         if kind != place:
             self._refuse(channel, client_seq, action, f"{action['type']} does not belong to this channel")
-        elif mirror is None:
-            self.door.hub.publish(ROOT, action, origin)
         else:
             try:
-                carry_out(mirror, action, origin)
+                if mirror is None:
+                    self.door.configure(action, origin, self.rights)
+                else:
+                    carry_out(mirror, action, origin)
             except JumpseatError as error:
                 self._refuse(channel, client_seq, action, str(error))
             except Exception:
@@ -245,6 +247,17 @@ def checked(params: Any) -> JsonObject:
     if not isinstance(params, dict):
         raise AhpError.invalid("params: expected an object")
     return cast("JsonObject", params)
+
+
+def limited(params: Any) -> JsonObject:
+    """Return the params of a request.
+
+    Raises:
+        AhpError: they are not an object, or too much.
+    """
+    if (excess := excess_of(params)) is not None:
+        raise AhpError.invalid(f"params: {excess}")
+    return checked(params)
 
 
 def channel_of(params: Any) -> str:

@@ -93,6 +93,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--yolo", action="store_true", help="run calls that no attached client can be asked about")
     parser.add_argument(
         "--tools",
+        type=_tool_names,
         metavar="NAMES",
         help=(
             "offer minimal, default or all tools, or only these, separated by commas, in sessions whose clients"
@@ -230,7 +231,7 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         protocol=known.protocol,
         acp=known.acp,
         ahp=known.ahp,
-        tools=None if known.tools is None else _tool_names(known.tools),
+        tools=known.tools,
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
         plugin_dirs=tuple(known.plugin_dir),
@@ -257,7 +258,10 @@ def _metrics_host(parser: CommandParser, known: Any, token: str | None) -> str |
 
 def _tool_names(text: str) -> tuple[str, ...]:
     """Parse names separated by commas; ``none`` stands for no names."""
-    return () if text.strip() == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise argparse.ArgumentTypeError("expected names of tools, or none for no tools")
+    return () if names == ("none",) else names
 
 
 def _origin(text: str) -> str:

@@ -7,7 +7,7 @@ is compared with them, so that only new diagnostics are told.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,18 +167,24 @@ class Documents:
         """Note that the text of a file has been sent, so that what was said about it is old."""
         self.file(path).fresh = False
 
-    async def take(self) -> list[tuple[Path, Diagnostic]]:
-        """Return the new diagnostics that were not taken before."""
+    async def take(self, changing: Collection[Path] = ()) -> list[tuple[Path, Diagnostic]]:
+        """Return the new diagnostics that were not taken before, but for those of files that are ``changing``.
+
+        The server has not been shown the last text of these: what it has said may be repaired.
+        """
         late = self._late
-        found = await self._brought(late, self._compared())
+        held = [found for found in late if found[0] in changing]
+        found = await self._brought([found for found in late if found[0] not in changing], self._compared(changing))
         if self._late is late:
-            self._late = []
+            self._late = held
         return found
 
-    def _compared(self) -> list[_Compared]:
+    def _compared(self, besides: Collection[Path] = ()) -> list[_Compared]:
         """Return the files about which there may be something new."""
         compared: list[_Compared] = []
         for path, file in self._files.items():
+            if path in besides:
+                continue
             document = self.open.get(path)
             if file.flooded or not file.fresh or (file.known is None and document is not None):
                 continue

@@ -112,6 +112,7 @@ class Server:
         self._scope: anyio.CancelScope | None = None
         self._ended = anyio.Event()
         self._queue: dict[Path, Change] = {}
+        self._showing: dict[Path, Change] = {}
         self._given = self._done = 0
         self._news = anyio.Event()
         self._progress: dict[int | str, float] = {}
@@ -158,7 +159,7 @@ class Server:
 
     async def take(self) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics since the last call."""
-        return [] if self.failed else await self._documents.take()
+        return [] if self.failed else await self._documents.take({*self._queue, *self._showing})
 
     def text_of(self, path: Path) -> str:
         """Return the text of a file; empty if it is not open."""
@@ -255,7 +256,7 @@ class Server:
             ServerFailedError: the server cannot be run, or has ended.
         """
         self._documents = Documents(warnings=self._limits.warnings)
-        self._progress, self._is_ready, self._versioned = {}, True, None
+        self._progress, self._is_ready, self._versioned, self._showing = {}, True, None, {}
         server = self.server
         if self._needs_sandbox and not await self._is_confined():
             raise ServerFailedError("it runs unconfined in trusted folders only")
@@ -310,8 +311,8 @@ class Server:
                     return
                 continue
             given, self._used = self._given, self._used + 1
-            changes, self._queue = self._queue, {}
-            await self._show(client, changes)
+            self._showing, self._queue = self._queue, {}
+            await self._show(client, self._showing)
             self._done = given
             self._wake()
 
@@ -340,6 +341,7 @@ class Server:
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)
+        self._showing = {}
         await self._collect([path for path in changes if path in documents.open])
         await self._until_checked()
 

@@ -21,7 +21,7 @@ from jumpseat.config import LspConfig
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.tool import Tool
-from jumpseat.tools.workspace_files import FileEdit
+from jumpseat.tools.workspace_files import FileEdit, Files
 
 if TYPE_CHECKING:
     from jumpseat.lsp.catalogue import Found
@@ -128,6 +128,9 @@ class LspSource:
 
             self._reports = Reports(config.wait_s, warnings=config.warnings)
         await self._reports.begin(paths, reporter)
+
+    async def prepare(self, path: Path, files: Files) -> None:
+        """Do nothing: no server is started for a file that is only read."""
 
     async def find(self) -> Found:
         """Return the servers that are configured or installed."""

@@ -73,6 +73,9 @@ def _described(text: str) -> TomlError:
 
 
 def _has_long_key(text: str) -> bool:
+    # Keys end with their lines.
+    if not any(line.count(".") >= MAX_KEY_PARTS for line in text.split("\n")):
+        return False
     dots = position = 0
     while (token := _TOKEN.match(text, position)) is not None:
         position = token.end()

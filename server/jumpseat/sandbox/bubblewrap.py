@@ -32,6 +32,9 @@ _WITHOUT_RIGHTS: Final = ("--cap-drop", "ALL")
 
 _BEFORE: Final = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 
+_KEYS: Final = ("/proc/keys", "/proc/key-users")
+"""The lists of the keys of the user. No namespace has its own, and not every kernel has them."""
+
 MAX_MOUNTS: Final = 64
 """With more mounts, the launcher makes those that it can make: its start takes less time than so many."""
 
@@ -119,6 +122,8 @@ class Bubblewrap:
         elif not view.network:
             options.append("--unshare-net")
         options += _BEFORE
+        for path in filter(os.path.exists, _KEYS):
+            options += ("--ro-bind", "/dev/null", path)
         accesses = view.accesses()
         shares = self._launches and not view.alone and (vanishing or len(accesses) > MAX_MOUNTS)
         mounted, covered = _shared_out(accesses) if shares else (accesses, ())

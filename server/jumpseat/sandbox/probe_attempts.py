@@ -77,6 +77,7 @@ def main(targets: dict[str, Any]) -> None:
         "signals": lambda: os.kill(process, signal.SIGCONT),
         "environment": lambda: _read(f"/proc/{process}/environ"),
         "keyrings": lambda: _find_keyring(targets["keyctl"]),
+        "keys": lambda: _read("/proc/keys"),
         "vsock": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
     }
     succeeded: list[str] = []

@@ -41,6 +41,7 @@ WALLS: Final[Mapping[str, str]] = {
     "signals": "send a signal to another process",
     "environment": "read the environment of another process",
     "keyrings": "read or change the kernel's keyrings, in which programs keep logins",
+    "keys": "see the names of the keys in the kernel's keyrings",
     "vsock": "reach services that a virtual machine or its host offers over vsock",
 }
 """What a confined command should not be able to do, by the names in ``probe_attempts.py``."""

@@ -158,16 +158,23 @@ class Sandboxes:
         """Return the environment for programs of the server, without folders that commands could write to."""
         return OwnPrograms(lambda: self.opened).environ(self.environ)
 
-    async def confine_reading(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """Return the command line that confines ``command`` to reading files, without network.
+    @asynccontextmanager
+    async def confine_reading(
+        self, command: Sequence[str], cwd: Path
+    ) -> AsyncGenerator[tuple[list[str], tuple[int, ...]], None]:
+        """Yield the command line that confines ``command`` to reading files, without network, and its descriptors.
 
-        With a mechanism without namespaces, returns ``command`` itself: the sandbox would take longer to start than
+        With a mechanism without namespaces, yields ``command`` itself: the sandbox would take longer to start than
         the command takes to run.
         """
         mechanism = await self.probe()
         if mechanism is None or not mechanism.has_processes:
-            return list(command)
-        return mechanism.command(View(), cwd, command)
+            yield list(command), ()
+            return
+        from jumpseat.sandbox.bubblewrap import without_shell
+
+        with without_shell(mechanism.command(View(), cwd, command)) as confined:
+            yield confined
 
     async def close_off(self, command: Sequence[str], folders: Sequence[Path]) -> list[str] | None:
         """Return the command line that runs ``command``, a Python program, without files, network and processes.

@@ -47,8 +47,15 @@ def new_problems(
     return [
         _within(problem, change.rows)
         for problem in new
-        if not _is_valid(name, problem, after, lines, change.syntax)
+        if problem.certain or not _is_valid(name, problem, after, lines, change.syntax)
     ]
+
+
+def prepare(name: str, data: bytes, versions: Versions) -> None:
+    """Parse the file ``name``, of which changes may follow, unless that saves no time then."""
+    language = language_of(name)
+    if language is not None and len(data) <= LARGEST and b"\0" not in data:
+        _Change(name, LANGUAGES[language], (0, 0), versions).prepare(data)
 
 
 class _Change(Struct, frozen=True):
@@ -72,40 +79,44 @@ class _Change(Struct, frozen=True):
 
     def new(self, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
         """Return the new errors of a text: none if it has none in another language that shares the suffix."""
-        language, *others = self._languages(before)
+        language, *others = self._languages(before or b"", after)
         found = self._new_in(language, before, after)
         if found and any(self._version(after, other, before).found == [] for other in others):
             return []
         return found
 
-    def _languages(self, before: bytes | None) -> list[Syntax]:
-        """Return the languages of the suffix, that in which the text before has the fewest errors first."""
+    def prepare(self, data: bytes) -> None:
+        """Parse the text before a change."""
+        language = self._languages(data)[0]
+        if language.errors is None:
+            self._version(data, language)
+
+    def _languages(self, *texts: bytes) -> list[Syntax]:
+        """Return the languages of the suffix, the more probable one first."""
         syntax, other = self.syntax, self.syntax.otherwise
         if other is None:
             return [syntax]
-
-        def known_errors(language: Syntax) -> int:
-            found = [] if before is None else self._version(before, language, before).found
-            return MOST_ERRORS + 1 if found is None else len(found)
-
-        least = known_errors(syntax)
-        return [syntax, other] if least == 0 or least <= known_errors(other) else [other, syntax]
+        is_first = any(word in text for text in texts for word in syntax.words)
+        return [syntax, other] if is_first else [other, syntax]
 
     def _new_in(self, syntax: Syntax, before: bytes | None, after: bytes) -> list[SyntaxProblem]:
         version = self._version(after, syntax, before)
-        new = self._compared(syntax, before, after, version)
-        if new and version.partial and (before is None or signs_fit(before, after, self.rows)):
-            # Only a tree of the text alone is certain.
-            new = self._compared(syntax, before, after, self._version(after, syntax))
+        new = self._compared(syntax, before, after, version, base=after)
+        if new and before is not None:
+            # Only trees of the texts alone are certain.
+            if version.partial and signs_fit(before, after, self.rows):
+                version = self._version(after, syntax)
+            new = self._compared(syntax, before, after, version)
         return new
 
     def _compared(
-        self, syntax: Syntax, before: bytes | None, after: bytes, version: Version
+        self, syntax: Syntax, before: bytes | None, after: bytes, version: Version, base: bytes | None = None
     ) -> list[SyntaxProblem]:
+        """Return the new errors of a version; ``base`` is a text whose tree is used to parse the text before."""
         found = version.found
         if found == []:
             return self._others(syntax, before, after, version)
-        known = self._known(before, syntax) if before is not None else []
+        known = [] if before is None else self._version(before, syntax, base).found
         doubtful = found is None or known is None or bool(known) or before is None
         if syntax.macros and doubtful:
             # Macros of other files may be the reason of errors. Brackets and quotes are the same with any macros.
@@ -127,16 +138,11 @@ class _Change(Struct, frozen=True):
         found = list(islice(syntax.also(version.tree, after, self.rows), MOST_ERRORS))
         if not found or before is None:
             return found
-        old = self._version(before, syntax, before)
+        old = self._version(before, syntax, after)
         if (old.found and syntax.signs_of is None) or old.tree is None:
             return []
         known = list(islice(syntax.also(old.tree, before, _changed_rows(after, before)), MOST_ERRORS))
         return _without_known(found, after.split(b"\n"), known, before.split(b"\n"))
-
-    def _known(self, before: bytes, syntax: Syntax) -> list[SyntaxProblem] | None:
-        """Return the errors before the change: of the whole text, unless it was seen to have none."""
-        version = self._version(before, syntax, before)
-        return version.found if version.found == [] else self._version(before, syntax).found
 
     def _version(self, data: bytes, syntax: Syntax, base: bytes | None = None) -> Version:
         """Return a text with the errors that the grammar reports.

@@ -22,6 +22,8 @@ _WITHOUT_END: Final = frozenset(
 _END_OPTIONAL: Final = frozenset(
     b"p li dt dd tr td th thead tbody tfoot caption colgroup option optgroup html head body rb rt rp rtc".split()
 )
+LONGEST_NAME: Final = 16
+_STRAY_END: Final = re.compile(rb"(?<![\w<&/-])([A-Za-z]+)>\Z")
 _RAW: Final = {
     name: re.compile(rb"</" + name + rb"(?=[\s/>])", re.IGNORECASE)
     for name in (b"script", b"style", b"textarea", b"title")
@@ -49,10 +51,14 @@ def _errors(data: bytes) -> Iterator[tuple[int, str]]:
     depths: Counter[bytes] = Counter()
     position = 0
     while (match := _TAG.search(data, position)) is not None:
+        if (stray := _stray_end(data, position, match.start(), opened, depths)) is not None:
+            yield stray
         position = match.end()
         if match["name"] is None:
             if match[0].startswith(b"<!--") and not match[0].endswith(b"-->"):
                 yield match.start(), "the comment is not closed"
+            elif match[0][:9].lower() == b"<!doctype" and b"<" in match[0][9:] and b"[" not in match[0]:
+                yield match.start(), "the tag <!DOCTYPE> is not closed"
             continue
         name, close = match["name"].lower(), match["close"]
         if close is None:
@@ -74,9 +80,30 @@ def _errors(data: bytes) -> Iterator[tuple[int, str]]:
             elif close is not None:
                 yield match.start(), f"{_quoted(match)} is not closed"
                 return
+    if (stray := _stray_end(data, position, len(data), opened, depths)) is not None:
+        yield stray
     for name, start in opened:
         if name not in _END_OPTIONAL:
             yield start, f"<{name.decode('utf-8', 'replace')}> is not closed"
+
+
+def _stray_end(
+    data: bytes, start: int, end: int, opened: list[tuple[bytes, int]], depths: Counter[bytes]
+) -> tuple[int, str] | None:
+    """Return an end tag without its beginning, such as ``td>``, at the end of a text; its element is still open."""
+    text = data[start:end].rstrip()
+    if not text.endswith(b">"):
+        return None
+    word = _STRAY_END.search(text[-LONGEST_NAME:])
+    name = b"" if word is None else word[1].lower()
+    inner = opened[-1][0] if opened else b""
+    if len(inner) > 1 and text[:-1].lower().endswith(inner):
+        # It may follow a word.
+        name = inner
+    if name not in _END_OPTIONAL or not depths[name]:
+        return None
+    place = start + len(text) - len(name) - 1
+    return place, f"'</' is missing before '{name.decode()}>'"
 
 
 def _ended(

@@ -25,7 +25,8 @@ class Syntax(Struct, frozen=True):
     """A language: the suffixes of its files, the package of its grammar, and what its grammar gets wrong.
 
     ``function`` returns the grammar. ``errors`` takes the place of a grammar. Files that ``otherwise`` can
-    parse have no errors: two languages share the suffix. ``also`` finds errors that the grammar does not report.
+    parse have no errors: two languages share the suffix, of which files with one of the ``words`` are probably in
+    the first. ``also`` finds errors that the grammar does not report.
     ``gaps`` matches errors that are due to the grammar: two lines and the message. Files ``in_templates`` may be
     written in a template language. Where a parser ``resumes``, an error hides none that follow.
     With ``macros``, programs define syntax of their own.
@@ -37,6 +38,7 @@ class Syntax(Struct, frozen=True):
     function: str = "language"
     errors: Callable[[bytes], list[SyntaxProblem] | None] | None = None
     otherwise: Syntax | None = None
+    words: tuple[bytes, ...] = ()
     also: Check | None = None
     gaps: re.Pattern[bytes] = re.compile(rb"\{%|%\}|<%|%>")
     in_templates: bool = False
@@ -50,7 +52,13 @@ _C: Final = Syntax((".c",), "tree_sitter_c", macros=True)
 LANGUAGES: Final[Mapping[str, Syntax]] = {
     "bash": Syntax((".sh", ".bash"), "tree_sitter_bash"),
     "c": _C,
-    "c or c++": Syntax((".h",), "tree_sitter_cpp", otherwise=_C, macros=True),
+    "c or c++": Syntax(
+        (".h",),
+        "tree_sitter_cpp",
+        otherwise=_C,
+        words=(b"::", b"\nclass ", b"\nnamespace ", b"\ntemplate", b"\nusing ", b"public:", b"private:"),
+        macros=True,
+    ),
     "c++": Syntax(
         (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".cppm", ".ixx"),
         "tree_sitter_cpp",

@@ -31,13 +31,19 @@ def mistaken(pattern: re.Pattern[bytes], node_type: str, message: str) -> Check:
 
 
 _NO_CODE: Final = re.compile(
-    rb"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\([^(){};]*+\)", re.DOTALL
+    rb"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|url\([^()\"'\n]*+\)|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\([^(){};]*+\)",
+    re.DOTALL,
 )
 _UNENDED: Final = re.compile(
-    # Selectors of nested rules end with "{". Old filters have names with a colon.
-    rb"[{;]\s*+(?!--)(?=[^;{}]*+[;}])[\w-]++[ \t]*+:[^;{}]*?"
-    rb"[\s)](?!progid\b)(?P<next>[a-zA-Z-][\w-]*+[ \t]*+:)(?!:)"
+    # Selectors of nested rules end with "{". Old filters have names with a colon; custom properties have any value.
+    rb"[{;]\s*+(?=[^;{}]*+[;}])(?:"
+    rb"(?!--)[\w-]++[ \t]*+:(?!\s*+progid\b)[^;{}:]*+(?P<next>:)(?!:)"
+    rb"|--[\w-]++[ \t]*+:[^;{}:\n]*+\n[ \t]*+(?P<custom>--[\w-]++[ \t]*+:))"
 )
+
+
+def _blanked(match: re.Match[bytes]) -> bytes:
+    return re.sub(rb"[^\n]", b" " if match[0].startswith(b"/*") else b"_", match[0])
 
 
 def unended_css(_tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:
@@ -48,10 +54,11 @@ def unended_css(_tree: Tree, data: bytes, rows: tuple[int, int]) -> Iterator[Syn
     text = data[start:end]
     # Twice, for parentheses in parentheses.
     for _ in range(2):
-        text = _NO_CODE.sub(lambda match: re.sub(rb"[^\n]", b"_", match[0]), text)
+        text = _NO_CODE.sub(_blanked, text)
     for match in _UNENDED.finditer(text):
-        row, column = point(data, start + match.start("next"))
-        yield SyntaxProblem(row, column, row, "';' is missing before this declaration")
+        place = start + match.start(match.lastgroup or 0)
+        row, column = point(data, place)
+        yield SyntaxProblem(row, column, row, "';' is missing before this declaration", certain=True)
 
 
 def mismatched_jsx(tree: Tree, _data: bytes, rows: tuple[int, int]) -> Iterator[SyntaxProblem]:

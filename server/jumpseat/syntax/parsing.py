@@ -24,12 +24,16 @@ MOST_QUOTED: Final = 40
 
 
 class SyntaxProblem(Struct, frozen=True):
-    """A place that does not fit the grammar; ``row``, ``end_row`` and ``column`` (in bytes) count from 0."""
+    """A place that does not fit the grammar; ``row``, ``end_row`` and ``column`` (in bytes) count from 0.
+
+    It is ``certain`` if it is an error even in files with syntax that the grammar does not know.
+    """
 
     row: int
     column: int
     end_row: int
     message: str
+    certain: bool = False
 
 
 def parse(data: bytes, grammar: Language, old: Tree | None = None) -> Tree | None:

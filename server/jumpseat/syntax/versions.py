@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 MOST_BYTES: Final = 512 * 1024
-"""Limit of the text of all versions; their trees take 10 to 20 times as much, shared within a file."""
+"""Limit of the text of versions; their trees take 10 to 20 times as much, shared within a file."""
 
 
 class Version(Struct, frozen=True):
@@ -28,9 +28,10 @@ class Version(Struct, frozen=True):
 
 
 class Versions:
-    """The last two versions of each file, for as many files as fit. Threads may share it."""
+    """The last two versions of each file, for as many files as ``most_bytes`` of text. Threads may share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
         self._versions: dict[tuple[str, str], tuple[Version, ...]] = {}
 
     def find(self, name: str, package: str, data: bytes) -> Version | None:
@@ -42,12 +43,20 @@ class Versions:
         versions = {**self._versions}
         others = [other for other in versions.pop((name, package), ()) if other.data != version.data]
         newest = (version, *others[:1])
-        room = MOST_BYTES - _bytes(newest)
+        room = self._most_bytes - _bytes(newest)
         for key in reversed(list(versions)):
             room -= _bytes(versions[key])
             if room < 0:
                 del versions[key]
         self._versions = {**versions, (name, package): newest}
+
+    def hand_over(self, name: str, data: bytes, others: Versions) -> None:
+        """Move the versions of the file ``name`` to ``others``: those with this text, unless they have it."""
+        for key in [key for key in self._versions if key[0] == name]:
+            version = self.find(*key, data)
+            if version is not None and others.find(*key, data) is None:
+                others.note(*key, version)
+        self._versions = {key: versions for key, versions in self._versions.items() if key[0] != name}
 
 
 def _bytes(versions: tuple[Version, ...]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import TYPE_CHECKING, Final
@@ -60,17 +61,20 @@ async def run_git(
     if program is None:
         raise GitError("git cannot be run: No such file or directory")
     command = [program, *(word for setting in SETTINGS for word in ("-c", setting)), *args]
-    if programs.confine is not None:
-        command = await programs.confine(command, cwd)
     try:
-        process = await anyio.open_process(
-            command,
-            cwd=cwd,
-            env={**programs.environ(environ), **ENVIRONMENT, **({} if may_fetch else NO_FETCHING)},
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
+        async with AsyncExitStack() as stack:
+            files: tuple[int, ...] = ()
+            if programs.confine is not None:
+                command, files = await stack.enter_async_context(programs.confine(command, cwd))
+            process = await anyio.open_process(
+                command,
+                cwd=cwd,
+                env={**programs.environ(environ), **ENVIRONMENT, **({} if may_fetch else NO_FETCHING)},
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=PIPE,
+                pass_fds=files,
+            )
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from None
     output, errors = bytearray(), bytearray()

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
 
-Confine: TypeAlias = Callable[[Sequence[str], Path], Awaitable[list[str]]]
-"""Returns the command line that runs a command in a folder, confined so that it can only read."""
+Confine: TypeAlias = Callable[[Sequence[str], Path], AbstractAsyncContextManager[tuple[list[str], tuple[int, ...]]]]
+"""Yields the command line that runs a command in a folder, confined so that it can only read, and the descriptors
+that the command line needs."""
 
 
 class OwnPrograms(Struct, frozen=True):

@@ -4,8 +4,8 @@ A pattern is a bare ``name`` (of any source), ``source:name`` or ``source:*``, w
 ``custom`` or ``mcp``. Excluded wins over available. The list of a custom agent narrows the result; it may also
 contain ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 
-Three names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools in spite of one, and
-``@default`` for the default in spite of the configuration.
+Three names stand for sets: ``@minimal`` for small context windows, ``@all`` for all tools, and ``@default`` for the
+default ones in spite of the configuration. A choice holds for small windows, too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Filter:
         self,
         settings: SessionSettings,
         members: Callable[[str], Iterable[str]] = lambda _name: (),
-        configured: Configured = "default",
+        configured: Configured = None,
     ) -> None:
         def expand(names: Iterable[str]) -> frozenset[str]:
             return frozenset(member for name in names for member in (name, *members(name.removeprefix("custom:"))))
@@ -115,8 +115,11 @@ def may_patch(tool_filter: Filter, source_of: Callable[[str], SourceName | None]
 ToolSet: TypeAlias = Literal["minimal", "default", "all"]
 SET_NAMES: Final[tuple[ToolSet, ...]] = get_args(ToolSet)
 
-Configured: TypeAlias = ToolSet | tuple[str, ...]
-"""The tools of sessions whose clients choose none: a set, or names and patterns, among them names of sets."""
+Configured: TypeAlias = ToolSet | tuple[str, ...] | None
+"""The tools of sessions whose clients choose none: a set, or names and patterns, among them names of sets.
+
+``None`` if the user has not chosen either.
+"""
 
 ALL: Final = "@all"
 DEFAULT: Final = "@default"
@@ -134,6 +137,26 @@ def meant(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, known, 1, 0.75)), None)
 
 
+def unknown_tools(names: Collection[str], known: Collection[str]) -> dict[str, str]:
+    """Return what is wrong with those ``names`` that can be no tool's, as only ``known`` ones have no prefix.
+
+    The names of MCP servers' tools contain a hyphen, and patterns a colon, a slash or an asterisk.
+    """
+    wrong: dict[str, str] = {}
+    for name in names:
+        if name == "default" and len(names) > 1:
+            wrong[name] = "'default' stands alone; 'minimal' and 'all' may be beside names"
+        elif name not in known and not set(name) & set("-:/*"):
+            intended = meant(name, known)
+            wrong[name] = f"unknown tool {name!r}, " + (
+                f"did you mean {intended!r}?"
+                if intended is not None
+                else "expected minimal, default, all or names of tools, such as view,edit,bash; those of others are"
+                " custom:NAME, for a tool of a client, and SERVER-NAME, for one of an MCP server"
+            )
+    return wrong
+
+
 # The arguments that the descriptions of the tools keep. The tools accept their other arguments, too.
 _KEPT: Final[Mapping[str, tuple[str, ...]]] = {
     "bash": ("command", "initial_wait"),
@@ -149,7 +172,7 @@ def available_of(settings: SessionSettings, configured: Configured) -> Collectio
     """Return the available tools of a session; ``configured`` applies if its client has not chosen."""
     available = settings.options.available_tools
     if available is None:
-        return None if isinstance(configured, str) else configured
+        return configured if isinstance(configured, tuple) else None
     return None if DEFAULT in available else available
 
 
@@ -157,8 +180,14 @@ def set_of(settings: SessionSettings, configured: Configured) -> ToolSet:
     """Return the set of tools of a session; ``configured`` applies if its client has not chosen."""
     available = available_of(settings, configured)
     if available is None:
-        return "default" if settings.options.available_tools is not None else cast("ToolSet", configured)
+        chosen = "default" if settings.options.available_tools is not None else configured
+        return cast("ToolSet", chosen or "default")
     return "minimal" if MINIMAL in available else "all"
+
+
+def is_chosen(settings: SessionSettings, configured: Configured) -> bool:
+    """Return whether the client or the user has chosen the tools of a session."""
+    return settings.options.available_tools is not None or configured is not None
 
 
 def configured_of(names: Sequence[str]) -> Configured:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.tools.tool import Tool
-from jumpseat.tools.workspace_files import FileEdit
+from jumpseat.tools.workspace_files import FileEdit, Files
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,10 @@ class Checker(Protocol):
         """Look at files that a call is about to change, if a client reports their diagnostics."""
         ...
 
+    async def prepare(self, path: Path, files: Files) -> None:
+        """Look at a file that the model has read, and may change next."""
+        ...
+
     async def check(self, edits: Sequence[FileEdit]) -> Sequence[Finding]:
         """Return the problems that the changes of one call have brought, the most important first, and few.
 
@@ -123,6 +127,15 @@ async def begin(checkers: Sequence[Checker], paths: Sequence[Path], reporter: Re
     for checker in checkers:
         try:
             await checker.begin(paths, reporter)
+        except Exception:
+            log.exception("a checker of changes failed")
+
+
+async def prepare(checkers: Sequence[Checker], path: Path, files: Files) -> None:
+    """Let checkers look at a file that the model has read; one that fails does not matter."""
+    for checker in checkers:
+        try:
+            await checker.prepare(path, files)
         except Exception:
             log.exception("a checker of changes failed")
 

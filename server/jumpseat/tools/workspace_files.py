@@ -132,12 +132,12 @@ class Files:
         """
         return mode_of(self.place(path))
 
-    def read(self, path: Path) -> bytes:
+    def read(self, path: Path, largest: int = LARGEST_READ) -> bytes:
         """Return the content of a file, with unsaved changes if it was opened. Blocks while the disk is read.
 
         Raises:
             BufferConflictError: see :meth:`in_conflict`.
-            OSError: the file cannot be read, is not a regular file or is larger than :data:`LARGEST_READ`.
+            OSError: the file cannot be read, is not a regular file or has more than ``largest`` bytes.
         """
         if self.in_conflict(path):
             raise BufferConflictError(str(path))
@@ -147,9 +147,9 @@ class Files:
         with open(self.open_for_reading(path), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-            content = file.read(LARGEST_READ + 1)
-        if len(content) > LARGEST_READ:
-            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_READ} bytes", str(path))
+            content = file.read(largest + 1)
+        if len(content) > largest:
+            raise OSError(errno.EFBIG, f"it is larger than {largest} bytes", str(path))
         return content
 
     async def replace(self, path: Path, data: bytes, mode: int) -> None:

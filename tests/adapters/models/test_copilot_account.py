@@ -87,7 +87,7 @@ async def test_a_look_up_that_a_gateway_answers_with_502_is_tried_again(transpor
 
 
 async def test_the_address_of_the_api_is_requested_from_github_once(transport: HttpTransport) -> None:
-    async with ModelServer() as server:
+    async with ModelServer(lists=True) as server:
         server.replies += [json_reply({"endpoints": {"api": f"{server.url}/tenant/"}}), json_reply({"data": []})]
         copilot_account = account(server, transport)
         with anyio.fail_after(WAIT_S):
@@ -107,7 +107,7 @@ async def test_the_public_api_is_used_if_github_names_none(transport: HttpTransp
 
 
 async def test_a_given_api_is_used_without_asking_github(transport: HttpTransport) -> None:
-    async with ModelServer(json_reply({"data": [{"id": "m"}]})) as server:
+    async with ModelServer(json_reply({"data": [{"id": "m"}]}), lists=True) as server:
         with anyio.fail_after(WAIT_S):
             models = await account(server, transport, api_url=f"{server.url}/api").models()
 
@@ -120,7 +120,9 @@ async def test_a_given_api_is_used_without_asking_github(transport: HttpTranspor
 async def test_models_are_cached_until_a_refresh_and_concurrent_callers_share_a_request(
     transport: HttpTransport,
 ) -> None:
-    async with ModelServer(json_reply([{"id": "one"}]), json_reply({"data": [{"id": "two"}]})) as server:
+    async with ModelServer(
+        json_reply([{"id": "one"}]), json_reply({"data": [{"id": "two"}]}), lists=True
+    ) as server:
         copilot_account = account(server, transport, api_url=server.url)
         with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as tasks:

@@ -21,7 +21,7 @@ async def test_the_number_of_cached_accounts_is_limited() -> None:
     def answer(request: SeenRequest) -> Any:
         return json_reply({"login": request.headers["authorization"]})
 
-    async with ModelServer(answer=answer) as server, HttpTransport() as transport:
+    async with ModelServer(answer=answer, lists=True) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
         with anyio.fail_after(WAIT_S):
             for number in [*range(MAX_ACCOUNTS + 1), MAX_ACCOUNTS, 0]:

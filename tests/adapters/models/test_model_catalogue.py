@@ -106,7 +106,7 @@ async def test_all_providers_are_listed_and_those_without_configured_models_are_
     def answer(request: SeenRequest) -> Reply:
         return replies.get(request.path.partition("?")[0]) or text_reply("", status=404)
 
-    async with ModelServer(answer=answer) as provider:
+    async with ModelServer(answer=answer, lists=True) as provider:
         config = f"""
 [adapters.silent]
 type = "openai"
@@ -178,7 +178,7 @@ model = "gpt-5-nano"
 async def test_a_key_meant_for_other_programs_is_used_for_a_list_only_without_other_providers(
     tmp_path: Path,
 ) -> None:
-    async with ModelServer(names("deepseek-chat"), names("unasked")) as provider:
+    async with ModelServer(names("deepseek-chat"), names("unasked"), lists=True) as provider:
         env = {"DEEPSEEK_API_KEY": KEY, "DEEPSEEK_BASE_URL": provider.url}
         async with running_server(tmp_path, env=env) as server:
             alone = await list_models(server)

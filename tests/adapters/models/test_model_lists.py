@@ -49,7 +49,7 @@ class Clock:
 
 @pytest.fixture
 async def server() -> AsyncGenerator[ModelServer, None]:
-    async with ModelServer() as server:
+    async with ModelServer(lists=True) as server:
         yield server
 
 
@@ -225,7 +225,7 @@ async def test_ollama_is_requested_for_the_details_of_every_model(transport: Htt
         found = shown.get(request.json["model"])
         return json_reply(found) if found else json_reply({"error": "not found"}, status=404)
 
-    async with ModelServer(answer=answer) as server:
+    async with ModelServer(answer=answer, lists=True) as server:
         found = await get_list(transport, server, "ollama", "")
         narrow = await get_list(transport, server, "ollama", "/api", num_ctx=8192)
     able = ModelInfo("qwen3:32b", vision=False, tools=True, reasoning=True, context_window=40960)
@@ -328,7 +328,7 @@ async def test_a_late_list_is_there_the_next_time(transport: HttpTransport) -> N
         "/quick/models": data({"id": "quick"}),
     }
     async with (
-        ModelServer(answer=lambda request: replies[request.path]) as server,
+        ModelServer(answer=lambda request: replies[request.path], lists=True) as server,
         anyio.create_task_group() as tasks,
     ):
         clock = Clock()

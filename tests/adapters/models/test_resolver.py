@@ -52,7 +52,7 @@ FIRST = ModelInfo("first", "First", max_prompt_tokens=9)
 
 @pytest.fixture
 async def server() -> AsyncGenerator[ModelServer, None]:
-    async with ModelServer() as server:
+    async with ModelServer(lists=True) as server:
         yield server
 
 

@@ -34,7 +34,7 @@ GEMINI: dict[str, Any] = {
 
 @pytest.fixture
 async def server() -> AsyncGenerator[ModelServer]:
-    async with ModelServer() as server:
+    async with ModelServer(lists=True) as server:
         yield server
 
 
@@ -161,7 +161,7 @@ COPILOT_MODELS: dict[str, Any] = {
 async def test_a_copilot_provider_of_a_session_uses_the_wire_in_the_list_of_models(models: Models) -> None:
     bodies = {"/v1/messages": MESSAGE, "/responses": RESPONSE, "/models": json_reply(COPILOT_MODELS)}
 
-    async with ModelServer(answer=lambda request: bodies.get(request.path, CHAT)) as server:
+    async with ModelServer(answer=lambda request: bodies.get(request.path, CHAT), lists=True) as server:
         own = {"type": "copilot", "baseUrl": server.url, "apiKey": "k"}
         for model in ("chat", "responses", "messages", "unlisted"):
             await call(server, models, settings(model, provider=own))
@@ -185,7 +185,9 @@ async def test_a_copilot_provider_of_a_session_uses_the_wire_in_the_list_of_mode
 
 async def test_a_copilot_provider_without_a_list_of_models_is_called_by_chat_completions(models: Models) -> None:
     missing = text_reply("not found", status=404)
-    async with ModelServer(answer=lambda request: missing if request.method == "GET" else CHAT) as server:
+    async with ModelServer(
+        answer=lambda request: missing if request.method == "GET" else CHAT, lists=True
+    ) as server:
         own = {"type": "copilot", "baseUrl": server.url, "apiKey": "k"}
         for _ in range(2):
             await call(server, models, settings("m", provider=own))

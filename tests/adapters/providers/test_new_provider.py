@@ -126,7 +126,7 @@ async def test_its_model_answers_with_the_key_of_the_environment() -> None:
 
 @pytest.mark.anyio
 async def test_its_models_are_listed() -> None:
-    async with ModelServer(json_reply({"data": [{"id": "big"}, {"id": "small"}]})) as server:
+    async with ModelServer(json_reply({"data": [{"id": "big"}, {"id": "small"}]}), lists=True) as server:
         found = models(f"{server.url}/v1")
         with anyio.fail_after(WAIT_S):
             listed = await found.catalogue.of_adapter(NAME)

@@ -53,7 +53,7 @@ async def test_a_recorded_session_with_tools_replays_identically(tmp_path: Path)
         ModelServer(*replies) as provider,
         running_server(online, args=["--record", str(folder)]) as server,
     ):
-        answer = await tool_loop(server, at(provider, apiKey=KEY))
+        answer = await tool_loop(server, at(provider, apiKey=KEY, maxPromptTokens=100_000))
     assert answer == ["", "It is a letter."]
     assert len(list(folder.iterdir())) == 2
     assert KEY not in "".join(path.read_text() for path in folder.iterdir())
@@ -73,7 +73,7 @@ async def test_values_registered_as_secret_are_in_no_recording(tmp_path: Path) -
         running_server(tmp_path / "one", args=["--record", str(folder)]) as server,
     ):
         await server.wire.call("secrets.addFilterValues", {"values": ["xyzzy-42"]})
-        session = await server.wire.create(at(provider), model="m")
+        session = await server.wire.create(at(provider, maxPromptTokens=100_000), model="m")
         await server.wire.prompt(session)
         await server.wire.event("session.idle", session=session)
 
@@ -167,7 +167,7 @@ async def test_an_abort_ends_the_recording_with_the_call(tmp_path: Path) -> None
         ModelServer(event_stream(first, ending="hang")) as provider,
         running_server(tmp_path / "one", args=["--record", str(folder)]) as server,
     ):
-        session = await server.wire.create(at(provider), model="m", streaming=True)
+        session = await server.wire.create(at(provider, maxPromptTokens=100_000), model="m", streaming=True)
         await server.wire.call("session.send", {"sessionId": session, "prompt": "hi"})
         await server.wire.event("assistant.message_delta", session=session)
         await server.wire.call("session.abort", {"sessionId": session})

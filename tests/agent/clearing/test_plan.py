@@ -27,11 +27,12 @@ from jumpseat.agent.clearing.plan import (
     REPEATED,
     Clearing,
     changed_files,
+    clearable_tokens,
     plan_clearing,
     remaining_tokens,
 )
 from jumpseat.agent.compaction.compaction import with_changed_files
-from jumpseat.agent.conversation.tokens import of_message, of_text
+from jumpseat.agent.conversation.tokens import Messages, Settled, of_message, of_text
 
 LONG = "a line of a file\n" * 60
 ALL = 10**9
@@ -123,6 +124,17 @@ def test_clearing_keeps_calls_and_the_newest_results_and_is_done_once() -> None:
             assert item.result.text in (LONG, "", "short")
         if needed in (0, ALL):
             assert plan_clearing(after, needed, "/w") == []
+        assert sum(item.freed for item in planned) <= clearable_tokens(messages)
+
+
+def test_sizes_are_the_same_if_only_new_messages_are_added_up() -> None:
+    for seed in SEEDS:
+        messages, settled = conversation(*random_answers(random.Random(seed))), Settled()
+        for end in range(1, len(messages) + 1):
+            final = max(0, end - 2)
+            growing = Messages(messages[:final], messages[final:end], settled)
+            assert clearable_tokens(growing) == clearable_tokens(messages[:end])
+            assert remaining_tokens(growing) == remaining_tokens(messages[:end])
 
 
 def test_what_no_clearing_frees_is_known_beforehand() -> None:

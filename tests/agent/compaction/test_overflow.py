@@ -19,6 +19,7 @@ from jumpseat.agent.session.queue_items import Progress
 from jumpseat.errors import ProviderContextError
 from tests.agent.compaction.test_compaction_over_the_wire import SUMMARY, is_summary_body
 from tests.support.events import data_of, tool_texts
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.provided import at
 from tests.support.server import JsonObject, RunningServer, running_server
@@ -27,6 +28,7 @@ from tests.support.sessions import make_session
 pytestmark = pytest.mark.anyio
 
 WINDOW = 8192
+CONFIG = f"[permissions]\nallow_unasked = true\n[limits]\nserver_question_s = {WAIT_S}\n"
 
 
 @dataclass
@@ -46,7 +48,7 @@ class SmallServer:
     server: ModelServer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.server = ModelServer(answer=self._answer)
+        self.server = ModelServer(answer=self._answer, lists=True)
 
     def _answer(self, request: SeenRequest) -> Reply:
         if request.method == "GET":
@@ -80,7 +82,7 @@ class SmallServer:
 @asynccontextmanager
 async def session_with(folder: Path, small: SmallServer) -> AsyncGenerator[tuple[RunningServer, str]]:
     (folder / "big.txt").write_text("".join(f"line {number} of many\n" for number in range(2000)))
-    async with small.server, running_server(folder, config="[permissions]\nallow_unasked = true\n") as server:
+    async with small.server, running_server(folder, config=CONFIG) as server:
         yield server, await server.wire.create(at(small.server), model="m", availableTools=["view"])
 
 

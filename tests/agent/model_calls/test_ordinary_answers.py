@@ -5,19 +5,23 @@ from __future__ import annotations
 import random
 import re
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.model_calls.call_finder import find_calls
+from jumpseat.agent.model_calls.xml_tools.reader import Block
+from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.tools.builtin import BUILTIN_TOOLS
 
 BLOCKS: Final = 10_000
 FENCED: Final = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```", re.DOTALL | re.MULTILINE)
+BEFORE: Final = "Here it is:"
 LABELS: Final = ("", "json", "xml", "python", "tool_code", "html", "toml")
 TOOLS: Final[list[ToolSpec]] = [tool.spec for tool in BUILTIN_TOOLS]
 
@@ -49,14 +53,14 @@ def answers() -> Iterator[str]:
         label = shuffled.choice(LABELS)
         yield block
         yield f"```{label}\n{block}\n```"
-        yield f"Here it is:\n\n```{label}\n{block}\n```\n\nIt calls `view`."
+        yield f"{BEFORE}\n\n```{label}\n{block}\n```\n\nIt calls `view`."
 
 
 def blocks() -> Iterator[str]:
     root = Path(__file__).parents[3]
     packages = Path(sysconfig.get_path("purelib"))
     # The pages about written calls contain calls.
-    calls = {"xml-tools.md", "test_written_calls.py", "test_xml_tools.py", "test_model.py"}
+    calls = {"xml-tools.md", "test_written_calls.py", "test_xml_tools.py", "test_model.py", "test_scanner.py"}
     texts = [*sorted(root.glob("docs/**/*.md")), *sorted(root.glob("*.md")), *sorted(packages.glob("*/METADATA"))]
     for path in texts:
         if path.name in calls:
@@ -73,5 +77,14 @@ def blocks() -> Iterator[str]:
 
 @pytest.mark.thorough
 def test_ordinary_answers_contain_no_calls() -> None:
+    schemas = {tool.name: tool.parameters for tool in TOOLS}
     found = [answer for answer in answers() if find_calls(answer, TOOLS)[0]]
     assert found == []
+    examples = [answer for answer in answers() if answer.startswith(BEFORE)]
+    assert len(examples) == BLOCKS
+    assert [example for example in examples if written_in_xml(example, schemas)] == []
+
+
+def written_in_xml(answer: str, schemas: Mapping[str, JsonObject]) -> bool:
+    scanner = Scanner(schemas)
+    return any(isinstance(piece, Block) for piece in [*scanner.feed(answer), *scanner.finish()])

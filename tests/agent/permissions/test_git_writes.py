@@ -50,6 +50,9 @@ WRITING: Final[tuple[tuple[str, str], ...]] = (
     ("git merge -q stops", "git merge --abort"), ("git rebase -q stops", "git rebase --abort"),
     ("git rebase -q main stops", "git rebase --skip"),
     ("git cherry-pick clash stops", "git cherry-pick --skip"),
+    # The name of a branch that is also that of another commit.
+    ("git tag evil plain", "git switch evil"), ("git tag evil plain", "git checkout evil"),
+    ("git tag evil plain && git config core.warnAmbiguousRefs false", "git checkout evil"),
     # A link at a place whose contents are obeyed, and a file that the other side has moved to one.
     ("", "git switch linked"), ("git switch -q moved", "git merge -m x unmoved"),
     ("git switch -q moved", "git cherry-pick unmoved"),

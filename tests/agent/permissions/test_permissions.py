@@ -417,7 +417,7 @@ async def test_an_approved_pipe_to_commands_that_read_covers_other_arguments_of_
         "git status > out.txt",
         "(git status) > out.txt",
         "git status <<E\nx\nE",
-        "for x in y; do git status; done",
+        "for x in $(ls); do git status; done",
         "git status &&",
     ],
 )

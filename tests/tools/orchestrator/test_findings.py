@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from anyio.abc import TaskGroup
 
@@ -14,17 +15,24 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.tools.builtin.apply_patch import TOOL as APPLY_PATCH
 from jumpseat.tools.builtin.create import TOOL as CREATE
 from jumpseat.tools.builtin.edit import TOOL as EDIT
-from jumpseat.tools.findings import Checker, Finding, Reporter
+from jumpseat.tools.builtin.view import TOOL as VIEW
+from jumpseat.tools.findings import Checker, Finding, Reporter, prepare
 from jumpseat.tools.syntax_checker import SyntaxChecker
-from jumpseat.tools.workspace_files import FileEdit
+from jumpseat.tools.tool import BuiltinTool
+from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol import events
+from tests.support.limits import WAIT_S
 from tests.support.sessions import make_session
 
 pytestmark = pytest.mark.anyio
 
 
 async def results(
-    tasks: TaskGroup, folder: Path, *calls: tuple[str, dict[str, Any]], checkers: Sequence[Checker]
+    tasks: TaskGroup,
+    folder: Path,
+    *calls: tuple[str, dict[str, Any]],
+    checkers: Sequence[Checker],
+    builtin: Sequence[BuiltinTool[Any]] = (CREATE, EDIT, APPLY_PATCH),
 ) -> list[str]:
     """Return the results that the model has of some calls, each in an answer of its own."""
     script = [{"tool_calls": [{"name": name, "arguments": arguments}]} for name, arguments in calls]
@@ -32,7 +40,7 @@ async def results(
         tasks,
         script=[*script, {"text": "done"}],
         settings=SessionSettings(cwd=folder),
-        builtin=[CREATE, EDIT, APPLY_PATCH],
+        builtin=builtin,
         approve_all=True,
         checkers=checkers,
     )
@@ -85,15 +93,52 @@ async def test_a_patch_is_checked_file_by_file_and_a_moved_file_has_no_new_error
     assert "new.go:" not in result
 
 
+async def test_a_file_that_was_viewed_is_parsed_before_its_first_change(tasks: TaskGroup, tmp_path: Path) -> None:
+    files = {"a.go": b"package a\n", "b.txt": b"text\n", "c.go": b"package c\n", "d.toml": b"e = 1\n"}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    checker, given = SyntaxChecker(), Files()
+    for name in (*files, "missing.go", "large.go"):
+        await prepare([checker], tmp_path / name, given)
+    viewed = checker.viewed
+    name = str(tmp_path / "a.go")
+    assert viewed is not None
+    assert viewed.find(name, "tree_sitter_go", files["a.go"]) is not None
+    broken = b"package a\n\nfunc f( {\n}\n"
+    edit = FileEdit(tmp_path / "a.go", tmp_path / "a.go", files["a.go"], broken, existed=True, exists=True)
+    assert [finding.line for finding in await checker.check([edit])] == [3]
+    assert viewed.find(name, "tree_sitter_go", files["a.go"]) is None
+    assert viewed.find(str(tmp_path / "c.go"), "tree_sitter_go", files["c.go"]) is not None
+
+
+async def test_a_view_prepares_checks_where_files_can_be_changed(tasks: TaskGroup, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    view = ("view", {"path": "a.py"})
+    for builtin, prepared in (([VIEW, EDIT], [tmp_path / "a.py"]), ([VIEW], [])):
+        checker = Fixed()
+        await results(tasks, tmp_path, view, view, checkers=[checker], builtin=builtin)
+        with anyio.fail_after(WAIT_S):
+            while len(checker.prepared) < 2 * len(prepared):
+                await checker.news.wait()
+        assert checker.prepared == 2 * prepared
+
+
 class Fixed:
     """A checker with the same findings for each file, or a failure."""
 
     def __init__(self, *lines: int, source: str = "", error: Exception | None = None) -> None:
         self.lines, self.source, self.error = lines, source, error
         self.seen: list[FileEdit] = []
+        self.prepared: list[Path] = []
+        self.news = anyio.Event()
 
     async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
         """Look at nothing before a change."""
+
+    async def prepare(self, path: Path, files: Files) -> None:
+        self.prepared.append(path)
+        self.news.set()
+        self.news = anyio.Event()
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         self.seen += edits

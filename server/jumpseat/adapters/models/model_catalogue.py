@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ASK_TIMEOUT_S: Final = 1.0
-"""The time that a prompt waits for what a local server says of its model."""
-
 _LOCAL_KINDS: Final = ("openai_compatible", "openai", "openai_responses", "anthropic", "ollama")
 
 
@@ -44,7 +41,8 @@ class ModelCatalogue(Struct, dict=True):
     """The list of all models.
 
     ``aliases`` are those of the configuration. A request for the list waits at most ``timeout_s`` for providers;
-    requests to providers continue in ``tasks`` after that.
+    requests to providers continue in ``tasks`` after that. A prompt waits at most ``question_s`` for what a local
+    server says of its model.
     """
 
     aliases: Mapping[str, AliasConfig]
@@ -52,6 +50,7 @@ class ModelCatalogue(Struct, dict=True):
     copilot: CopilotSource
     tasks: TaskGroup | None
     timeout_s: float
+    question_s: float = 1.0
     _lists: ModelLists | None = None
 
     async def list(self, login: Login | None = None, *, refresh: bool = False) -> list[ModelInfo]:
@@ -122,14 +121,17 @@ class ModelCatalogue(Struct, dict=True):
         from jumpseat.adapters.provider import CHAT_LISTING
         from jumpseat.adapters.transport.http import HttpModel
 
-        if not isinstance(model.model, HttpModel):
+        if not isinstance(model.model, HttpModel) or not self.question_s:
             return None
         caller = model.model.caller
         provider = PROVIDERS.get(caller.wire_name)
         if provider is None or provider.type not in _LOCAL_KINDS:
             return None
+        if getattr(caller, "key", None) is not None:
+            # Its command is for calls alone: it may take time, or ask the user.
+            return None
         try:
-            with anyio.move_on_after(ASK_TIMEOUT_S):
+            with anyio.move_on_after(self.question_s):
                 endpoint, network = await caller.resolve_endpoint()
                 if not is_local(endpoint.base_url):
                     return None

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters, ModelsNeeded, plain_offer
@@ -99,7 +101,7 @@ class Models:
         self._list_timeout_s = list_timeout_s
         # Adapter, base URL and wire name of each model.
         self._learned: dict[tuple[str, str, str], dict[str, Any]] = {}
-        self._asked = set[tuple[str, str, str]]()
+        self._questions: dict[tuple[str, str, str], _Question] = {}
 
     # The following are imported lazily, because a client waits for the first response of a starting server.
 
@@ -108,7 +110,14 @@ class Models:
         """The list of all models with their capabilities."""
         from jumpseat.adapters.models.model_catalogue import ModelCatalogue
 
-        return ModelCatalogue(self._config.models, self._models, self.copilot, self._tasks, self._list_timeout_s)
+        return ModelCatalogue(
+            self._config.models,
+            self._models,
+            self.copilot,
+            self._tasks,
+            self._list_timeout_s,
+            self._config.limits.server_question_s,
+        )
 
     @cached_property
     def routes(self) -> Routes:
@@ -184,13 +193,21 @@ class Models:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.learn`."""
         self._learned.setdefault(_identity(resolved), {}).update(facts)
 
-    async def ask_server(self, resolved: ResolvedModel) -> bool:
+    async def ask_server(self, resolved: ResolvedModel, *, again: bool = False) -> bool:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.ask_server`."""
-        key = _identity(resolved)
-        if key in self._asked:
-            return False
+        question = self._questions.setdefault(_identity(resolved), _Question())
+        before = question.asked
+        async with question.lock:
+            if question.asked > before:
+                # Another session has asked in the meantime.
+                return True
+            if question.asked > again:
+                return False
+            question.asked += 1
+            return await self._ask_server(resolved)
+
+    async def _ask_server(self, resolved: ResolvedModel) -> bool:
         said = await self.catalogue.ask_server(resolved)
-        self._asked.add(key)
         facts = {
             name: fact
             for name in ("context_window", "vision")
@@ -407,6 +424,13 @@ class Models:
             info=info,
             filled=self.catalogue.complete(overridden, found.wire_name, found.model.caller.wire_name),
         )
+
+
+class _Question(Struct):
+    """How often a server was ``asked`` about a model; ``lock`` is held meanwhile."""
+
+    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock())
+    asked: int = 0
 
 
 def _explained(found: ResolvedModel, explain: Callable[[ProviderError], str]) -> ResolvedModel:

@@ -15,7 +15,7 @@ import anyio.lowlevel
 
 from jumpseat.agent.blocks import ToolMessage
 from jumpseat.agent.clearing.calls import note_for
-from jumpseat.agent.clearing.plan import Clearing, plan_clearing
+from jumpseat.agent.clearing.plan import Clearing, clearable_tokens, plan_clearing
 from jumpseat.agent.clock import new_id
 from jumpseat.agent.conversation.tokens import TokenEstimate
 from jumpseat.agent.interfaces import ResolvedModel
@@ -44,6 +44,8 @@ async def clear_results(
     # In estimated tokens, as all sizes of results.
     scale = estimate.total / max(1, used)
     needed = round((used - TARGET_SHARE * context) * scale)
+    if clearable_tokens(request.messages) < MIN_FREED_SHARE * context * scale:
+        return False
     planned = plan_clearing(request.messages, needed, str(session.settings.cwd))
     freed = sum(clearing.freed for clearing in planned)
     if freed < MIN_FREED_SHARE * context * scale:

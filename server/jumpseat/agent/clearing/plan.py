@@ -21,7 +21,7 @@ from jumpseat.agent.blocks import (
 from jumpseat.agent.clearing.calls import Reading, changed_by, reading_of
 from jumpseat.agent.conversation.attachments import IMAGE_TOKENS
 from jumpseat.agent.conversation.result_size import REPEATABLE
-from jumpseat.agent.conversation.tokens import of_message, of_text
+from jumpseat.agent.conversation.tokens import Messages, of_message, of_text
 
 KEPT_ANSWERS: Final = 3
 """The latest answers with calls, whose results stay whatever they are."""
@@ -79,16 +79,45 @@ def plan_clearing(messages: Sequence[Message], needed: int, cwd: str = "/") -> l
     return [chosen[number] for number in sorted(chosen)]
 
 
+def clearable_tokens(messages: Sequence[Message]) -> int:
+    """Return the most tokens that a plan can free, quickly if only the last messages are new."""
+    return _sizes(messages)[0]
+
+
 def remaining_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of the answers and results before the latest ones that no clearing would free."""
-    total = 0
-    for message in messages[: _first_kept(messages)]:
-        if isinstance(message, AssistantMessage):
-            total += of_message(message)
-        elif isinstance(message, ToolMessage):
-            sizes = map(of_text, (result.text for result in message.results))
-            total += sum(size if size < MIN_TOKENS else NOTE_TOKENS for size in sizes)
-    return total
+    return _sizes(messages)[1]
+
+
+def _sizes(messages: Sequence[Message]) -> tuple[int, int]:
+    """Return the tokens before the latest answers that clearing may free, and those that last."""
+    kept, begin, clearable, lasting = _first_kept(messages), 0, 0, 0
+    if isinstance(messages, Messages) and messages.settled.measured <= (final := min(kept, messages.final)):
+        settled = messages.settled
+        for message in messages[settled.measured : final]:
+            more, longer = _sizes_of(message)
+            settled.clearable += more
+            settled.lasting += longer
+        begin = settled.measured = final
+        clearable, lasting = settled.clearable, settled.lasting
+    for message in messages[begin:kept]:
+        more, longer = _sizes_of(message)
+        clearable += more
+        lasting += longer
+    return clearable, lasting
+
+
+def _sizes_of(message: Message) -> tuple[int, int]:
+    if isinstance(message, AssistantMessage):
+        return 0, of_message(message)
+    clearable = lasting = 0
+    if isinstance(message, ToolMessage):
+        for result in message.results:
+            size = of_text(result.text)
+            lasting += size if size < MIN_TOKENS else NOTE_TOKENS
+            size += IMAGE_TOKENS * len(result.images)
+            clearable += size - NOTE_TOKENS if size >= MIN_TOKENS else 0
+    return clearable, lasting
 
 
 def changed_files(messages: Sequence[Message], cwd: str) -> list[str]:
@@ -131,5 +160,9 @@ def _find_stale(pairs: Sequence[tuple[int, ToolUseBlock, ToolResultBlock]], cwd:
 
 def _first_kept(messages: Sequence[Message]) -> int:
     """Return the number of the first message whose results stay because they are new."""
-    answers = [place for place, message in enumerate(messages) if isinstance(message, ToolMessage)]
-    return answers[-KEPT_ANSWERS] if len(answers) >= KEPT_ANSWERS else 0
+    answers = 0
+    for place in range(len(messages) - 1, -1, -1):
+        answers += isinstance(messages[place], ToolMessage)
+        if answers == KEPT_ANSWERS:
+            return place
+    return 0

@@ -31,21 +31,26 @@ LEAST_WINDOW: Final = 2_000
 """The smallest window in tokens that is concluded from a refusal: one of a shorter request has another reason."""
 
 ASK_TOKENS: Final = 3_000
-"""The estimated tokens of a request from which a local server is asked for its window: most take more."""
+"""The estimated tokens of a request from which a local server is asked for its window again: most take more."""
 
 
 async def learn_from_server(
     session: Session, resolved: ResolvedModel, request: ModelRequest, estimate: tokens.TokenEstimate
 ) -> bool:
-    """Ask a local server about a model that is not known by its name, before a request that it may not accept.
+    """Ask a local server about a model that is not known by its name.
+
+    The window decides about the tools, so it is asked for before the first request that offers the default ones;
+    again before one that the server may not accept, as some know the window only while the model is loaded.
 
     Returns:
         Whether it said anything new, so that the request has to be built again.
     """
     known = resolved.known
-    asks_window = known.context_window is None and known.max_prompt_tokens is None and estimate.total > ASK_TOKENS
+    unknown = known.context_window is None and known.max_prompt_tokens is None
+    again = unknown and estimate.total > ASK_TOKENS
+    asks_window = again or (unknown and bool(request.tools) and session.tools.shortens())
     asks_vision = known.vision is None and has_media(request.messages, vision=request.vision)
-    return (asks_window or asks_vision) and await session.services.models.ask_server(resolved)
+    return (asks_window or asks_vision) and await session.services.models.ask_server(resolved, again=again)
 
 
 def learn_limit(

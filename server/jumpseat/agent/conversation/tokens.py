@@ -24,14 +24,18 @@ class Settled(Struct):
     """Totals for the first messages of a conversation, which no longer change.
 
     ``tokens`` are those of the first ``counted`` messages. Any model can receive the first ``universal`` messages
-    unchanged, and the first ``plain`` ones have neither pictures nor documents. Each request asks for all of these:
-    going through thousands of messages took a twentieth of a turn.
+    unchanged, and the first ``plain`` ones have neither pictures nor documents. ``clearable`` and ``lasting`` are
+    tokens of the first ``measured`` messages, explained in ``agent/clearing/plan.py``. Each request asks for all of
+    these: going through thousands of messages took a twentieth of a turn.
     """
 
     counted: int = 0
     tokens: int = 0
     universal: int = 0
     plain: int = 0
+    measured: int = 0
+    clearable: int = 0
+    lasting: int = 0
 
 
 class Messages(list[Message]):

@@ -30,6 +30,7 @@ from jumpseat.agent.model import (
     provider_request,
 )
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
+from jumpseat.agent.session.history import TOOLS_INFO
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -123,18 +124,18 @@ def has_small_window(resolved: ResolvedModel) -> bool:
 
 
 def tell_of_small_window(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
-    """Tell the user once that a model gets fewer tools because of its window."""
-    if session.warned.small_window or not request.tools or not has_small_window(resolved):
+    """Tell the user once that a model gets fewer tools because of its window; for sub-agents, it is the same."""
+    if session.identity is not None or session.history.told_of_tools or not request.tools:
         return
-    if session.tools.shortens():
-        session.warned.small_window = True
+    if has_small_window(resolved) and session.tools.shortens():
         names = ", ".join(tool.name for tool in request.tools)
         limit = resolved.known.context_window or resolved.known.max_prompt_tokens or 0
         text = (
             f"{resolved.info.id} gets only these tools, because its window is {limit:,} tokens: {names}."
-            ' To offer all of them, start with --tools all, or set offered = "all" under [tools] in config.toml.'
+            ' To offer the usual ones, start with --tools default, or set offered = "default" under [tools] in'
+            " config.toml."
         )
-        session.emit(SessionInfo(info_type="tools", message=text))
+        session.emit(SessionInfo(info_type=TOOLS_INFO, message=text))
 
 
 async def warn_of_unknown_tools(session: Session, request: ModelRequest) -> None:

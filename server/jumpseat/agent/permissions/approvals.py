@@ -11,7 +11,8 @@ Approvals for a location ("approve for this location") and for everywhere go int
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
@@ -240,7 +241,8 @@ def covers(records: Iterable[ApprovalRecord], request: PermissionRequest, facts:
     match request:
         case ShellPermission():
             anchors = facts.programs | {f"{facts.folder}\n"}
-            return any(_text_of(request) in record.texts and anchors <= record.anchors for record in matching)
+            texts = {_text_of(request), *_unfiltered(request, facts)}
+            return any(texts & record.texts and anchors <= record.anchors for record in matching)
         case ReadPermission() | WritePermission():
             return bool(facts.paths)
         case McpPermission():
@@ -259,10 +261,23 @@ def has_changed(records: Iterable[ApprovalRecord], facts: Facts) -> bool:
     )
 
 
-def _text_of(request: ShellPermission) -> str:
+def _text_of(request: ShellPermission, line: str = "") -> str:
     """Return the text that an approval of the whole command line covers."""
     # Approval of a confined command does not cover the same command outside of the sandbox, and the reverse.
-    return f"{OUTSIDE}{request.full_command_text}" if request.request_sandbox_bypass else request.full_command_text
+    line = line or request.full_command_text
+    return f"{OUTSIDE}{line}" if request.request_sandbox_bypass else line
+
+
+def _unfiltered(request: ShellPermission, facts: Facts) -> Iterator[str]:
+    """Yield the text of a command whose output goes through filters, without these."""
+    first, *others = facts.segments or [None]
+    if first is not None and others and all(segment is not None and segment.filters for segment in others):
+        line = request.full_command_text.strip()
+        if line.startswith(first.text) and not re.search(r"[&;\n]", _JOINED.sub("", line[len(first.text) :])):
+            yield _text_of(request, _JOINED.sub("", first.text).strip())
+
+
+_JOINED: Final = re.compile(r"\b2>&1(?=\s|\Z)|\|&")
 
 
 def _applies_to(approval: SessionApproval, facts: Facts) -> bool:

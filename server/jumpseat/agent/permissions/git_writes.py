@@ -8,6 +8,7 @@ the same in the work tree, too. Settings, hooks and filters of the repository ar
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ from jumpseat.agent.shell.git_calls import GitChange, git_change, only_looks
 from jumpseat.agent.shell.syntax import ShellLine
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, SUFFIXES
 from jumpseat.system.git import GitError
-from jumpseat.system.git_reading import INDEX, NoRepositoryError, Repository, lines_of
+from jumpseat.system.git_reading import INDEX, NoRepositoryError, Question, Repository, lines_of, usual_top
 from jumpseat.system.regular_files import exists, read_regular
 
 MAX_FOLDERS: Final = 4
@@ -84,17 +85,28 @@ class _Writes(Repository):
     """The changes that ``change`` and what it means may make to the work tree of a repository."""
 
     def __init__(self, folder: Path, path_scope: PathScope, change: GitChange) -> None:
-        usual = _REFERENCES.get(change.kind)
-        words = [] if usual is None else _words(change.revisions or usual)
-        foreseen = [(_RESOLVE, lines_of(words))] if words else []
-        foreseen += [(question, b"") for question in _questions(change)]
-        super().__init__(folder, path_scope.environ(), path_scope.folders(), foreseen=foreseen)
-        if self.is_elsewhere:
+        top = usual_top(folder, path_scope.environ())
+        if top is not None and change.kind == "unknown":
+            raise UnknownChangeError
+        words = change.revisions or _REFERENCES[change.kind] if change.kind in _REFERENCES else ()
+        files = [word for word in words if exists(folder / word)]
+        # Most words of the command that can be names of commits are, and commits can be compared by their names.
+        likely = {*change.words, "@{-1}", *_REFERENCES.get(change.kind, ())}
+        names = [word for word in words if word in likely and word not in files and _NAME.fullmatch(word)]
+        others = [word for word in words if word not in names]
+        foreseen = _questions(change, names, files)
+        if others:
+            foreseen.append((_RESOLVE, lines_of(_words(others))))
+        super().__init__(folder, path_scope.environ(), path_scope.folders(), foreseen=foreseen, top=top)
+        if top is None and self.is_elsewhere:
             raise UnknownChangeError
         self._scope = path_scope
         self._resolved: dict[str, str | None] = {}
-        if words:
-            self._resolve(words)
+        if others:
+            self._resolve(others)
+        known = [name for name in names if self.succeeds(*_DIFF, "HEAD", name, "--")]
+        if known or self.succeeds(*_STAGED, "HEAD"):
+            self._resolved |= {name: name for name in ("HEAD", *known)}
         # Folders below the root that are protected for other reasons than their names.
         places = [place for place in path_scope.guarded if place.is_relative_to(self.top)]
         self._guarded = [str(place.relative_to(self.top)) for place in places]
@@ -135,17 +147,19 @@ class _Writes(Repository):
         commits = self._resolve(change.revisions)
         paths = [path for path in change.paths or () if path != "-" and path not in commits]
         if change.subcommand in ("checkout", "switch"):
-            for path in paths or change.revisions:
-                if path not in commits:
-                    commits |= self._remote_branches(path)
+            missing = [path for path in paths or change.revisions if path not in commits]
+            commits |= self._remote_branches(missing)
             names = self._between(commits)
             return names + self._limited(self._overwritten(), paths) if paths else names
         if not commits:
             commits = self._resolve(["@{upstream}"])
-        self._foresee(commits, *(("merge-base", "--all", "HEAD", commit) for commit in commits.values()))
         names = self._between(commits)
         # A side that moved a file to a protected place since then takes the changes of the other side there.
         for commit in commits.values():
+            if self.succeeds(*_SINCE_BASE, "HEAD", commit, "--"):
+                names += self._changed(self.ask(*_SINCE_BASE, "HEAD", commit, "--"))
+                continue
+            # There are several, or there is none.
             bases = self.lines("merge-base", "--all", "HEAD", commit, missing=1)
             names += self._between(dict(enumerate(bases)))
         if change.subcommand == "rebase":
@@ -158,11 +172,11 @@ class _Writes(Repository):
     def _unstashed(self, change: GitChange) -> list[str]:
         numbers = [f"stash@{{{word}}}" for word in change.revisions if word.isdigit()]
         given = self._resolve([*change.revisions, *numbers])
-        commits = list(given.values()) or ["refs/stash"]
-        found = self._resolve([f"{commit}{parent}" for commit in commits for parent in ("", "^1", "^2")])
         # The third parent has the untracked files.
-        untracked = self._resolve([f"{commit}^3" for commit in commits])
-        return self._between(found) + self._between(untracked, other=self._empty_tree())
+        commits = list(given) or ["refs/stash"]
+        untracked = self._resolve([f"{commit}^3" for commit in commits] if given else [_UNTRACKED])
+        found = self._resolve([f"{commit}{parent}" for commit in commits for parent in ("", "^1", "^2")])
+        return self._between(found) + (self._between(untracked, other=self._empty_tree()) if untracked else [])
 
     def _continued(self, change: GitChange) -> list[str]:
         if exists(self.git_folder / "sequencer"):
@@ -197,14 +211,9 @@ class _Writes(Repository):
     def _between(self, commits: dict[str, str] | dict[int, str], other: str | None = None) -> list[str]:
         """Return the protected files that differ between ``other``, by default HEAD, and any of ``commits``."""
         base = other or self._head()
-        changed = (self.ask(*_DIFF, base, commit) for commit in dict.fromkeys(commits.values()) if commit != base)
-        return [name for output in changed for name in self._changed(output)]
-
-    def _foresee(self, commits: dict[str, str], *questions: tuple[str, ...]) -> None:
-        """Ask for the differences between HEAD and ``commits`` at the same time as other questions."""
-        base = self._head()
-        diffs = [(*_DIFF, base, commit) for commit in commits.values() if commit != base]
-        self.foresee(*((question, b"") for question in (*diffs, *questions)))
+        diffs = [(*_DIFF, base, commit, "--") for commit in dict.fromkeys(commits.values()) if commit != base]
+        self.foresee(*((diff, b"") for diff in diffs))
+        return [name for diff in diffs for name in self._changed(self.ask(*diff))]
 
     def _head(self) -> str:
         return self._resolve(["HEAD"]).get("HEAD") or self._empty_tree()
@@ -223,7 +232,6 @@ class _Writes(Repository):
             ranges = [word for word in operands if ".." in word or self._resolve([word.lstrip("^")])]
             return self._commits(*ranges)
         found = self._resolve(change.revisions)
-        self._foresee(found, *([_listing("--no-walk", *found.values())] if found else []))
         return self._commits("--no-walk", *found.values()) if found else []
 
     def _overwritten(self) -> list[str]:
@@ -307,9 +315,9 @@ class _Writes(Repository):
             self._resolved[word] = digest if kind in _OBJECTS else None
         return {word: digest for word in wanted if (digest := self._resolved.get(word)) is not None}
 
-    def _remote_branches(self, name: str) -> dict[str, str]:
+    def _remote_branches(self, names: Sequence[str]) -> dict[str, str]:
         """Return the branches that ``git checkout NAME`` may create ``NAME`` from, by their names."""
-        lines = self.lines("for-each-ref", "--format=%(objectname) %(refname)", f"refs/remotes/*/{name}")
+        lines = self.lines(*_remotes(names)) if names else []
         return {line.partition(" ")[2]: line.partition(" ")[0] for line in lines}
 
     def _commits(self, *words: str) -> list[str]:
@@ -328,9 +336,6 @@ class _Writes(Repository):
         return self.ask("config", "--type=bool", "--get", "submodule.recurse", missing=1).strip() == "true"
 
     def _empty_tree(self) -> str:
-        known = next(filter(None, self._resolved.values()), None)
-        if known is not None:
-            return _EMPTY_TREES[len(known)]
         return _EMPTY_TREES[64 if self.ask("rev-parse", "--show-object-format").strip() == "sha256" else 40]
 
 
@@ -343,31 +348,52 @@ def _words(words: Iterable[str]) -> list[str]:
     return [word for word in dict.fromkeys(("HEAD", *words)) if word and "\n" not in word]
 
 
-def _questions(change: GitChange) -> list[tuple[str, ...]]:
-    """Return the questions that are asked about any repository before such a change."""
+def _remotes(names: Iterable[str]) -> tuple[str, ...]:
+    return "for-each-ref", "--format=%(objectname) %(refname)", *(f"refs/remotes/*/{name}" for name in names)
+
+
+def _questions(change: GitChange, names: Sequence[str], files: Sequence[str]) -> list[Question]:
+    """Return the questions that are worth asking at once; ``names`` are likely to name commits."""
+    asked: list[tuple[str, ...]] = [(*_DIFF, "HEAD", name, "--") for name in names]
+    if change.kind == "restores" or (change.kind == "moves" and (files or "--" in change.words)):
+        asked += [(*_STAGED, "HEAD"), INDEX]
     match change.kind:
-        case "restores":
-            return [(*_STAGED, "HEAD"), INDEX, *([_OTHERS] if change.untracked else [])]
-        case "moves" if change.paths and "--" in change.words:
-            return [(*_STAGED, "HEAD"), INDEX]
+        case "moves" if change.subcommand in ("checkout", "switch"):
+            asked += [_remotes(files)] if files else []
+        case "moves":
+            asked += [(*_SINCE_BASE, "HEAD", name, "--") for name in names]
+            if change.subcommand == "rebase" and len(names) == 1:
+                asked.append(_listing("HEAD", f"^{names[0]}"))
+        case "picks" if names:
+            asked.append(_listing("--no-walk", *names))
         case "removes":
-            return [INDEX]
+            asked.append(INDEX)
         case "cleans":
-            return [_OTHERS]
+            asked.append(_OTHERS)
+        case "restores" if change.untracked:
+            asked.append(_OTHERS)
         case _:
-            return []
+            pass
+    found: list[Question] = [(question, b"") for question in asked]
+    if change.kind == "unstashes" and not change.revisions:
+        found.append((_RESOLVE, lines_of([_UNTRACKED])))
+    return found
 
 
 _OBJECTS: Final = frozenset({"commit", "tag", "tree"})
 _RESOLVE: Final = ("cat-file", "--batch-check")
 _DIFF: Final = ("diff-tree", "-r", "-z", "--no-renames")
+_SINCE_BASE: Final = (*_DIFF, "--merge-base")
 _STAGED: Final = ("diff-index", "--cached", "-z", "--no-renames")
 _OTHERS: Final = ("ls-files", "-o", "-z", "--full-name", ":/")
+_NAME: Final = re.compile(r"[\w@](?:[\w/@{}~-]|\^(?=\d|$)|\.(?!\.))*", re.ASCII)
+"""Words that mean the same to all commands of git: no ranges, files or options."""
 _REFERENCES: Final[Mapping[str, tuple[str, ...]]] = {
-    "moves": ("@{upstream}",),
+    "moves": (),
     "picks": (),
     "restores": (),
-    "unstashes": ("refs/stash", "refs/stash^1", "refs/stash^2", "refs/stash^3"),
+    "unstashes": ("refs/stash", "refs/stash^1", "refs/stash^2"),
     "continues": ("CHERRY_PICK_HEAD", "REVERT_HEAD", "MERGE_HEAD"),
 }
-"""The objects that such a change needs if its words name none."""
+"""The kinds of changes that commits decide about, and those that are needed if the words name none."""
+_UNTRACKED: Final = "refs/stash^3"

@@ -208,9 +208,16 @@ class ApprovedCommands(Struct, frozen=True):
         alike = {
             (segment.command.identifier, segment.anchor)
             for segment in facts.segments
-            if not self.alike.isdisjoint(likenesses_here(segment, segment.likeness.needs))
+            if self._is_alike(segment, segment.likeness.needs)
+            or (
+                segment.likeness.places
+                and all(self._is_alike(segment, around) for around in segment.likeness.places)
+            )
         }
         return replace(self, identifiers=self.identifiers | alike)
+
+    def _is_alike(self, segment: ShellSegment, texts: Iterable[str]) -> bool:
+        return not self.alike.isdisjoint(likenesses_here(segment, texts))
 
 
 def only_shows(facts: Facts) -> bool:

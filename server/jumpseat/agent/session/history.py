@@ -18,6 +18,9 @@ from jumpseat_protocol.events import Event
 LIMITS_SOURCE: Final = "session_limits"
 """The source of messages that tell the model the remaining credits."""
 
+TOOLS_INFO: Final = "tools"
+"""The type of the information that the model gets fewer tools."""
+
 LoggedEvent: TypeAlias = tuple[str | None, str | None, events.EventPayload | events.UnknownPayload]
 """An event read from the log: its id, the id of the sub-agent that it belongs to, if any, and its payload."""
 
@@ -45,6 +48,8 @@ class History(Projection):
         self.tools_in_use = _NO_NAMES
         # The open calls of scripts, with the calls that run those.
         self.inner_calls: dict[str, str] = {}
+        # Whether the user was told that the model gets fewer tools.
+        self.told_of_tools = False
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
 
@@ -96,6 +101,10 @@ class History(Projection):
     def _activate_tools(self, payload: events.ToolSearchActivated) -> None:
         self.tools_in_use = self.tools_in_use.union(payload.tool_names)
 
+    def _inform(self, payload: events.SessionInfo) -> None:
+        if payload.info_type == TOOLS_INFO:
+            self.told_of_tools = True
+
     appliers: ClassVar[Appliers] = {
         events.UserMessage: _add_prompt,
         events.SessionModeChanged: _change_mode,
@@ -105,6 +114,7 @@ class History(Projection):
         events.ToolExecutionStart: _use_tool,
         events.ToolExecutionComplete: _end_call,
         events.ToolSearchActivated: _activate_tools,
+        events.SessionInfo: _inform,
     }
 
     def count(self, event_id: str | None) -> None:

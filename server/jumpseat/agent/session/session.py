@@ -136,7 +136,7 @@ class Warned(Struct):
     ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
     ``agent_model``: why the model of the custom agent is not available. ``written_calls``: whether its model has
     written a call as text. ``dropped_tools``: whether the server of the model seems to drop the tools.
-    ``small_window``: whether it was said that the model gets fewer tools. ``tools``: names that no tool has.
+    ``tools``: names that no tool has.
     ``members``: those of requests that have no effect.
     """
 
@@ -146,7 +146,6 @@ class Warned(Struct):
     agent_model: str = ""
     written_calls: bool = False
     dropped_tools: bool = False
-    small_window: bool = False
     tools: frozenset[str] = frozenset()
     members: set[str] = field(default_factory=set[str])
 

@@ -39,6 +39,7 @@ from jumpseat.agent.shell.programs import (
 )
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.text_programs import printed_files
+from jumpseat.agent.shell.tool_options import is_other_code
 from jumpseat.agent.shell.words import Word
 from jumpseat_protocol.structs import PartlyCompared
 
@@ -152,6 +153,8 @@ def _tool(prefix: str, words: Sequence[Word], table: Mapping[str, str], shown: s
         known, identifier = f"{known} {subcommand}", f"{identifier} {subcommand}"
     operands = parse_options(table[known]).operands(arguments) if known in table else None
     if operands is None or (known in _CHECKS and not all(map(_CHECKS[known], operands))):
+        return None
+    if any(is_other_code(known, operand) for operand in operands):
         return None
     extent = command_extent(known, arguments, operands)
     return None if extent is None else f"{prefix} {identifier} {extent}".strip()
@@ -276,6 +279,8 @@ _FILTERS: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     # Operands that do more than the others.
     "date": lambda operand: operand.startswith("+"),
+    # In front of the owner, there may be another host.
+    "gh repo view": lambda operand: re.fullmatch(r"[\w.-]+(?:/[\w.-]+)?", operand) is not None,
     "jq": lambda operand: re.search(r"\b(?:import|include)\b", operand) is None,
 }
 _PRINTERS: Final = frozenset({"awk", "gawk", "mawk", "sed"})

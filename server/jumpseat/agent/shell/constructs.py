@@ -7,12 +7,12 @@ and reads variables that change what other words mean. Node types that are not l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from jumpseat.agent.shell.grammar import parser
+from jumpseat.agent.shell.grammar import nodes, parser
 from jumpseat.agent.shell.programs import INTERPRETERS, SHELLS
 from jumpseat.agent.shell.starters import DECIDING_VARIABLES
 
@@ -59,7 +59,7 @@ class _Walk:
         self._arithmetic: list[str] = []
 
     def run(self) -> None:
-        for node in _nodes(parser().parse(self._source).root_node):
+        for node in nodes(parser().parse(self._source).root_node):
             if node.is_error or node.is_missing:
                 self._doubt(node, "cannot be parsed with certainty")
             elif node.is_named:
@@ -145,14 +145,6 @@ class _Walk:
 
     def _text(self, node: Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += reversed(node.children)
 
 
 _PLAIN: Final = frozenset({

@@ -43,6 +43,7 @@ from jumpseat.agent.shell.programs import (
 )
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.text_programs import printed_files
+from jumpseat.agent.shell.tool_options import is_label
 from jumpseat.agent.shell.words import Word
 
 CommandWords: TypeAlias = tuple[str | None, ...]
@@ -153,7 +154,7 @@ class Reach:
                     self.addresses.append(f"http://{word.text}")
             if index in remotes:
                 self._add_remote(word)
-            if not URL.match(word.text):
+            if not URL.match(word.text) and not (texts[0] == "bazel" and is_label(word.text)):
                 self._add_path(word)
 
     def _add_path(self, word: Word) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from jumpseat.agent.shell.likeness import is_output
 from jumpseat.agent.shell.options import may_be_option
 from jumpseat.agent.shell.words import Word
 
@@ -37,18 +38,55 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
             if _sends_file(texts):
                 return None
             return "--data" if _has(texts, *_SENDING) or _METHOD.search(" ".join(texts)) else ""
+        case "go test" | "pytest" if any(map(_writes_elsewhere, texts)):
+            return None
+        case _ if known in _UPDATING:
+            return UPDATING if any(text in _UPDATING[known] for text in texts) else ""
+        case "tsc" | "vue-tsc" if _builds_other_project(texts, operands):
+            return None
+        case "terraform fmt":
+            marks = ("-recursive" if "-recursive" in texts else "", CHECKING if "-check" in texts else "")
+            return " ".join(filter(None, marks))
         case _ if known in _CHECKING:
             mark = "--noEmit" if known in ("tsc", "vue-tsc") else CHECKING
             return mark if any(text in _CHECKING[known] for text in texts) else ""
         case _ if known in _CHANGING:
-            return CHANGING if any(text in _CHANGING[known] for text in texts) else ""
+            unsafe = any(text in _UNSAFE for text in texts)
+            return UNSAFE if unsafe else CHANGING if any(text in _CHANGING[known] for text in texts) else ""
         case _:
             return ""
 
 
 def covering(identifier: str) -> tuple[str, ...]:
     """Return the identifiers whose approval covers a command: a tool that changes files may also check them."""
-    return identifier, re.sub(rf" (?:{CHECKING}|--noEmit)\Z", "", identifier), f"{identifier} {CHANGING}"
+    fixing = re.sub(rf" {CHANGING}\Z", "", identifier)
+    return (
+        identifier,
+        re.sub(rf" (?:{CHECKING}|--noEmit)\Z", "", identifier),
+        *(f"{fixing} {mark}" for mark in (CHANGING, UNSAFE, UPDATING)),
+    )
+
+
+def _writes_elsewhere(text: str) -> bool:
+    """Return whether an option of a tester writes a report to a file that is no output by its name."""
+    found = re.match(r"--?coverprofile=(.*)|--cov-report=[\w-]+:(.*)", text, re.DOTALL)
+    path = "" if found is None else found[1] or found[2]
+    return bool(path) and path != "skip-covered" and not is_output(path)
+
+
+def _builds_other_project(texts: Sequence[str], operands: Sequence[str]) -> bool:
+    """Return whether the compiler of TypeScript writes where the settings of another project say."""
+    if any(text in ("-b", "--build") for text in texts) and operands:
+        return True
+    pairs = zip(texts, [*texts[1:], ""], strict=False)
+    projects = [
+        text.partition("=")[2] or after for text, after in pairs if re.match(r"-p\Z|--project(?:=|\Z)", text)
+    ]
+    return "--noEmit" not in texts and not all(map(OWN_PROJECT.fullmatch, projects))
+
+
+OWN_PROJECT: Final = re.compile(r"\.|(?:\./)?tsconfig(?:\.\w+)*\.json")
+"""The settings of TypeScript in the folder itself."""
 
 
 def _recursive(texts: Sequence[str]) -> str:
@@ -58,7 +96,9 @@ def _recursive(texts: Sequence[str]) -> str:
 def _sends_file(texts: Sequence[str]) -> bool:
     """Return whether ``curl`` may send the contents of a file."""
     encodes = any(text.startswith("--data-urlencode") for text in texts)
-    cookies = [value for text, after in zip(texts, [*texts[1:], ""], strict=True) for value in _cookie(text, after)]
+    cookies = [
+        value for text, after in zip(texts, [*texts[1:], ""], strict=False) for value in _cookie(text, after)
+    ]
     return (
         any(_AT_FILE.match(text) or re.search(r"=[@<]", text) for text in texts)
         or (encodes and any(re.match(r"[^=:]*@", text) for text in texts))
@@ -80,6 +120,8 @@ def _has(texts: Sequence[str], *options: str) -> bool:
 
 CHECKING: Final = "--check"
 CHANGING: Final = "--fix"
+UNSAFE: Final = "--unsafe-fixes"
+UPDATING: Final = "--update"
 """What an approval is called for the use of a tool that only checks, or that also changes files."""
 
 _FIX: Final = ("--fix", "--write", "-w")
@@ -105,9 +147,15 @@ _CHANGING: Final[Mapping[str, tuple[str, ...]]] = {
         _FIX,
     ),
     "clang-format": ("-i",),
-    "rubocop": ("-a", "-A", "--autocorrect", "--autocorrect-all", "--auto-correct"),
-    "ruff check": ("--fix", "--unsafe-fixes"),
+    "rubocop": ("-a", "--autocorrect", "--auto-correct"),
+    "ruff check": ("--fix",),
 }  # fmt: skip
+_UNSAFE: Final = ("-A", "--autocorrect-all", "--unsafe-fixes")
+_UPDATING: Final[Mapping[str, tuple[str, ...]]] = {
+    # Testers accept results, if an option is given.
+    **dict.fromkeys(("jest", "pnpm test", "vitest", "yarn test"), ("-u", "--updateSnapshot", "--update")),
+    "pytest": ("--snapshot-update",),
+}
 _PUSHES_MORE: Final = ("--tags", "--follow-tags")
 _EVERYTHING: Final = frozenset({".", "./", ":/", "*", ":", ":/*"})
 _SENDING: Final = ("-d", "-F", "-T", "--data", "--form", "--json", "--upload-file")

@@ -135,6 +135,9 @@ def _read(words: CommandWords) -> GitChange | None:
 def _change(subcommand: str, texts: list[str]) -> GitChange:
     end = texts.index("--") if "--" in texts else len(texts)
     front, behind = texts[:end], texts[end + 1 :]
+    if subcommand in ("checkout", "switch") and front[:1] and front[0] in _CREATES:
+        # The name of the branch, of which it does not matter where it was.
+        del front[:2]
     revisions = tuple(dict.fromkeys(_revisions(front[1:] if subcommand == "stash" else front)))
     operands = tuple(text for text in front if text == "-" or not text.startswith("-"))
     listed = _has(front, "--pathspec-from-file")
@@ -225,6 +228,7 @@ _CHANGING: Final = frozenset({
 })  # fmt: skip
 """Subcommands that write to a work tree."""
 
+_CREATES: Final = frozenset({"-b", "-B", "-c", "-C", "--create", "--force-create"})
 _CONTINUES: Final = (["--abort"], ["--continue"], ["--skip"])
 _STAGED: Final = re.compile(r"--staged|-[pq]*S[pqS]*")
 _DRY_RUN: Final = re.compile(r"-[dfiqxX]*n[dfinqxX]*")

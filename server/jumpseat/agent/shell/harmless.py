@@ -66,12 +66,13 @@ PYTHON_TOOLS: Final[Mapping[str, str]] = {
 }
 
 _SCRIPT: Final = "-s --silent --if-present <0 -->test_script"
-_JEST: Final = (
-    "-t:iuow: --testNamePattern= --testPathPattern= --testPathPatterns= --coverage? --runInBand --verbose"
-    " --silent --updateSnapshot --onlyChanged --bail? --ci --passWithNoTests --no-coverage"
+_JEST_SCRIPT: Final = (
+    "-t:iw: --testNamePattern= --testPathPattern= --testPathPatterns= --coverage? --runInBand --verbose"
+    " --silent --onlyChanged --bail? --ci --passWithNoTests --no-coverage"
     " --detectOpenHandles --forceExit --maxWorkers= --watch? --watchAll? --no-cache --listTests"
     " --findRelatedTests --run --no-color"
 )
+_JEST: Final = f"{_JEST_SCRIPT} -ou --updateSnapshot"
 
 _BIOME: Final = (
     "--write --fix --staged --changed --no-errors-on-unmatched --max-diagnostics= --diagnostic-level= --verbose"
@@ -127,7 +128,7 @@ RUBY_TOOLS: Final[Mapping[str, str]] = {
 
 BEHIND_DASHES: Final[Mapping[str, str]] = {
     # Options that may follow `--`.
-    "test_script": f"{_JEST} -g: --grep= --fix --check --quiet --mode=",
+    "test_script": f"{_JEST_SCRIPT} -g: --grep= --fix --check --quiet --mode=",
     "test_binary": "--nocapture --test-threads= --ignored --include-ignored --exact --show-output --list --skip=",
     "lints": "-D:W:A:F: --deny= --warn= --allow=",
     "rustfmt": "-qvl --check --edition= --quiet --verbose",
@@ -396,6 +397,8 @@ WORKING: Final[Mapping[str, str]] = {
     "kubectl logs": (
         f"{_KUBECTL} -fpc: --follow --previous --tail= --since= --container= --timestamps --all-containers"
     ),
+    "kubectl rollout history": _KUBECTL,
+    "kubectl rollout status": f"{_KUBECTL} --timeout=",
     "kubectl top": _KUBECTL,
     "kubectl version": "-o:",
     "gh pr view": _GH_LIST,
@@ -420,6 +423,7 @@ WORKING: Final[Mapping[str, str]] = {
     "ss": "-tulnpaH4s",
     "systemctl status": "-ln: --no-pager --lines= --full",
     "terraform fmt": "/recursive /check /diff /list= /write=",
+    "terraform plan": "/no-color /compact-warnings /input= /detailed-exitcode /lock-timeout= /parallelism= <0",
     "terraform providers": "",
     "terraform show": "/json /no-color",
     "terraform state list": "",

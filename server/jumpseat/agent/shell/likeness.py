@@ -17,7 +17,8 @@ class Likeness(Struct, frozen=True):
     ``bound`` hold in the folder of the command only, the others in all folders of the project. ``moved`` is the
     folder that the line goes to before the command, if it does. A command ``beside`` others does nothing that would
     have to be approved, once these are: it reads files of the project, or ends what the line has started.
-    ``scratch`` are files for output that nobody obeys.
+    ``scratch`` are files for output that nobody obeys. A command is also covered if, of each of its ``places``, an
+    approval gives one of the likenesses.
     """
 
     needs: tuple[str, ...] = ()
@@ -26,6 +27,7 @@ class Likeness(Struct, frozen=True):
     moved: str = ""
     beside: bool = False
     scratch: tuple[str, ...] = ()
+    places: tuple[tuple[str, ...], ...] = ()
 
 
 NOTHING: Final = Likeness()
@@ -36,6 +38,8 @@ LOOKS: Final = "(looks)"
 BUILDS: Final = "(builds and checks)"
 CHANGES: Final = "(changes files)"
 """At the end, for a command that changes what it checks."""
+FIXES: Final = "(fixes) "
+"""In front of a tool, the options that decide what it does, and a file or folder that it checks or changes."""
 LOCALHOST: Final = "(localhost)"
 SHOWS: Final = "(shows) "
 """In front of what is shown by a command that leaves the sandbox, and nothing else does."""
@@ -57,6 +61,7 @@ def joined(found: Iterable[Likeness]) -> Likeness:
         tuple(text for one in all_found for text in one.needs),
         tuple(text for one in all_found for text in one.gives),
         frozenset(text for one in all_found for text in one.bound),
+        places=next((one.places for one in all_found if one.places), ()),
     )
 
 
@@ -80,7 +85,10 @@ def descriptions(texts: Iterable[str]) -> list[str]:
     return [
         phrase
         for phrase in found
-        if phrase + _ALSO_CHANGES not in found
+        if not {phrase + _ALSO_CHANGES, phrase.replace(_FIXES_TOO, _OTHER_ARGUMENTS + _ALSO_CHANGES)}.intersection(
+            found
+        )
+        - {phrase}
         and not (phrase.endswith((_OTHER_OPTIONS, _MARKED[LOOKS])) and phrase.startswith(wide))
     ]
 
@@ -90,6 +98,8 @@ def _described(text: str) -> str:
         return f"other commands that show {text.removeprefix(SHOWS)}"
     if text in _PHRASES:
         return _PHRASES[text]
+    if text.startswith(FIXES):
+        return text.removeprefix(FIXES).partition("\n")[0] + _FIXES_TOO
     if "\n" in text:
         return f"{' '.join(text.split())} {_OTHER_OPTIONS}"
     changes = _ALSO_CHANGES if text.endswith(CHANGES) else ""
@@ -106,6 +116,7 @@ def _described(text: str) -> str:
 _OTHER_ARGUMENTS: Final = " with other arguments"
 _OTHER_OPTIONS: Final = "with options that change what it shows"
 _ALSO_CHANGES: Final = ", also to change files"
+_FIXES_TOO: Final = " to fix or format the same files"
 _PHRASES: Final = {
     READS: "commands that only read files of the project",
     CHECKS: "tools that test or check the project",
@@ -129,6 +140,7 @@ _LOG: Final = re.compile(
 )
 _BUILT: Final = re.compile(
     r"(?:\./)?(?:build|dist|out|target|tmp)/(?:\w[\w-]*/){0,6}\w[\w-]*(?:\.(?:a|bin|class|exe|jar|o|out|so|wasm))?"
+    r"|(?:\./)?(?:build|coverage|dist|htmlcov|logs?|out|output|reports?|target|test-results|tmp)/?"
 )
 
 
@@ -138,7 +150,7 @@ def is_scratch(path: str) -> bool:
 
 
 def is_output(path: str) -> bool:
-    """Return whether a path is that of an output, or of a program in a folder of those that were built."""
+    """Return whether a path is that of an output, or of a folder or a program of those that were built."""
     return path == "/dev/null" or is_scratch(path) or _BUILT.fullmatch(path) is not None
 
 

@@ -27,7 +27,7 @@ class HarmlessOptions(Struct):
     """The harmless options of a program or a subcommand; see :func:`parse_options` for the notation.
 
     ``short`` maps a letter to whether its value is absent (``""``), required (``":"``) or optional (``"?"``),
-    ``long`` does the same for the options with longer names, dashes included.
+    ``long`` does the same for the options with longer names, dashes included. A value with ``>`` names an output.
     """
 
     short: dict[str, str] = field(default_factory=dict[str, str])
@@ -109,11 +109,12 @@ class HarmlessOptions(Struct):
 def parse_options(notation: str) -> HarmlessOptions:
     """Parse the notation of the tables, which consists of these words.
 
-    ``-ab:c?`` are the short options ``-a``, ``-b VALUE`` and ``-c[VALUE]``; ``--all``, ``--size=`` and ``--color?``
-    are long ones; ``/name=`` is a long one with a single dash, also accepted with two. ``-#`` stands for numbers
-    such as ``-5``, ``*`` for any option. ``!`` means that the first operand ends the options, ``<1`` that there is
-    at most one operand, ``=abc`` that operands consist of these characters, ``@``, ``+`` and ``:`` that operands
-    may begin with that character, and ``-->KEY`` that the options behind ``--`` are those of the row ``KEY``.
+    ``-ab:c?`` are the short options ``-a``, ``-b VALUE`` and ``-c[VALUE]``; ``--all``, ``--size=`` and
+    ``--color?`` are long ones; ``-o>`` and ``--output>`` have a value that names an output; ``/name=`` is a long
+    one with a single dash, also accepted with two. ``-#`` stands for numbers such as ``-5``, ``*`` for any option.
+    ``!`` means that the first operand ends the options, ``<1`` that there is at most one operand, ``=abc`` that
+    operands consist of these characters, ``@``, ``+`` and ``:`` that operands may begin with that character, and
+    ``-->KEY`` that the options behind ``--`` are those of the row ``KEY``.
     """
     found = HarmlessOptions()
     for word in notation.split():
@@ -130,13 +131,13 @@ def parse_options(notation: str) -> HarmlessOptions:
         elif word.startswith("-->"):
             found.rest = word[3:]
         elif word.startswith(("--", "/")):
-            name = word.rstrip("=?")
-            kind = {"=": ":", "?": "?"}.get(word[-1], "")
+            name = word.rstrip("=?>")
+            kind = {"=": ":", "?": "?", ">": ">"}.get(word[-1], "")
             names = [name] if word.startswith("--") else [f"-{name[1:]}", f"--{name[1:]}"]
             found.long |= dict.fromkeys(names, kind)
         else:
             found.numbers = found.numbers or "#" in word
-            found.short |= dict(re.findall(r"(.)([:?]?)", word[1:]))
+            found.short |= dict(re.findall(r"(.)([:?>]?)", word[1:]))
     return found
 
 

@@ -2,8 +2,9 @@
 
 Such a tool runs the project's code or settings, which can do anything in a sandbox. An approval of a confined
 command therefore covers the same tool with other tests and files of the project, and with options that choose or
-show something: see :mod:`jumpseat.agent.shell.tool_options`. It covers no change of files if the approved command
-only checks them. A word that speaks of a deployment is covered nowhere.
+show something: see :mod:`jumpseat.agent.shell.tool_options`. If the approved command only checks files, it covers
+the fix of these by the same tool, and no other change: see :mod:`jumpseat.agent.shell.fixes`. A word that speaks
+of a deployment is covered nowhere.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
+from jumpseat.agent.shell.fixes import changes_files, fixed_places, is_unsafe
 from jumpseat.agent.shell.harmless import OTHER_NAMES, WORKING
 from jumpseat.agent.shell.likeness import (
     BUILDS,
     CHANGES,
     CHECKS,
+    FIXES,
     LOOKS,
     NOTHING,
     READS,
@@ -29,17 +34,39 @@ from jumpseat.agent.shell.likeness import (
 from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, TAKES_CODE
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.tool_options import (
+    Argument,
     deciding_arguments,
     is_choice,
+    read_arguments,
     runs_others,
     without_narrowing,
     without_tuning,
 )
 
 CHECKED: Final = re.compile(
-    r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:-]*)?\Z"
+    r"(?:tests?|specs?|unit|lint|check|types?|typecheck|type-check|coverage|e2e)(?:[:_-](?!fix\b)[\w:.-]*)?\Z"
 )
 """Names of tasks that only check something."""
+
+_TOOL_NAMES: Final = re.compile(
+    r"(?:eslint|flake8|jest|mypy|pest|phpcs|phpstan|phpunit|psalm|pylint|pyright|rspec|rubocop|ruff|stylelint|tsc|vitest)\Z"
+)
+"""Names of tasks that are those of checkers."""
+
+_GRADLE_CHECKS: Final = re.compile(
+    r"(?!record|update|publish|\w*Fix)(?:(?:test|check|lint|detekt|checkstyle|pmd|spotbugs)(?:[A-Z]\w*)?"
+    r"|[a-z]\w*(?:Check|Tests?|TestReport))\Z"
+)
+_GRADLE_BUILDS: Final = re.compile(r"(?:compile|assemble|process)[A-Z]\w*\Z|(?:testC|c)lasses\Z|javadoc\Z|jar\Z")
+"""Names of tasks in the style of Gradle."""
+
+_FORMATS: Final = (
+    r"\A((?:[\w:-]*:)??(?:biome|black|clippy|code-?style|cs|eslint|fmt|format|ktlint|lint|prettier|rubocop|ruff|scalafmt|spotless"
+    r"|standard|style|stylelint)(?:[:_-](?!fix\b|check\b|write\b|apply\b)[a-z]\w*)*+)"
+)
+_FORMAT_CHECK: Final = re.compile(rf"{_FORMATS}(?:[:_-]check|Check)?\Z")
+_FORMAT_FIX: Final = re.compile(rf"{_FORMATS}(?:[:_-](?:fix|write|apply|format)|Apply|Format|Fix)\Z")
+"""Tasks that check the format of the project, and those that mend what these find, with their common names."""
 
 _BUILDS: Final = re.compile(
     r"(?:all|assemble|build|bundle|codegen|compile|dependencies|dist|docs?|fmt|format|generate|package|style|test-compile|validate"
@@ -48,8 +75,8 @@ _BUILDS: Final = re.compile(
 """Names of tasks that only build something."""
 
 _LOOKS: Final = re.compile(
-    r"(?:\w+[:_-])?(?:about|branches|check|count|current|describe|diff|examples|explain|health|heads|help|history|info"
-    r"|inspect|lint|list|ls|outdated|ping|plan|preview|print|report|routes|search|show|stats|status|summary|tables|test"
+    r"db:version\Z|(?:\w+[.:_-])?(?:about|branches|check|count|current|describe|diff|examples|explain|health|heads|help|history|info"
+    r"|inspect|lint|list|ls|migrations|outdated|ping|plan|preview|print|report|routes|search|show|stats|status|summary|tables|test"
     r"|tree|urls|validate|verify|view|why)\Z|(?:check|list|print|show)(?:[:_-]?[a-z][\w-]*)\Z"
 )
 """Names of subcommands that only look at something."""
@@ -65,27 +92,28 @@ _REMOVES: Final = re.compile(
 
 _CHECKERS: Final = frozenset({
     # Any operand names what they examine or test.
-    "actionlint", "alejandra", "ansible-lint", "ava", "bandit", "basedpyright", "bash -n", "bats",
-    "bazel build", "bazel test", "behave", "biome check", "biome lint", "black", "brakeman", "buf lint",
-    "busted", "cabal test", "cargo audit", "cargo clippy", "cargo deny check", "cargo machete",
+    "actionlint", "alejandra", "ansible-lint", "autopep8", "ava", "bandit", "basedpyright", "bash -n", "bats",
+    "bazel build", "bazel test", "behave", "biome check", "biome lint", "black", "brakeman", "buf format",
+    "buf lint", "busted", "cabal test", "cargo audit", "cargo clippy", "cargo deny check", "cargo machete",
     "cargo nextest run", "cargo test", "cargo udeps", "clang-format", "clang-tidy", "clippy", "codespell",
-    "composer show", "cppcheck", "credo", "credo diff", "crystal spec", "cspell", "ctest", "cucumber",
-    "cypress run", "dart analyze", "dart format", "dart test", "deno check", "deno lint", "deno test", "detekt",
-    "djlint", "dotnet format", "dotnet test", "dune build", "dune test", "elm-test", "errcheck", "eslint",
-    "flake8", "flutter analyze", "flutter test", "fourmolu", "gleam check", "gleam test", "go test", "go vet",
-    "gofmt", "golangci-lint run", "gotestsum", "govulncheck", "hadolint", "hatch test", "hlint", "isort",
-    "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck", "markdownlint",
-    "markdownlint-cli2", "meson test", "minitest", "mix credo", "mix dialyzer", "mix format", "mix test",
-    "mocha", "mypy", "next lint", "nim check", "node --check", "nose2", "ormolu", "oxlint", "pants test",
-    "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check", "php-cs-fixer fix", "phpcs", "phpmd",
-    "phpstan", "phpstan analyse", "phpstan analyze", "phpunit", "pint", "playwright test", "pre-commit run",
-    "prettier", "proselint", "protolint", "psalm", "pycodestyle", "pydocstyle", "pylint", "pyre check",
-    "pyright", "pytest", "python manage.py test", "rails test", "rebar3 ct", "rebar3 eunit", "reek", "revive",
-    "rspec", "rubocop", "ruby -c", "ruff check", "ruff format", "rustfmt", "scalafmt", "semgrep scan", "sh -n",
-    "shellcheck", "shfmt", "spago test", "sqlfluff lint", "srb tc", "stack test", "standard", "standardrb",
-    "staticcheck", "stylelint", "svelte-check", "swift test", "swiftlint", "tap", "taplo check", "taplo lint",
+    "composer show", "composer validate", "cppcheck", "credo", "credo diff", "crystal spec", "cspell", "ctest",
+    "cucumber", "cypress run", "dart analyze", "dart format", "dart test", "deno check", "deno lint",
+    "deno test", "detekt", "djlint", "dotnet format", "dotnet test", "dune build", "dune test", "elm-test",
+    "errcheck", "eslint", "flake8", "flutter analyze", "flutter test", "fourmolu", "gleam check", "gleam test",
+    "go test", "go vet", "gofmt", "goimports", "golangci-lint run", "gotestsum", "govulncheck", "hadolint",
+    "hatch test", "hlint", "isort", "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck",
+    "markdownlint", "markdownlint-cli2", "meson test", "minitest", "mix credo", "mix dialyzer", "mix format",
+    "mix test", "mocha", "mypy", "next lint", "nim check", "node --check", "node --test", "nose2", "ormolu",
+    "oxlint", "pants test", "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check",
+    "php-cs-fixer fix", "phpcbf", "phpcs", "phpmd", "phpstan", "phpstan analyse", "phpstan analyze", "phpunit",
+    "pint", "playwright test", "pre-commit run", "prettier", "proselint", "protolint", "psalm", "pycodestyle",
+    "pydocstyle", "pylint", "pyre check", "pyright", "pytest", "python manage.py test", "rails test",
+    "rebar3 ct", "rebar3 eunit", "reek", "revive", "rspec", "rubocop", "ruby -c", "ruff check", "ruff format",
+    "rustfmt", "scalafmt", "semgrep scan", "sh -n", "shellcheck", "shfmt", "spago test", "sqlfluff fix",
+    "sqlfluff lint", "srb tc", "stack test", "standard", "standardrb", "staticcheck", "stylelint",
+    "svelte-check", "swift test", "swiftlint", "tap", "taplo check", "taplo fmt", "taplo format", "taplo lint",
     "tflint", "trunk check", "tsc", "tsd", "ty check", "unittest", "vale", "vitest", "vitest run", "vue-tsc",
-    "vulture", "xo", "yamllint", "zig test",
+    "vulture", "xo", "yamllint", "yapf", "zig test",
 })  # fmt: skip
 
 _TASKS: Final = frozenset({
@@ -117,10 +145,9 @@ _CHECKING_NAME: Final = re.compile(
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*\Z")
 _ENVIRONMENT: Final = re.compile(r"py\d*|pypy\d*")
 
-_ONE_TASK: Final = frozenset({
-    "composer", "composer run", "deno task", "hatch run", "inv", "invoke", "lerna run", "nx", "pdm run", "poe",
-    "turbo", "turbo run",
-})  # fmt: skip
+_ONE_TASK: Final = frozenset(
+    {"composer", "composer run", "deno task", "hatch run", "lerna run", "nx", "pdm run", "poe"}
+)
 """Their further operands are arguments of the task."""
 
 _SELECTING: Final[Mapping[str, str]] = {
@@ -149,6 +176,8 @@ def tool_likeness(prefix: str, rest: Sequence[str]) -> Likeness:
     """Return what commands of one tool of the project have in common."""
     covers = prefix.endswith("coverage run -m")
     prefix = _COMMON.get(prefix, prefix)
+    if rest in (["dotnet", "--info"], ["dotnet", "--list-sdks"], ["dotnet", "--list-runtimes"]):
+        return alike(READS)
     if len(rest) == 2 and rest[1] in ("--version", "--help") and _SUBCOMMAND.match(rest[0]):
         known = not prefix and _is_program_of_tools(rest[0]) and (rest[1] == "--version" or rest[0] not in _BASES)
         if known:
@@ -198,21 +227,27 @@ def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
     if not found or (not known and any(map(_REMOVES.search, words))):
         return NOTHING
     count, name = found[0]
-    kept = deciding_arguments(words[count:], tool=name)
-    changes = _changes_files(name, words[count:])
-    plain = known and not kept and prefix == "" and not changes
-    own = " ".join((prefix, name, "*", *kept))
-    # What changes files may also check them, and not the reverse.
-    own, checking = (f"{own} {CHANGES}", [own]) if changes else (own, [])
-    return alike(own, gives=[*checking, CHECKS] if known else checking, needs=[CHECKS] if plain else ())
+    arguments = read_arguments(words[count:], tool=name if known else "")
+    return _checking(name, " ".join((prefix, name, "*")), arguments, prefix, known=bool(known))
 
 
-def _changes_files(name: str, arguments: Sequence[str]) -> bool:
-    """Return whether a checker may also change what it checks."""
-    only_checks = any(word in _CHECKS_ONLY for word in arguments)
-    if name in _EMITS:
-        return "--noEmit" not in arguments
-    return (name in _FORMATTERS and not only_checks) or any(map(_FIXES.match, arguments))
+def _checking(name: str, mark: str, arguments: Sequence[Argument], prefix: str, *, known: bool = True) -> Likeness:
+    """Return what a tool that checks something, or fixes what it finds, has in common with others."""
+    kept = [word for argument in arguments if not argument.known for word in argument.words]
+    changes, unsafe = changes_files(name, arguments), is_unsafe(name, arguments)
+    own = " ".join((mark, *kept))
+    # What changes files may also check them. The reverse holds for its own fixes of the same files.
+    checking = [own, *([f"{own} {CHANGES}"] if unsafe else [])] if changes else []
+    own = f"{own}{' (unsafe)' if unsafe else ''} {CHANGES}" if changes else own
+    plain = known and not kept and prefix == "" and not changes and mark.endswith(f" {name} *")
+    places = fixed_places(prefix, name, arguments) if known else []
+    found = alike(
+        own,
+        gives=[*checking, *([CHECKS] if known else []), *(around[0] for around in places)],
+        needs=[CHECKS] if plain else (),
+    )
+    texts = frozenset(text for around in places for text in around)
+    return replace(found, bound=texts, places=tuple(map(tuple, places)) if changes else ())
 
 
 def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
@@ -224,11 +259,8 @@ def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
         return alike(gives=[mark])
     operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
     stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
-    kept, name = deciding_arguments(words[2:], stems, " ".join(words[:2])), " ".join(words[:2])
-    own = " ".join((mark, *kept))
-    if _changes_files(name, words[2:]):
-        return alike(f"{own} {CHANGES}", gives=[own, CHECKS])
-    return alike(own, gives=[CHECKS])
+    name = " ".join(words[:2])
+    return _checking(name, mark, read_arguments(words[2:], stems, name), prefix)
 
 
 def _looking(prefix: str, words: Sequence[str]) -> Likeness:
@@ -241,7 +273,7 @@ def _looking(prefix: str, words: Sequence[str]) -> Likeness:
     mark = f"{prefix} {name} {LOOKS}"
     subcommand = next((word for word in arguments if not word.startswith("-")), "")
     looks = only_looks(subcommand) and arguments[:1] == [subcommand] and not deciding_arguments(arguments[1:])
-    looks = looks and not _changes_files(f"{name} {subcommand}", arguments)
+    looks = looks and not changes_files(f"{name} {subcommand}", read_arguments(arguments))
     return alike(gives=[mark], needs=[mark] if looks or arguments in (["--help"], ["--version"]) else ())
 
 
@@ -256,12 +288,14 @@ def _says_it_checks(words: Sequence[str]) -> bool:
 def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     """Recognize tasks that only build or check something: ``make lint``, ``npm run test``, ``tox -e py312``."""
     rebuilds = bool(words) and words[0] in ("gradle", "mvn") and "clean" in words
-    if not words or any(_REMOVES.search(word) for word in words if not (rebuilds and word == "clean")):
+    names = [word for word in words if not (rebuilds and word == "clean") and not _FORMAT_FIX.match(word)]
+    if not words or any(map(_REMOVES.search, names)):
         return NOTHING
     script = _package_script(words)
     if script is not None:
         task, arguments = script
         known = CHECKED.match(task) or (words[0] != "npm" and task != "docs" and _BUILDS.match(task))
+        known = known or _FORMAT_FIX.match(task)
         if not known and task not in ("dev", "serve", "start") and "run" not in words:
             # A command of the package manager itself.
             return NOTHING
@@ -269,24 +303,23 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in _TASKS), "")
     if not name:
         return NOTHING
-    selecting, arguments = _SELECTING.get(name), list(words[len(name.split()) :])
+    selecting = _SELECTING.get(name)
+    left = list(words[len(name.split()) :])
+    if name == "make" and left[:1] == ["-C"] and len(left) > 1 and is_own_folder(left[1]):
+        left = left[2:]
+    passed = [part for word in left if _SETTING.match(word) for part in word.partition("=")[2].split()]
+    arguments = read_arguments([word for word in left if not _SETTING.match(word)], tool=name)
     tasks: list[str] = []
-    others: list[str] = []
-    while arguments:
-        word = arguments.pop(0)
-        if word == selecting and arguments:
-            tasks += arguments.pop(0).split(",")
-        elif name == "make" and word == "-C" and arguments and is_own_folder(arguments[0]):
-            arguments.pop(0)
-        elif (
-            not selecting
-            and not others
-            and not (name in _ONE_TASK and tasks)
-            and (_SUBCOMMAND.match(word) or word.startswith(":"))
-        ):
+    for argument in arguments:
+        word = argument.words[-1]
+        if argument.name and argument.name == selecting:
+            tasks += word.split(",")
+        elif argument.name or argument.behind or word.isdigit() or not (_SUBCOMMAND.match(word) or word[0] == ":"):
+            continue
+        elif name != "tox" and not (name in _ONE_TASK and tasks):
             tasks.append(word)
-        else:
-            others += _values(word)
+    kept = [word for argument in arguments if not argument.known for word in argument.words]
+    kept += deciding_arguments(passed, tool="test_script")
     if not tasks and name in ("tox", "nox"):
         tasks = ["test"]
     if not tasks and name in ("just", "make", "task"):
@@ -295,23 +328,39 @@ def task_likeness(prefix: str, words: Sequence[str]) -> Likeness:
     names = [task.rpartition(":")[2] if paths or task.startswith(":") else task for task in tasks]
     if rebuilds:
         names = [task for task in names if task != "clean"]
-    return _of_tasks(prefix, name, names, deciding_arguments(others, tool=name))
+    return _of_tasks(prefix, name, names, kept, tasks)
 
 
-def _of_tasks(prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str]) -> Likeness:
+def _of_tasks(
+    prefix: str, runner: str, tasks: Sequence[str], kept: Sequence[str], named: Sequence[str] = ()
+) -> Likeness:
+    """``named`` are the tasks as they are written, if that differs."""
     mark = " ".join((prefix, runner, BUILDS, "*"))
-    checks = all(CHECKED.match(task) or _ENVIRONMENT.fullmatch(task) for task in tasks)
-    if not tasks or not all(checks or CHECKED.match(task) or _BUILDS.match(task) for task in tasks):
+    # Its own fix of what a task has checked.
+    fixes = [
+        "\n".join((f"{FIXES}{f'{prefix} ' if prefix else ''}{runner} {found.string[: found.end(1)]}", *kept))
+        for pattern in (_FORMAT_CHECK, _FORMAT_FIX)
+        for found in map(pattern.search, named or tasks)
+        if found is not None and len(named or tasks) == 1
+    ]
+    checks = all(_checks(runner, task) or _ENVIRONMENT.fullmatch(task) for task in tasks)
+    if not tasks or not all(checks or _checks(runner, task) or _builds(runner, task) for task in tasks):
         # Its other tasks have less effect, as their names say.
-        return alike(gives=[mark] if tasks and not kept else ())
+        return alike(*fixes, gives=[mark] if tasks and not kept else ())
     return alike(
-        " ".join((mark, *kept)), gives=[CHECKS], needs=[CHECKS] if checks and not kept and not prefix else ()
+        " ".join((mark, *kept)),
+        gives=[CHECKS, *fixes],
+        needs=[CHECKS] if checks and not kept and not prefix else (),
     )
 
 
-def _values(word: str) -> list[str]:
-    """Return the arguments that a setting such as ``ARGS="-k login"`` passes on; any other word as it is."""
-    return word.partition("=")[2].split() if _SETTING.match(word) else [word]
+def _checks(runner: str, task: str) -> bool:
+    named = CHECKED.match(task) or _TOOL_NAMES.match(task)
+    return named is not None or (runner == "gradle" and _GRADLE_CHECKS.match(task) is not None)
+
+
+def _builds(runner: str, task: str) -> bool:
+    return _BUILDS.match(task) is not None or (runner == "gradle" and _GRADLE_BUILDS.match(task) is not None)
 
 
 def _package_script(words: Sequence[str]) -> tuple[str, list[str]] | None:
@@ -385,18 +434,6 @@ _COMMON: Final[Mapping[str, str]] = {
     ),
 }
 """The words in front of a tool of the project that do not matter: the tool is the same."""
-_CHECKS_ONLY: Final = frozenset({
-    "--check", "--check-formatted", "--check-only", "--diff", "--dry-run", "--list-different",
-    "--verify-no-changes", "-c", "-d", "-l", "-n",
-})  # fmt: skip
-_FORMATTERS: Final = frozenset({
-    "alejandra", "black", "buf format", "cargo fmt", "clang-format", "dart format", "deno fmt",
-    "djlint", "dotnet format", "fourmolu", "gofmt", "isort",
-    "mix format", "ormolu", "php-cs-fixer fix", "pint", "prettier", "ruff format", "rustfmt", "scalafmt", "shfmt",
-    "standard", "standardrb", "xo",
-})  # fmt: skip
-_EMITS: Final = frozenset({"tsc", "vue-tsc"})
-_FIXES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuaA]\Z")
 _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(subcommands.split())
     for name, subcommands in {

@@ -61,10 +61,12 @@ def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
     same = f"{SAME}{known.identifier}" if known.clear else ""
     texts = [word.text for word in words]
     found = _found(texts, words, known)
-    return Likeness(
-        (*found.needs, *filter(None, [same])),
-        (*found.gives, *filter(None, [same])),
-        found.bound | frozenset(filter(None, [same])),
+    own = tuple(filter(None, [same]))
+    return replace(
+        found,
+        needs=(*found.needs, *own),
+        gives=(*found.gives, *own),
+        bound=found.bound.union(own),
         scratch=written(texts),
     )
 
@@ -113,6 +115,11 @@ def _behind_wrappers(words: Sequence[Word]) -> Sequence[Word]:
                 words = words[end:]
             case "time" | "nohup":
                 words = words[1:]
+            case "valgrind":
+                end = next((n for n, text in enumerate(texts) if n and not _VALGRIND_OPTION.fullmatch(text)), 0)
+                if not end or not _is_project_file(texts[end]) or "/" not in texts[end]:
+                    break
+                words = words[end:]
             case "stdbuf" if texts[1] in ("-oL", "-o0"):
                 words = words[2:]
             case _:
@@ -137,6 +144,10 @@ def _script_likeness(name: str, arguments: Sequence[str]) -> Likeness:
 
 
 def _with_subcommand(name: str, arguments: Sequence[str]) -> Likeness:
+    script = name.rpartition("/")[2]
+    if _CHECKING_SCRIPT.fullmatch(script) and not any(map(_DOES_MORE.search, arguments)):
+        # Its words choose what it checks.
+        return alike(f"{name} *", gives=[f"{name} {LOOKS}"], bound=True)
     subcommand = next((word for word in arguments if _SUBCOMMAND.fullmatch(word)), "")
     looks = only_looks(subcommand) if subcommand else bool(arguments) and set(arguments) <= {"--help", "--version"}
     look = f"{name} {LOOKS}"
@@ -171,6 +182,11 @@ def _python(name: str, arguments: Sequence[str]) -> Likeness:
         known = arguments[1] == "json.tool" or ("." in arguments[1] and _MODULE.fullmatch(arguments[1]))
         return _with_subcommand(f"{name} -m {arguments[1]}", arguments[2:]) if known else NOTHING
     return _script(".py")(name, arguments)
+
+
+def _ruby(name: str, arguments: Sequence[str]) -> Likeness:
+    folders = next((n for n, word in enumerate(arguments) if word not in ("-Itest", "-Ilib", "-Ispec", "-w")), 0)
+    return _script(".rb")(" ".join((name, *arguments[:folders])), arguments[folders:])
 
 
 def _php(name: str, arguments: Sequence[str]) -> Likeness:
@@ -326,11 +342,22 @@ _BUILD_KIND: Final = re.compile(
     r"|(?:--mode|--config|--configuration|-c)[ =](?:[Rr]elease|production))(?!\S)"
 )
 _TIMEOUT_OPTION: Final = re.compile(r"-(?:k|s)\S*|--(?:foreground|preserve-status|kill-after=\S+|signal=\w+)|-v")
+_VALGRIND_OPTION: Final = re.compile(
+    r"-[qvs]|--(?:leak-check|show-leak-kinds|track-origins|error-exitcode|num-callers|tool|errors-for-leak-kinds)=\w+"
+)
 _PASS_ON: Final = frozenset({"bun", "pnpm", "yarn"})
 """They pass on arguments to scripts without ``--``."""
 _SCRIPTS_OF_TOOLS: Final = frozenset({"node", "php", "python", "python3", "ruby", "ts-node", "tsx"})
 _ALONE: Final = LOADS_URLS | {name.split()[0] for name in ANY_FOLDER} | {"git", "install"}
 """What these touch is only known if nothing stands in front of them."""
+_CHECKING_SCRIPT: Final = re.compile(
+    r"(?:run[_-]?)?(?:all[_-]?)?(?:tests?|lint|check|verify|coverage|typecheck)(?:[_-][a-z]{1,12}){0,2}"
+    r"(?:\.(?:sh|bash|py|js|ts|rb|php))?|test_\w{1,40}\.py|\w{1,40}_test\.(?:rb|py)"
+)
+_DOES_MORE: Final = re.compile(
+    r"(?i:accept|apply|bless|clean|delete|drop|exec|fix|install|migrate|overwrite|purge|record|remove|reset|save|update"
+    r"|upgrade|write)|[=]/"
+)
 _DURATION: Final = re.compile(r"\d+(?:\.\d+)?[smh]?")
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -361,7 +388,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "node": _node,
     "go": _go,
     "java": _java,
-    "ruby": _script(".rb"),
+    "ruby": _ruby,
     "php": _php,
     **dict.fromkeys(("tsx", "ts-node"), _script("s")),
     **dict.fromkeys(("npm", "pnpm", "bun", "yarn", "cargo", "dotnet"), _behind_dashes("run")),

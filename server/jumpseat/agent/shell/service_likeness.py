@@ -103,6 +103,9 @@ _KNOWN: Final[Mapping[re.Pattern[str], tuple[str, ...]]] = {
         r"|volume ls)"
     ): ("docker lists",),
     re.compile(r"docker (?:compose )?logs"): ("docker logs", "docker lists"),
+    re.compile(r"docker compose config"): ("docker compose config",),
+    re.compile(r"kubectl rollout (?:history|status)"): ("kubectl rollouts", "kubectl lists"),
+    re.compile(r"terraform plan"): ("terraform plan", "terraform lists"),
     re.compile(
         r"gh (?:issue (?:list|status|view)|label list|pr (?:checks|diff|list|status|view)|release (?:list|view)"
         r"|repo view|run (?:list|view)|workflow (?:list|view))"

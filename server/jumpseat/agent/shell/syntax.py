@@ -26,10 +26,11 @@ from jumpseat.agent.shell.effects import (
     names_in,
     possible_commands,
 )
-from jumpseat.agent.shell.grammar import leaves, parser
+from jumpseat.agent.shell.grammar import leaves, parse_source
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.likeness import NOTHING, Likeness
 from jumpseat.agent.shell.lines import OWN_JOB, changes_later_commands, line_likenesses, program_path
+from jumpseat.agent.shell.plain_lines import plain_line
 from jumpseat.agent.shell.programs import CHANGES_FOLDER
 from jumpseat.agent.shell.settings import PLAIN_SETTING
 from jumpseat.agent.shell.words import Word
@@ -42,9 +43,6 @@ MAX_LINE_CHARS: Final = 4096
 
 MAX_KEPT_CHARS: Final = 64 * 1024
 """Longer lines are not kept with their results, because of their size."""
-
-MAX_PARSER_STEPS: Final = 250
-"""Limit of the parser's progress reports, one per about a hundred steps. Ordinary lines of that length take 200."""
 
 MAX_INNER_LINES: Final = 32
 """Limit of the words of one line that are read as lines of their own; with more, the line is opaque."""
@@ -122,6 +120,7 @@ def parse_shell(text: str) -> ShellLine:
 
 
 def _parse_again(text: str) -> ShellLine:
+    text = plain_line(text)
     reader = LineReader(text)
     reader.run()
     found, whole = reader.found, text.strip(_SPACES)
@@ -212,21 +211,14 @@ class LineReader:
 
     def _parse(self, line: str) -> Node | None:
         """Return the root of the syntax tree, or ``None`` for a line that cannot be parsed within the limits."""
-        steps = 0
-
-        def is_over_limit(_offset: int, _failed: bool) -> bool:
-            nonlocal steps
-            steps += 1
-            return steps > MAX_PARSER_STEPS
-
         if "\0" in line:
             return None
         try:
             source = self._source = line.encode()
-            return parser().parse(lambda start, _point: source[start:], progress_callback=is_over_limit).root_node
-        except ValueError:
-            # A lone surrogate, or a line that exceeds the parser's steps.
+        except UnicodeEncodeError:
+            # A lone surrogate.
             return None
+        return parse_source(source)
 
     def _all_text_parsed(self, root: Node) -> bool:
         """Return whether the text between the leaves is blank; bash may run text that the grammar skips."""

@@ -1,7 +1,6 @@
 """Judge the options of testers, linters and builders: which only choose tests and files, or change what is shown.
 
-The last words of an option's name say so. Options that name other code or settings of a tool, whatever their names
-say, are in a table.
+Those of each tool are in :mod:`jumpseat.agent.shell.checker_options`. What is not known there is asked about.
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from jumpseat.agent.shell.checker_options import options_of
+from jumpseat.agent.shell.extent import OWN_PROJECT
 from jumpseat.agent.shell.likeness import is_output, is_own_folder
+from jumpseat.agent.shell.options import HarmlessOptions
 from jumpseat.agent.shell.programs import INTERPRETERS, RUNS_OTHERS, SHELLS, TAKES_CODE
-
-_SHORT: Final = re.compile(r"-(?:am|v+|q+|j\d+|n\d+|[xlsSaAiV])\Z")
-
-_SHORT_WITH_VALUE: Final = frozenset({"-pl", "-k", "-t", "-j", "-n", "-g", "-R", "-m", "-run", "-bench"})
-
-_PLAIN: Final = re.compile(r"[\w,:|*^$!~ %.+-]*\Z")
-
-_NAME: Final = re.compile(r"--?([A-Za-z][\w.-]+)\Z")
 
 _PROPERTY: Final = re.compile(
     r"-[DP](?:\w+\.)*(?:tests?|it\.test|skip\w*|fail\w*|includes?|excludes?|verbose|groups|excludedGroups"
     r"|rerunFailingTestsCount)(?:=[\w.,:*#$!+|-]*)?\Z|-D[A-Za-z][\w.]*=(?i:true|false|on|off|enabled|disabled|\d)\Z"
 )
+_WITH_PROPERTIES: Final = frozenset({"gradle", "meson", "mvn", "sbt", "zig"})
 
 _CHOICE: Final = re.compile(r"[\w./:@*#%\[\]{}()~^$|&,<>= '\"+?!-]*\Z")
 
@@ -33,44 +31,6 @@ _OUTPUT: Final = re.compile(
     r"-o\Z|--?(?:[a-z]+-)?(?:out|output|outfile|output-file|outputFile|outDir|out-dir|coverprofile|cpuprofile|memprofile"
     r"|junitxml|junit-xml|log-file|report-file)(?:=|\Z)"
 )
-
-_VALUE: Final = frozenset({
-    "analyzer", "bail", "bench", "benchmark", "bin", "example", "lib",
-    "browser", "case", "category", "class", "color", "colors", "columns",
-    "concurrency", "configuration", "cores", "cpus", "deps", "depth", "details", "direct", "dist",
-    "durations", "edges", "enable", "exclude", "expression", "ext", "extension", "fail", "feature",
-    "features", "files", "filter", "focus", "format", "formatter", "fuzz", "grep", "group", "groups",
-    "ignore", "include", "invert", "j", "jobs", "k", "kind", "lang", "level", "limit", "lines", "locale", "logger",
-    "log-level", "match", "max", "message", "name", "names", "nodes", "order", "package", "packages",
-    "parallel", "pattern", "patterns", "platform", "precision", "processes", "profile", "project", "projects",
-    "python", "rating", "repeat", "reporter", "reruns", "retries", "rule", "rules", "scope", "score",
-    "seconds", "seed", "select", "severity", "shard", "show", "sort", "spec", "standard", "style", "suite",
-    "suites", "summary", "tab-width", "tag", "tags", "target", "targets", "tb", "test", "tests", "testsuite",
-    "theme", "threads", "threshold", "time", "timeout", "times", "trace-level", "type", "types", "under",
-    "verbosity", "version", "warnings", "width", "word", "workers",
-})  # fmt: skip
-"""The last words of the names of options whose values choose or show something."""
-
-_FLAG: Final = frozenset({
-    "all", "annotate", "autocorrect", "backtrace", "bail", "bench", "bind", "branch", "brief", "browser",
-    "bs", "build", "cache", "cached", "capture", "changed", "changes", "check", "ci", "clippy", "collect",
-    "color", "colour", "compact", "concise", "count", "cov", "coverage", "cs", "debug", "deps", "details",
-    "detect", "diff", "each", "early", "edges", "emit", "error", "errors", "exact", "examples", "exit",
-    "explain", "fail", "failed", "failing", "failure", "failures", "fast", "fatal", "features", "files",
-    "first", "fix", "flat", "frozen", "full", "group", "headed", "header", "headless", "hidden", "ignore",
-    "ignored", "in", "incremental", "info", "interactive", "isolated", "json", "keep", "last", "lf", "lib", "list",
-    "locked", "long", "minify", "missing", "modules", "nested", "new", "no", "no-build", "nocapture", "nx",
-    "reconfigure",
-    "noemit", "offline", "on", "once", "only", "open", "optional", "parallel", "pass", "passed", "pedantic",
-    "pretty", "preview", "print", "process", "progress", "quick", "quiet", "random", "raw", "recursive",
-    "rerun", "restore", "run", "runner", "safe", "same", "script", "sequential", "serial", "short", "show",
-    "silent", "skip", "skipped", "slow", "slowest", "sort", "source", "staged", "stale", "stat", "statistics",
-    "stats", "stop", "strict", "style", "success", "suite", "summary", "tags", "tasks", "test", "testdox",
-    "tests", "time", "timing", "timings", "trace", "traceback", "tree", "types", "unit", "unmatched",
-    "unused", "update", "use", "verbose", "verify", "version", "warn", "warning", "warnings", "watch", "with",
-    "without", "workspace", "workspaces", "zero",
-})  # fmt: skip
-"""Words of the names of options without a value that choose or show something."""
 
 _SHOWS: Final = frozenset({
     "--backtrace", "--color", "--colors", "--debug", "--info", "--json", "--minify", "--no-color",
@@ -80,74 +40,101 @@ _SHOWS: Final = frozenset({
 })  # fmt: skip
 """Options that change what any program shows, and leave what it does."""
 
-_CHOOSES: Final = frozenset({
-    "func", "exclude", "file", "files", "filter", "grep", "ignore", "include", "match", "method", "module", "only",
-    "package", "packages", "pattern", "patterns", "project", "projects", "spec", "specs", "suite", "suites",
-    "target", "targets", "test", "tests", "testsuite",
-})  # fmt: skip
-"""The last words of the names of options whose values may be files of the project."""
-
-_BEFORE_FILES: Final = frozenset({"changed", "exclude", "ignore", "include", "only", "spec", "test"})
-
-_BEFORE: Final = frozenset({
-    "as", "max", "min", "per", "python", "tab", "wait",
-})  # fmt: skip
-
-# Each option of each command is looked up in these.
-_BEFORE_VALUES: Final = _FLAG | _VALUE | _BEFORE
-_BEFORE_PATHS: Final = _BEFORE_VALUES | _CHOOSES
 _RUNS: Final = RUNS_OTHERS | TAKES_CODE | SHELLS
 
-_NO_VALUE: Final = frozenset(
-    {"--all", "--check", "--fix", "--diff", "--watch", "--headed", "--no-cache", "--noEmit", "--lf"}
+_REPORTERS: Final = re.compile(
+    r"(?:[dphj]|allure|auto|basic|blob|checkstyle|clang|codeframe|colored|compact|cobertura|default|doc|documentation|dot|dots"
+    r"|emacs|expanded|failures|fuubar|github|gitlab|grouped|hanging-process|html|jslint-xml|json|json-lines|junit|landing|lcov"
+    r"|line|lines|lint|list|min|minimal|msvs|nyan|offenses|parseable|plain|pretty|progress|quickfix|quiet|raw|sarif|simple"
+    r"|spec|standard|string|stylish|summary|symbols|tap|tap-flat|text|text-summary|tree|unix|unobtrusive|verbose|worst"
+    r"|xunit)(?:,(?:default|dot|html|json|lcov|list|text))*"
 )
+_WORD: Final = re.compile(r"[\w-]+(?:,[\w-]+)*")
 
-_OTHER_CODE: Final[Mapping[str, frozenset[str]]] = {
-    tool: frozenset(options.split())
-    for tool, options in {
-        "bash -n": "-i -s -l -a -x --debug --debugger --verbose --rcfile --init-file",
-        "bats": "-x -s -l -i --setup-suite-file",
-        "ctest": "-S -A -M -T -D -SP -x --script --build-and-test --test-command",
-        "gradle": "-i --include --include-build -I --init-script -P -D -t -g -m",
-        "just": "-g --global-justfile",
-        "mocha": "-R --reporter-option --file --require -r --extension --ui -u -n --node-option",
-        "mvn": "-s -gs -t -T -f --settings --toolchains -l",
-        "node --check": "-i --test --watch --test-only -r --import --interactive",
-        "npm": "-g --global --include -m -R -C",
-        "npm run": "-g --global --include -m -R -C",
-        "php -l": "-i -a -s -S -A",
-        "pnpm": "-R -C -g",
-        "pnpm run": "-R -C -g",
-        "pytest": "-p -c --rootdir --confcutdir --override-ini --import-mode --pyargs",
-        "rspec": "-S -I -r --require",
-        "ruby -c": "-i -a -s -S -x -l -n",
-        "sh -n": "-i -s -l -a -x",
-        "karma start": "--configFile --config",
-        "tsc": "-p --project -b --build",
-        "vue-tsc": "-p --project -b --build",
-        "swiftlint": "--autocorrect --fix --format",
-        "tox": "-x -r --workdir --runner",
-    }.items()
-}
-"""Options of tools, by the name of the tool, that mean more than their names say."""
-
-_KNOWN_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
-    # Options whose values may be modules or files with code, except for these names.
-    **dict.fromkeys(
-        ("reporter", "reporters", "formatter", "runner"),
-        re.compile(
-            r"(?:auto|basic|checkstyle|compact|default|documentation|dot|dots|expanded|failures|github|html|json|junit"
-            r"|landing|line|lines|list|min|minimal|nyan|pretty|progress|quickfix|simple|spec|stylish|summary|tap|tree"
-            r"|text|text-summary|lcov|unix|verbose|xunit|-.*)?"
-        ),
+_VALUES_OF_NAMES: Final[Mapping[str, re.Pattern[str]]] = {
+    # By the last words of the names of options whose values may be modules or files with code.
+    **dict.fromkeys(("reporter", "reporters", "formatter", "runner"), _REPORTERS),
+    **dict.fromkeys(("browser", "browsers", "pool", "preset", "provider", "target"), _WORD),
+    "configuration": re.compile(
+        r"[Dd]ebug|[Rr]elease|development|production|test|ci|(?:test)?(?:[Cc]ompile|[Rr]untime)Classpath"
     ),
-    "configuration": re.compile(r"[Dd]ebug|[Rr]elease|(?:test)?(?:[Cc]ompile|[Rr]untime)Classpath"),
-    "project": re.compile(r"(?:(?:Mobile|Desktop) )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)"),
-    "target": re.compile(r"[\w-]+"),
 }
+_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    # The same by the name of the tool and the option.
+    **dict.fromkeys(
+        (
+            *("eslint -f", "eslint --format", "stylelint -f", "rspec -f", "rspec --format", "rubocop -f"),
+            *(
+                "rubocop --format",
+                "mocha -R",
+                "pylint -f",
+                "pylint --output-format",
+                "behave -f",
+                "behave --format",
+            ),
+            *(
+                "cucumber -f",
+                "cucumber --format",
+                "standardrb --format",
+                "bats -F",
+                "next -f",
+                "test_script --format",
+            ),
+        ),
+        _REPORTERS,
+    ),
+    **dict.fromkeys(("clang-format --style", "clang-format -style"), re.compile(r"[A-Za-z]+")),
+    **dict.fromkeys(
+        ("dotnet --logger", "dotnet -l"), re.compile(r"(?:console|trx|html|junit)(?:;(?:verbosity|v)=\w+)?")
+    ),
+    **dict.fromkeys(("dotnet -c", "nx -c"), _VALUES_OF_NAMES["configuration"]),
+    "cypress -b": _WORD,
+    "golangci-lint --out-format": _WORD,
+    **dict.fromkeys(("phpcbf --standard", "phpcs --standard"), re.compile(r"(?:PSR|PEAR|Squiz|Zend|Generic)\d*")),
+    **dict.fromkeys(("phpcs --report", "pint --preset"), _WORD),
+    "pytest --cov-report": re.compile(r"(?:[a-z]+(?:-missing)?|term(?:-missing)?:skip-covered)"),
+    "pytest -W": re.compile(r"[\w:]*"),
+    "pytest -p": re.compile(r"no:[\w.-]+"),
+    **dict.fromkeys(
+        ("tsc -p", "tsc --project", "vue-tsc -p", "vue-tsc --project"),
+        OWN_PROJECT,
+    ),
+}
+
+_TEST_FOLDERS: Final = frozenset({
+    "__tests__", "cypress", "e2e", "feature", "features", "integration_test", "it", "spec", "specs", "t", "test",
+    "test_driver", "tests",
+})  # fmt: skip
+_TEST_NAME: Final = re.compile(
+    r"(?:\A|[_.-])(?i:tests?|specs?|cy|e2e|feature)[._-]|(?:[._-](?:tests?|spec)|Tests?|Spec)\.\w"
+)
+"""Names of files that are tests."""
+_CODE: Final = re.compile(r"\.(?:[cm]?[jt]sx?|py|rb|php|exs?|sh|bats|lua|dart|clj)(?:\Z|:)")
+_RUNS_FILES: Final = frozenset({
+    "ava", "bats", "behave", "bin/rails", "bun test", "busted", "cypress run", "dart test", "deno test",
+    "flutter test", "minitest", "mix test", "mocha", "node --test", "pest", "php artisan test", "phpunit",
+    "pytest", "rails test", "rspec", "tap",
+})  # fmt: skip
+"""Testers that run each file they are given."""
+_OTHER_CODE: Final[Mapping[str, re.Pattern[str]]] = {
+    **dict.fromkeys(
+        ("go build", "go test", "go vet", "go_test", "gotestsum", "govulncheck"),
+        # The path of a module, which may come from elsewhere.
+        re.compile(r"\A[\w-]+\.[\w.-]+/|@|\A(?:all|cmd|std)\Z"),
+    ),
+    **dict.fromkeys(("deno check", "deno test"), re.compile(r"\A(?:[a-z]{4,}|jsr|npm):")),
+    # Anything else is the folder of another project.
+    **dict.fromkeys(("tsc", "vue-tsc"), re.compile(r"\A(?!(?:true|false)\Z)(?![^\n]*\.(?:[cm]?[jt]sx?|vue)\Z)")),
+    "karma start": re.compile(r"\A(?!karma\.conf\.[cm]?[jt]s\Z)"),
+    # The third one is a file with rules.
+    "phpmd": re.compile(r"\.xml\Z"),
+    "unittest": re.compile(r"\A(?!discover\Z)(?![^\n]*(?i:tests?|spec))"),
+}
+"""Operands that are more than files and packages of the project."""
+_LABEL: Final = re.compile(r"-?//[\w./-]*(?::[\w./+=-]+)?|-?:[\w./+=-]+")
 
 _KINDS_OF_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
-    "reporter": _KNOWN_VALUES["reporter"],
+    "reporter": _REPORTERS,
     "number": re.compile(r"\d{1,5}"),
     "host": re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)(?::\d{1,5})?"),
     "word": re.compile(r"\w+"),
@@ -173,6 +160,8 @@ _NARROWS: Final[Mapping[str, str]] = {
 }
 """Options that narrow what a program works on."""
 
+_WITH_LABELS: Final = frozenset({"bazel build", "bazel query", "bazel test"})
+_SWITCHES: Final = frozenset({"true", "false", "auto", "always", "never"})
 _INSTALLS: Final = frozenset({"bundle", "cargo", "easy_install", "gem", "npm", "pip", "pip3", "pnpm", "uv", "yarn"})
 
 
@@ -183,6 +172,19 @@ def written(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(value for value in values if is_output(value))
 
 
+class Argument(Struct, frozen=True):
+    """An argument of a tool: an operand, or the option ``name`` with its value, as ``words``.
+
+    It is ``known`` if it only chooses tests and files of the project, or what is shown. It is ``behind`` if it
+    stands behind two dashes.
+    """
+
+    words: tuple[str, ...]
+    name: str = ""
+    known: bool = True
+    behind: bool = False
+
+
 def deciding_arguments(
     arguments: Sequence[str], stems: AbstractSet[str] = frozenset(), tool: str = ""
 ) -> list[str]:
@@ -190,85 +192,136 @@ def deciding_arguments(
 
     ``stems`` are names that an output may have, wherever it is in the project.
     """
-    kept: list[str] = []
+    return [word for found in read_arguments(arguments, stems, tool) if not found.known for word in found.words]
+
+
+def read_arguments(
+    arguments: Sequence[str], stems: AbstractSet[str] = frozenset(), tool: str = ""
+) -> list[Argument]:
+    """Take the arguments of a tool apart."""
+    options = options_of(tool)
+    found: list[Argument] = []
     left = list(arguments)
     while left:
         word = left.pop(0)
-        if not word.startswith("-"):
-            kept += [] if is_choice(word) else [word]
-            continue
-        if _names_code(tool, word, left[:1]):
-            kept += [word, *left[:1]]
-            left = left[1:]
-            continue
-        if word == "--" or _SHORT.match(word) or _PROPERTY.match(word) or word in _SHOWS:
-            continue
-        if word in _SHORT_WITH_VALUE:
-            kept += [] if not left or is_choice(left[0]) else [word, left[0]]
-            left = left[1:]
-            continue
-        name, equals, value = word.partition("=")
-        if _OUTPUT.match(word):
-            if equals or left:
-                output = value if equals else left.pop(0)
-                known = is_output(output) or (is_own_folder(output) and output.rpartition("/")[2] in stems)
-                kept += [] if known else [name, output]
-            continue
-        kind = _option_kind(name)
-        if equals:
-            fits = is_choice(value) if kind == "paths" else _PLAIN.match(value) if kind == "value" else None
-            fits = fits or (kind == "flag" and value in ("true", "false", "auto", "always", "never"))
-            kept += [] if fits else [word]
-        elif kind in ("paths", "value") and left and not left[0].startswith("-"):
-            fits = is_choice(left[0]) if kind == "paths" else _PLAIN.match(left[0])
-            kept += [] if fits else [word, left[0]]
-            left = left[1:]
-        elif not kind or (left and not left[0].startswith("-") and name not in _NO_VALUE):
-            # The next word may be its value: the name of an output, for example.
-            kept += [word, *left[:1]]
-            left = left[1:]
-    return kept
+        if word == "--":
+            behind = (
+                read_arguments(left, tool=options.rest)
+                if options.rest
+                else [Argument((one,), known=not one.startswith("-") and _fits_operand(tool, one)) for one in left]
+            )
+            return [*found, *(replace(one, behind=True) for one in behind)]
+        if not word.startswith("-") or word == "-":
+            found.append(Argument((word,), known=_fits_operand(tool, word)))
+        elif tool.partition(" ")[0] in _WITH_PROPERTIES and _PROPERTY.match(word):
+            found.append(Argument((word,), word.partition("=")[0]))
+        else:
+            found.append(_option(options, tool, word, left, stems))
+    return found
 
 
-def _names_code(tool: str, word: str, after: Sequence[str]) -> bool:
-    """Return whether an option names other code or settings of a tool, or makes it do something else."""
-    name, _, value = word.partition("=")
-    value = value or "".join(after)
-    program = tool.split()[0] if tool else ""
-    if name in _OTHER_CODE.get(tool, _OTHER_CODE.get(program, ())):
-        return True
+def _option(options: HarmlessOptions, tool: str, word: str, left: list[str], stems: AbstractSet[str]) -> Argument:
+    """Read an option, and take its value from the words that are ``left``."""
+    name, equals, value = word.partition("=")
+    kind = options.long.get(name)
+    if kind is None and word.startswith("--"):
+        return _unknown(word, left)
+    if kind is None:
+        name, kind, value, equals = _short(options, word)
+        if kind is None:
+            return _unknown(word, left)
+    if kind == "":
+        return Argument((word,), name, known=not equals or value in _SWITCHES)
+    words = (word,)
+    if not equals and kind == "?":
+        return Argument(words, name)
+    if not equals:
+        if not left:
+            return Argument(words, name, known=False)
+        value = left.pop(0)
+        words = (word, value)
+    if kind == ">":
+        known = is_output(value) or (is_own_folder(value) and value.rpartition("/")[2] in stems)
+    else:
+        known = _fits_value(tool, name, value)
+    return Argument(words, name, known)
+
+
+def _short(options: HarmlessOptions, word: str) -> tuple[str, str | None, str, str]:
+    """Return the last of the short options in a word: its name and kind, its value, and that as it is written."""
+    for index, letter in enumerate(word[1:], start=1):
+        kind, rest = options.short.get(letter), word[index + 1 :]
+        if kind is None:
+            numeric = options.numbers and word[index:].isdigit()
+            return word, "" if numeric else None, "", ""
+        if kind:
+            return f"-{letter}", kind, rest.removeprefix("="), rest
+    return word, "", "", ""
+
+
+def _unknown(word: str, left: list[str]) -> Argument:
+    # The next word may be its value: the name of an output, for example.
+    more = (left.pop(0),) if left and not left[0].startswith("-") and "=" not in word else ()
+    return Argument((word, *more), word.partition("=")[0], known=False)
+
+
+def _fits_value(tool: str, name: str, value: str) -> bool:
+    program = tool.partition(" ")[0]
     last = re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", name.lstrip("-"))[-1].lower()
-    known = _KNOWN_VALUES.get(last)
-    return name.startswith("--") and known is not None and known.fullmatch(value) is None
+    known = _VALUES.get(f"{program} {name}") or (_VALUES_OF_NAMES.get(last) if name.startswith("--") else None)
+    if known is not None:
+        return known.fullmatch(value) is not None
+    if last in ("spec", "pattern") and is_other_code(tool, value):
+        return False
+    return not value.startswith("-") and _is_plain(value)
 
 
-def _option_kind(name: str) -> str:
-    """Return what an option with a long name does: choose ``paths``, take another ``value``, be a ``flag``."""
-    found = _NAME.match(name)
-    if found is None:
-        return ""
-    if name == "--test-dir":
-        return "paths"
-    *first, last = [part.lower() for part in re.split(r"[-_.]|(?<=[a-z])(?=[A-Z])", found[1])]
-    if last in ("file", "files") and not _BEFORE_FILES.issuperset(first):
-        return "flag" if all(part in _FLAG for part in (*first, last)) else ""
-    if last in _CHOOSES and all(part in _BEFORE_PATHS for part in first):
-        return "paths"
-    if last in _VALUE and all(part in _BEFORE_VALUES for part in first):
-        return "value"
-    return "flag" if all(part in _FLAG for part in (*first, last)) else ""
+def _fits_operand(tool: str, word: str) -> bool:
+    if tool in _WITH_LABELS and is_label(word):
+        return True
+    return is_choice(word) and not is_other_code(tool, word)
+
+
+def is_label(word: str) -> bool:
+    """Return whether a word names a target of ``bazel`` in the project, and no file."""
+    return _LABEL.fullmatch(word) is not None and _stays(word)
+
+
+def is_other_code(tool: str, operand: str) -> bool:
+    """Return whether an operand of a tester or builder may name code that is none of the tests of the project."""
+    other = _OTHER_CODE.get(tool)
+    if other is not None:
+        return other.search(operand) is not None
+    return tool in _RUNS_FILES and _CODE.search(operand) is not None and not _is_test(operand)
+
+
+def _is_test(path: str) -> bool:
+    """Return whether a path says that it is that of a test."""
+    file, _, named = path.partition("::")
+    *folders, name = file.split("/")
+    return (
+        named[:4].lower() == "test" or not _TEST_FOLDERS.isdisjoint(folders) or _TEST_NAME.search(name) is not None
+    )
 
 
 def is_choice(word: str) -> bool:
     """Return whether a word may choose tests or files of the project, and names no program."""
+    # A setting may be that of a program or of a shell.
+    return _is_plain(word) and re.match(r"\w[\w.]*=", word) is None
+
+
+def _is_plain(word: str) -> bool:
     return (
         _CHOICE.match(word) is not None
         and not word.startswith(("/", "~", "@", "+"))
-        # A setting may be that of a program or of a shell.
-        and re.match(r"\w[\w.]*=", word) is None
-        and re.search(r"(?<![.\w])\.\.(?:/|\Z)", word) is None
+        and re.match(r"(?:[a-z]+:/|npm:|jsr:|node:|data:)", word) is None
+        and _stays(word)
         and (word in (".", "test") or not runs_others(word.rpartition("/")[2]))
     )
+
+
+def _stays(word: str) -> bool:
+    return re.search(r"(?<![.\w])\.\.(?:/|\Z)", word) is None
 
 
 def is_program(name: str) -> bool:

@@ -10,8 +10,6 @@ import orjson
 
 from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
 
-PUBLIC: Final = ""
-"""Stands for the name of a token in channels that all clients see; no token has this name."""
 RING_ACTIONS: Final = 1000
 RING_BYTES: Final = 4 << 20
 """The latest actions of a channel that are kept, up to both limits."""
@@ -48,7 +46,7 @@ def envelope_of(
 
 
 class Channel:
-    """A channel with a state. ``created_by`` is the name of the token to whose sessions it belongs, or ``PUBLIC``.
+    """A channel with a state. ``created_by`` is the name of the token to whose sessions it belongs.
 
     ``began_at`` is the number after which all actions of the channel are in its ring.
     """

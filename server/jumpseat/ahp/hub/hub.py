@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 from msgspec import Struct, field
 
-from jumpseat.ahp.hub.channels import PUBLIC, RING_ACTIONS, Channel, Origin, Subscriber, envelope_of
+from jumpseat.ahp.hub.channels import RING_ACTIONS, Channel, Origin, Subscriber, envelope_of
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
 from jumpseat.errors import InvalidRequestError, UnknownItemError
@@ -47,37 +47,58 @@ class Hub:
         self.numbers = numbers or Numbers()
         self._clock = clock
         self._ring_actions = ring_actions
-        self._channels: dict[str, Channel] = {}
+        # By URI; those of which each token has its own also by the name of the token.
+        self._channels: dict[tuple[str, str | None], Channel] = {}
+        self._own: dict[str, tuple[State, Reducer]] = {}
         self._clients: dict[str, Known] = {}
 
     # --- channels -----------------------------------------------------------------------------------------------
 
     def open(self, uri: str, state: State, reducer: Reducer, created_by: str | None = None) -> Channel:
         """Open a channel. Clients that have seen an earlier one at the same address get a snapshot of this one."""
-        channel = self._channels[uri] = Channel(
+        channel = self._channels[uri, None] = Channel(
             uri, state, reducer, self.numbers.next(), created_by, self._ring_actions
         )
         return channel
 
+    def open_for_each(self, uri: str, state: State, reducer: Reducer) -> None:
+        """Open a channel of which each token has its own, with this state at first."""
+        self._own[uri] = state, reducer
+
+    def publish_for_each(self, uri: str, action: Action) -> None:
+        """Publish an action on a channel of which each token has its own; those opened later begin after it."""
+        state, reducer = self._own[uri]
+        self._own[uri] = reducer(state, action), reducer
+        for name in [name for known, name in self._channels if known == uri]:
+            self.publish(uri, action, access=Access(name))
+
     def close(self, uri: str) -> None:
         """Close a channel. Its subscribers learn that by other messages."""
-        self._channels.pop(uri, None)
+        self._channels.pop((uri, None), None)
         for known in self._clients.values():
             known.subscriptions.discard(uri)
 
     def get(self, uri: str, access: Access = EVERYTHING) -> Channel | None:
         """Return a channel that a connection with these rights sees."""
-        channel = self._channels.get(uri)
-        if channel is None or not (channel.created_by == PUBLIC or access.sees(channel.created_by)):
-            return None
-        return channel
+        if uri in self._own:
+            return self._own_channel(uri, access.name)
+        channel = self._channels.get((uri, None))
+        return None if channel is None or not access.sees(channel.created_by) else channel
 
-    def publish(self, uri: str, action: Action, origin: Origin | None = None) -> bool:
+    def _own_channel(self, uri: str, name: str | None) -> Channel:
+        known = self._channels.get((uri, name))
+        if known is None:
+            state, reducer = self._own[uri]
+            known = Channel(uri, state, reducer, self.numbers.next(), name, self._ring_actions)
+            self._channels[uri, name] = known
+        return known
+
+    def publish(self, uri: str, action: Action, origin: Origin | None = None, access: Access = EVERYTHING) -> bool:
         """Apply an action and send it to all subscribers; return ``False`` if it changes nothing.
 
         Such an action is not sent: an echo without a change would be answered by some clients without an end.
         """
-        channel = self._channels.get(uri)
+        channel = self.get(uri, access)
         if channel is None or (state := channel.reduced(action)) is channel.state:
             return False
         number = self.numbers.next()
@@ -127,8 +148,9 @@ class Hub:
 
     def unsubscribe(self, connection: Subscriber, uri: str) -> None:
         """End a subscription. Unknown channels are ignored."""
-        self._known(connection).subscriptions.discard(uri)
-        if (channel := self._channels.get(uri)) is not None:
+        known = self._known(connection)
+        known.subscriptions.discard(uri)
+        if (channel := self.get(uri, known.access)) is not None:
             channel.subscribers.pop(connection, None)
 
     def leave(self, connection: Subscriber) -> None:

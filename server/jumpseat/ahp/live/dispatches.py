@@ -14,8 +14,10 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.live import client_tools, commands, customizations, marks
 from jumpseat.ahp.live.mirror import Cause, Mirror
+from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation import attachments, config, forms
+from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.permissions import decision_of
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.changes import set_session_name
@@ -240,6 +242,8 @@ def _configure(mirror: Mirror, action: Action, origin: Origin) -> None:
         raise InvalidRequestError(f"unknown mode {str(mode)[:100]!r}")
     if allow_all not in (None, True, False):
         raise InvalidRequestError(f"{config.ALLOW_ALL!r} is not a boolean")
+    kept: Action = {"type": "session/configChanged", "config": given}
+    check_config(reduce_session(mirror.state, kept))
     changes: list[tuple[str, Callable[[], object]]] = []
     if model is not None and model != now.get(config.MODEL):
         changes.append((config.MODEL, lambda: _set_model(mirror, str(model))))
@@ -255,8 +259,7 @@ def _configure(mirror: Mirror, action: Action, origin: Origin) -> None:
         change()
     if given:
         # Clients have keys of their own, which are kept without effect.
-        action = {"type": "session/configChanged", "config": given}
-        mirror.publish(action, None if changes else origin)
+        mirror.publish(kept, None if changes else origin)
 
 
 def _remove_client(mirror: Mirror, action: Action, origin: Origin) -> None:

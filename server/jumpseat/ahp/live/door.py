@@ -8,20 +8,22 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.ahp.hub.channels import PUBLIC
+from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live import client_tools, customizations
 from jumpseat.ahp.live.errors import AhpError
 from jumpseat.ahp.live.marks import marks_of
 from jumpseat.ahp.live.mirror import Mirror, Reader
 from jumpseat.ahp.states.root import reduce_root
-from jumpseat.ahp.states.values import IDLE, JsonObject
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
+from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
@@ -75,15 +77,15 @@ class Door:
         self._mirrors: dict[str, Mirror] = {}
         self._opening: dict[str, anyio.Event] = {}
         self._awaits_ready: dict[str, anyio.Event] = {}
-        self.hub.open(ROOT, self._root_state(), reduce_root, PUBLIC)
+        self._agents = agents_with(server.models.declared(SessionSettings(cwd=Path.cwd())))
+        self.hub.open_for_each(ROOT, self._root_state(), reduce_root)
         tasks.start_soon(self._sweep)
         tasks.start_soon(self._list_models)
 
     def _root_state(self) -> JsonObject:
-        declared = self._server.models.declared(SessionSettings(cwd=Path.cwd()))
         # Clients mirror settings of their own here, which are kept without effect.
         config: JsonObject = {"schema": {"type": "object", "properties": {}}, "values": {}}
-        return {"agents": agents_with(declared), "config": config}
+        return {"agents": self._agents, "config": config}
 
     async def _list_models(self) -> None:
         """Show all models, once the providers have told theirs."""
@@ -92,12 +94,12 @@ class Door:
         except JumpseatError as error:
             log.info("cannot list the models: %s", error)
             return
-        self.hub.publish(ROOT, {"type": "root/agentsChanged", "agents": agents_with(models)})
+        self._agents = agents_with(models)
+        self.hub.publish_for_each(ROOT, {"type": "root/agentsChanged", "agents": self._agents})
 
     def models(self) -> list[JsonObject]:
         """Return the models that are known so far."""
-        root = self.hub.get(ROOT)
-        return root.state["agents"][0]["models"] if root is not None else []
+        return self._agents[0]["models"]
 
     def folders(self, access: Access) -> list[str]:
         """Return the working directories of the sessions that a connection sees."""
@@ -112,6 +114,17 @@ class Door:
             for mirror in self._mirrors.values()
             if self.hub.get(mirror.session_uri, access) is not None and self.is_live(mirror)
         ]
+
+    def configure(self, action: Action, origin: Origin, access: Access) -> None:
+        """Keep settings that a client mirrors, for the clients with the same token.
+
+        Raises:
+            InvalidRequestError: they would be too large.
+        """
+        channel = self.hub.get(ROOT, access)
+        assert channel is not None
+        check_config(channel.reduced(action))
+        self.hub.publish(ROOT, action, origin, access)
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -133,6 +146,8 @@ class Door:
         session_id = session_of(uri)
         if session_id is None:
             return None
+        # A client may ask for many, and one that does not exist is found out without waiting.
+        await anyio.lowlevel.checkpoint()
         while (opening := self._opening.get(session_id)) is not None:
             await opening.wait()
         known = self.mirror(uri, access)

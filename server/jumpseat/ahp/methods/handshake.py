@@ -38,7 +38,7 @@ async def initialize(connection: Peer, params: JsonObject) -> JsonObject:
     connection.door.withdraw_tools(client_id)
     connection.initialized = True
     snapshots: list[JsonObject] = []
-    for uri in _strings(params, "initialSubscriptions", required=False):
+    for uri in dict.fromkeys(_strings(params, "initialSubscriptions", required=False)):
         await connection.door.open(uri, connection.rights)
         try:
             snapshots.append(hub.subscribe(connection, uri))
@@ -64,7 +64,7 @@ async def reconnect(connection: Peer, params: JsonObject) -> JsonObject:
     client_id, last_seen = _client_id(params), params.get("lastSeenServerSeq")
     if not isinstance(last_seen, int) or isinstance(last_seen, bool) or not 0 <= last_seen < 1 << 53:
         raise AhpError.invalid("lastSeenServerSeq: expected an unsigned integer")
-    uris = _strings(params, "subscriptions")
+    uris = list(dict.fromkeys(_strings(params, "subscriptions")))
     for uri in uris:
         await connection.door.open(uri, connection.rights)
     connection.client_id = client_id

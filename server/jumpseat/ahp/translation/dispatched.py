@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation.limits import excess_of
 
 ACTIONS: Final[Mapping[str, Mapping[str, type]]] = {
     "root/configChanged": {"config": dict},
@@ -52,6 +53,8 @@ def problem_of(action: Any) -> str | None:
     members = cast("JsonObject", action)
     if (needed := ACTIONS.get(kind)) is None:
         return f"{kind[:100]!r} is not an action of clients"
+    if (excess := excess_of(action)) is not None:
+        return excess
     for name, expected in needed.items():
         if not isinstance(members.get(name), expected):
             return f"{name!r} is missing or has the wrong type"

@@ -80,7 +80,7 @@ class Environment(Struct, frozen=True):
     record_changes: RecordChanges | None = None
     checkers: tuple[CheckerMaker, ...] = ()
     reserved: frozenset[str] = frozenset()
-    tool_set: Configured = "default"
+    tool_set: Configured = None
     scripts: ScriptSettings = ScriptSettings()
     # The built-in tools by the needs that sessions meet, made at the first use: all sessions share them.
     _available: dict[tuple[bool, bool], Mapping[str, BuiltinTool[Any]]] = field(

@@ -28,6 +28,7 @@ from jumpseat.agent.session.hooks import WARNING
 from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
+from jumpseat.tools.filters import EDITS, PATCH
 from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
@@ -255,7 +256,10 @@ class CallExecution:
             if isinstance(request, ReadPermission):
                 self._known.add(ctx.files.place(Path(request.path)))
             await with_abort(lambda: self._begin_checks(ctx, prepared.permission))
-            return await with_abort(partial(self._watched, tool, ctx, prepared.run))
+            outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
+            if isinstance(request, ReadPermission) and outcome.ok:
+                self._prepare_checks(ctx, Path(request.path))
+            return outcome
         return await self._run_changed(tool, ctx, call, verdict, with_abort)
 
     async def _decide(
@@ -503,6 +507,13 @@ class CallExecution:
             paths = [ctx.files.place(Path(name)) for name in _files_of(request) if not ctx.is_virtual(name)]
             reporter = Reporter(tool.spec.parameters, partial(self._ask_tool, ctx, tool), ctx.cwd)
             await begin(self._made_checkers(), paths, reporter)
+
+    def _prepare_checks(self, ctx: ToolContext, path: Path) -> None:
+        """Let checkers look in the background at a file that the model has read, and may change next."""
+        if self._environment.checkers and not {*EDITS, PATCH}.isdisjoint(self._tools.offered()):
+            from jumpseat.tools.findings import prepare
+
+            self._session.services.tasks.start_soon(prepare, self._made_checkers(), path, ctx.files)
 
     async def _ask_tool(self, ctx: ToolContext, tool: Tool, arguments: JsonObject) -> str | None:
         """Return the result of a tool that may run unasked."""

@@ -22,10 +22,12 @@ from jumpseat.tools.filters import (
     EDITS,
     PATCH,
     SETS,
+    Configured,
     Filter,
     SourceName,
     ToolSet,
     available_of,
+    is_chosen,
     is_minimal,
     is_named,
     left_out,
@@ -335,11 +337,19 @@ class OfferedTools:
 
     def set_for(self, *, small: bool) -> ToolSet:
         """Return the set of tools for a model, whose window may be ``small``."""
-        chosen = set_of(self._session.settings, self._environment.tool_set)
-        return "minimal" if small and chosen == "default" else chosen
+        return "minimal" if small and not self.is_chosen else set_of(*self._choice)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Return whether the client or the user has chosen the tools."""
+        return is_chosen(*self._choice)
+
+    @property
+    def _choice(self) -> tuple[SessionSettings, Configured]:
+        return self._session.settings, self._environment.tool_set
 
     def _named_beside_sets(self) -> Collection[str]:
-        return named_beside_sets(self._session.settings, self._environment.tool_set)
+        return named_beside_sets(*self._choice)
 
     async def unknown_names(self, offered: Collection[str]) -> dict[str, str | None]:
         """Return the names among the available and the excluded tools that no tool has, with the one that is meant.
@@ -347,7 +357,7 @@ class OfferedTools:
         Tools that may still be missing, and patterns, are left out. Tools have the names ``offered`` for certain.
         """
         options = self._session.settings.options
-        available = available_of(self._session.settings, self._environment.tool_set) or ()
+        available = available_of(*self._choice) or ()
         wanted = dict.fromkeys((*available, *options.excluded_tools)).keys() - offered
         # Each request asks.
         if not wanted:

@@ -74,7 +74,7 @@ class ToolOrchestrator:
         return self._tools.specs(needed, small=small)
 
     def shortens(self) -> bool:
-        return self._tools.set_for(small=False) == "default"
+        return not self._tools.is_chosen
 
     async def unknown_names(self, offered: Collection[str]) -> dict[str, str | None]:
         return await self._tools.unknown_names(offered)

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from jumpseat.sandbox.session import Confined, SessionSandbox, StillConfinedError
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
-from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
+from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs, shortened
 from jumpseat.tools.shell.sandbox_needs import Placement
 
 PARTIAL_INTERVAL_S: Final = 0.1
@@ -207,16 +207,17 @@ class _Streams:
             input_read = pipes[4] if stdin else subprocess.DEVNULL
             started: list[Process] = []
             # Cancellation between fork and return would lose the process.
-            with anyio.CancelScope(shield=True):
+            with shortened(argv) as (line, files), anyio.CancelScope(shield=True):
                 started.append(
                     await anyio.open_process(
-                        argv,
+                        line,
                         stdin=input_read,
                         stdout=out_write,
                         stderr=err_write,
                         cwd=cwd,
                         env=dict(environ),
                         start_new_session=True,
+                        pass_fds=files,
                     )
                 )
         except BaseException:

@@ -12,7 +12,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -383,33 +384,34 @@ class Pipes:
         inherited: tuple[int, ...] = (),
     ) -> Process:
         """Start ``command`` with these pipes, in its own process group."""
-        if os.path.isabs(command[0]):
-            # Imported with the first confined command.
-            from jumpseat.sandbox.bubblewrap import without_shell
+        with shortened(command) as (line, files):
+            return await anyio.open_process(
+                line,
+                stdin=stdin,
+                stdout=self._output_write,
+                stderr=stderr,
+                cwd=cwd,
+                env=environ,
+                start_new_session=True,
+                pass_fds=(*inherited, *files),
+            )
 
-            with without_shell(command) as (line, files):
-                return await self._start(line, cwd, environ, stdin, stderr, (*inherited, *files))
-        return await self._start(command, cwd, environ, stdin, stderr, inherited)
 
-    async def _start(
-        self,
-        command: list[str],
-        cwd: Path,
-        environ: dict[str, str],
-        stdin: int,
-        stderr: int,
-        inherited: tuple[int, ...],
-    ) -> Process:
-        return await anyio.open_process(
-            command,
-            stdin=stdin,
-            stdout=self._output_write,
-            stderr=stderr,
-            cwd=cwd,
-            env=environ,
-            start_new_session=True,
-            pass_fds=inherited,
-        )
+@contextmanager
+def shortened(command: list[str]) -> Generator[tuple[list[str], tuple[int, ...]], None, None]:
+    """Yield a command line without the shell that would begin its sandbox, and the descriptors to pass on instead.
+
+    Raises:
+        OSError: a file of the sandbox cannot be read.
+    """
+    if not os.path.isabs(command[0]):
+        yield command, ()
+        return
+    # Imported with the first confined command.
+    from jumpseat.sandbox.bubblewrap import without_shell
+
+    with without_shell(command) as found:
+        yield found
 
 
 def non_interactive(environ: dict[str, str], *, outside: bool = False) -> dict[str, str]:

@@ -118,7 +118,7 @@ async def answer(model: Says, request: ModelRequest) -> tuple[str, list[ToolCall
 
 
 async def test_a_block_in_the_text_becomes_a_call_and_the_rest_stays_text() -> None:
-    shown, announced, completed = await answer(Says("I say:\n```xml\n", HELLO, "\n```\nNow."), request())
+    shown, announced, completed = await answer(Says("I say:\n", HELLO, "\nNow."), request())
     (call,) = completed.message.tool_uses()
 
     assert shown == completed.message.text() == "I say:\nNow."

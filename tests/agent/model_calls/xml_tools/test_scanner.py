@@ -107,12 +107,42 @@ def test_each_action_of_a_tool_is_a_call_in_order() -> None:
     ]
 
 
+BLOCK: Final = '<tools><tool name="run"><command>ls</command></tool></tools>'
+LONE: Final = '<tool name="run"><command>ls</command></tool>'
+
+
 def test_an_answer_may_contain_several_blocks_and_text_around_them() -> None:
-    block = '<tools><tool name="run"><command>ls</command></tool></tools>'
-    text = f"First:\n\n```xml\n{block}\n```\n\nThen {block} and so on.\n```\n{block}\n```"
+    text = f"```xml\n{BLOCK}\n```\n\nThen {BLOCK} and so on.\n```\n{BLOCK}\n```"
     out, calls, problems = scan(text)
-    assert out == "First:\n\nThen and so on.\n"
+    assert out == "Then and so on.\n"
     assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"```xml\n{BLOCK}\n```",
+        f"~~~~\r\n<!-- a call -->\r\n{BLOCK}\r\n~~~~\r\n",
+        f"```\n{LONE}\n{LONE}\n```\n\n```xml\n{BLOCK}\n```",
+        f"```xml\n{BLOCK}\n<other/>\n```",
+        f"\n    {BLOCK}",
+        f"1. So:\n\n\t{BLOCK}\n\n\t{BLOCK}",
+        LONE,
+        f"{LONE}\n\n{LONE}",
+    ],
+)
+def test_below_text_calls_that_may_be_examples_end_the_answer(call: str) -> None:
+    example = f"A call looks like this:\n{call}\nNow you know."
+    assert visible_text(example) == example
+    assert scan(example, *range(1, len(example))) == scan(example)
+    if "<other/>" not in call:
+        _, calls, problems = scan(f"A call looks like this:\n{call}\n \n")
+        assert (set(map(str, calls)), problems) == ({str(("run", {"command": "ls"}))}, [])
+
+
+def test_an_example_does_not_keep_the_call_below_it_from_running() -> None:
+    example = f"So:\n```xml\n{BLOCK}\n```\n"
+    assert scan(f"{example}{BLOCK}") == (example, [("run", {"command": "ls"})], [])
 
 
 def test_an_action_without_a_type_is_a_parameter() -> None:
@@ -226,7 +256,7 @@ def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
 def test_the_answer_continues_after_a_malformed_block() -> None:
     bad = '<tools><tool name="free"></x></tool></tools>'
     assert scan(f"a\n{bad}\nb")[0] == "a\nb"
-    assert scan('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
+    assert scan('```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "b"
 
 
 def test_calls_before_one_that_is_cut_off_are_valid() -> None:
@@ -266,7 +296,7 @@ PARTS: Final = (
     '<tools><tool name="free"></oops></tool></tools>',
     "<tools>", "</tools>", "<tool ", "</tool>", "<command>", "</command>", "<tool_result>", "<", ">", "&lt;",
     "<!--", "-->", "<![CDATA[", "]]>", '"', "'", "`", "``", "```xml\n", "```\n", "```python\n", "~~~\n", "\n",
-    "\n\n", "  ", "text", '<?xml version="1.0"?>', " name='run'", "é",
+    "\n\n", "  ", "\n    ", "text", '<?xml version="1.0"?>', " name='run'", "é",
 )  # fmt: skip
 
 

@@ -4,7 +4,11 @@ A block is ``<tools>`` with a ``<tool>`` in it, outside of code, or a lone ``<to
 tool on offer. Either may be the content of a fenced code block that is labelled ``xml`` or has no label, which then
 belongs to the block. Everything else is text, including other XML and XML in other code.
 
-The result does not depend on where the text is split, and only a possible beginning of a block is held back.
+Explanations show calls, too. Below other text, a block in a code block, one that is indented as code, and a lone
+``<tool>`` are calls only if nothing follows them.
+
+The result does not depend on where the text is split. What may begin a block is held back, and so is a block that
+depends on what follows.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.xml_tools.reader import MAX_TAG_CHARS, PARTIAL_TAG, START, Block, BlockReader
@@ -35,8 +41,17 @@ _PARTIAL_NAME: Final = re.compile(
     r"\s*(?:<(?:n(?:a(?:m(?:e(?:\s*(?:>[^<>]*(?:<(?:/(?:n(?:a(?:m(?:e\s*)?)?)?)?)?)?)?)?)?)?)?)?)?\Z"
 )
 _LABELS: Final = ("", "xml")
+_CODE_COLUMNS: Final = 4
+"""The indentation of code in Markdown, in columns."""
 
 _Verdict: TypeAlias = Literal["block", "text", "more"]
+
+
+class _Held(Struct):
+    """Blocks that are calls only if no text follows, and the text that they were read from."""
+
+    source: list[str] = field(default_factory=list[str])
+    blocks: list[Block] = field(default_factory=list[Block])
 
 
 class Scanner:
@@ -57,6 +72,10 @@ class Scanner:
         self._line = ""
         self._reader: BlockReader | None = None
         self._called = False
+        # Whether there was text, and the indentation of the current line as far as it is blank.
+        self._has_text = False
+        self._indentation = ""
+        self._held: _Held | None = None
 
     def feed(self, text: str) -> list[Piece]:
         """Add text and return the pieces known so far, in order."""
@@ -74,8 +93,10 @@ class Scanner:
         if self._step == self._at_opening:
             self._enter_code()
         if self._reader is not None:
-            self._out.append(self._reader.block())
-            self._reader = None
+            self._end_block(self._reader)
+        if self._held is not None:
+            self._out += self._held.blocks
+            self._held = None
         out, self._out = self._out, []
         return out
 
@@ -86,6 +107,8 @@ class Scanner:
             after = step(text, at, final)
             if after == at and step == self._step:
                 break
+            if self._held is not None and step in (self._in_block, self._after_block):
+                self._held.source.append(text[at:after])
             at = after
         self._waiting = text[at:]
 
@@ -108,7 +131,8 @@ class Scanner:
                 return at
             match self._verdict(text, at, final, fresh=self._line_is_blank):
                 case "block":
-                    self._begin("")
+                    is_lone = not text.startswith("<tools", at)
+                    self._begin("", unless_text_follows=is_lone or self._is_indented())
                     return at
                 case "more":
                     return at
@@ -142,22 +166,47 @@ class Scanner:
             return line_end + 1
         self._line = ""
         self._step = self._at_label if run[0][0] == "`" else self._in_code
-        self._out.append(run[0])
+        self._put(run[0])
         return run.end()
 
     def _show(self, text: str) -> None:
-        self._out.append(text)
+        self._put(text)
+        self._read_line(text)
+
+    def _read_line(self, text: str) -> None:
+        """Update the state of the current line."""
         line = text.rpartition("\n")
         if line[1]:
-            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
+            self._begin_line()
         rest = line[2]
         self._line_is_blank = self._line_is_blank and not rest.strip()
+        if self._line_is_blank:
+            self._indentation = (self._indentation + rest)[:_CODE_COLUMNS]
         if "`" in rest or self._ticks:
             for piece in _TICKS.findall(rest):
                 if piece[0] == "`":
                     self._ticks += len(piece)
                 else:
                     self._end_ticks()
+
+    def _put(self, text: str) -> None:
+        """Pass on text; what is held back was no call if any follows."""
+        if text and not text.isspace():
+            self._has_text = True
+            if self._held is not None:
+                self._out += self._held.source
+                self._held = None
+        if self._held is None:
+            self._out.append(text)
+        else:
+            self._held.source.append(text)
+
+    def _begin_line(self) -> None:
+        self._line_is_blank, self._ticks, self._open_ticks, self._indentation = True, 0, 0, ""
+
+    def _is_indented(self) -> bool:
+        """Return whether the current line is indented as code, as far as it is blank."""
+        return self._line_is_blank and len(self._indentation.expandtabs(_CODE_COLUMNS)) >= _CODE_COLUMNS
 
     def _end_ticks(self) -> None:
         """End a run of backticks, which opens inline code, or closes code opened by a run of the same length."""
@@ -179,20 +228,20 @@ class Scanner:
             end = tick
         elif end >= 0:
             self._step = self._in_code
-        self._out.append(text[at : end if end >= 0 else len(text)])
+        self._put(text[at : end if end >= 0 else len(text)])
         return end if end >= 0 else len(text)
 
     def _in_code(self, text: str, at: int, _final: bool) -> int:
         """Consume a code block without calls up to its closing fence."""
         end = text.find("\n", at) + 1
         self._line = (self._line + text[at : end or len(text)])[:200]
-        self._out.append(text[at : end or len(text)])
+        self._put(text[at : end or len(text)])
         if not end:
             return len(text)
         line, self._line = self._line.strip(), ""
         if len(line) >= len(self._fence) and not line.strip(self._fence[0]):
             self._step = self._in_text
-            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
+            self._begin_line()
         return end
 
     def _at_opening(self, text: str, at: int, final: bool) -> int:
@@ -208,20 +257,29 @@ class Scanner:
         if verdict == "more":
             return at
         if verdict == "block":
-            self._begin(self._fence)
+            self._begin(self._fence, unless_text_follows=True, source=self._opening + text[at:start])
             return start
         self._enter_code()
         return at
 
     def _enter_code(self) -> None:
-        """Treat the code block as one without calls."""
-        self._out.append(self._opening)
+        """Treat the code block, or the rest of it, as one without calls."""
+        if self._held is None:
+            self._put(self._opening)
         self._line = ""
         self._step = self._in_code
 
     # --- blocks -------------------------------------------------------------------------------------------------
 
-    def _begin(self, fence: str) -> None:
+    def _begin(self, fence: str, *, unless_text_follows: bool, source: str = "") -> None:
+        """Begin a block. ``source`` is what was consumed of its code block."""
+        if self._held is None and unless_text_follows and self._has_text:
+            self._held = _Held()
+        elif self._held is not None and not unless_text_follows:
+            self._out += self._held.source
+            self._held = None
+        if self._held is not None:
+            self._held.source.append(source)
         self._fence = fence
         end = re.compile(rf"\n[ \t]*{fence[0]}{{{len(fence)},}}[ \t]*\n") if fence else None
         self._reader = BlockReader(self._tools, end)
@@ -232,20 +290,25 @@ class Scanner:
         assert reader is not None
         after = reader.read(text, at, final=final)
         if reader.done:
-            self._out.append(reader.block())
-            self._reader, self._called = None, True
+            self._end_block(reader)
+            self._begin_line()
+            self._called = True
             self._step = self._after_block
         return after
+
+    def _end_block(self, reader: BlockReader) -> None:
+        (self._out if self._held is None else self._held.blocks).append(reader.block())
+        self._reader = None
 
     def _after_block(self, text: str, at: int, final: bool) -> int:
         """Drop the layout after a block, and the closing fence of its code block."""
         space = _SPACE.match(text, at)
         assert space is not None
         start = space.end()
+        self._read_line(space[0])
         if start == len(text):
             return start
         if not self._fence:
-            self._line_is_blank, self._ticks, self._open_ticks = True, 0, 0
             self._step = self._in_text
             return start
         run = _RUN.match(text, start)
@@ -262,7 +325,7 @@ class Scanner:
         if verdict == "more":
             return start
         if verdict == "block":
-            self._begin(self._fence)
+            self._begin(self._fence, unless_text_follows=self._held is not None)
         else:
             self._enter_code()
         return start
