@@ -14,7 +14,7 @@ from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.live.dispatches import carry_out
 from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import AhpError, error_of
-from jumpseat.ahp.methods import handshake, sessions
+from jumpseat.ahp.methods import files, handshake, sessions
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation.dispatched import problem_of
 from jumpseat.ahp.translation.limits import excess_of
@@ -45,6 +45,13 @@ AFTER: Final[Mapping[str, Handler]] = {
     "createSession": sessions.create,
     "disposeSession": sessions.dispose,
     "resolveSessionConfig": sessions.resolve_config,
+    "sessionConfigCompletions": sessions.complete_config,
+    "authenticate": sessions.authenticate,
+    "completions": files.completions,
+    "resourceRead": files.read,
+    "resourceList": files.list_entries,
+    "resourceResolve": files.resolve,
+    "resourceRequest": files.request,
 }
 MOST_WAITING: Final = 1000
 """The dispatches of a connection that may wait for a session to be opened."""

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from jumpseat.ahp.hub.channels import envelope_of, older_turns
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import PROVIDER_NOT_FOUND, AhpError
+from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.states.values import IDLE, JsonObject, present
 from jumpseat.ahp.translation import config
 from jumpseat.ahp.translation.attachments import uri_of
@@ -74,7 +75,7 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
     if (cursor := params.get("cursor")) is not None:
         last = _decode(cursor)
         summaries = [summary for summary in summaries if _position(summary) < last]
-    page = summaries[: min(limit, PAGE)]
+    page = [door.with_marks(summary, rights) for summary in summaries[: min(limit, PAGE)]]
     answer: JsonObject = {"items": page}
     if len(page) < len(summaries):
         answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(page[-1])).encode()).decode()
@@ -114,6 +115,35 @@ def resolve_config(_connection: Peer, params: JsonObject) -> JsonObject:
     given: Any = params.get("config")
     values = config.values_of("interactive", None, allow_all=False)
     return {"schema": config.SCHEMA, "values": {**values, **(given if isinstance(given, dict) else {})}}
+
+
+def complete_config(connection: Peer, params: JsonObject) -> JsonObject:
+    """Return the models whose names contain what the client has typed."""
+    if params.get("property") != config.MODEL:
+        raise AhpError.invalid("property: only models are completed")
+    query = str(params.get("query") or "").casefold()
+    return {
+        "items": [
+            {"value": model["id"], "label": model["name"]}
+            for model in connection.door.models()
+            if query in model["id"].casefold() or query in model["name"].casefold()
+        ]
+    }
+
+
+def authenticate(connection: Peer, params: JsonObject) -> JsonObject:
+    """Give a token to the MCP servers that require one for a resource.
+
+    Raises:
+        AhpError: no server of the client's sessions does.
+    """
+    resource, token = params.get("resource"), params.get("token")
+    if not isinstance(resource, str) or not isinstance(token, str):
+        raise AhpError.invalid("resource and token: expected strings")
+    found = [offer_token(mirror, resource, token) for mirror in connection.door.mirrors(connection.rights)]
+    if not any(found):
+        raise AhpError.invalid("resource: no server requires a token for it")
+    return {}
 
 
 def announce(connection: Peer, params: JsonObject, created_by: str | None) -> None:
