@@ -65,6 +65,8 @@ def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_lan
     loaded = loaded_by("import jumpseat.app, jumpseat.rpc.routes")
     assert "jumpseat_protocol.schema" not in loaded
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
+    # The other protocols are loaded with their first client.
+    assert not {name for name in loaded if name.startswith(("jumpseat.acp", "jumpseat.ahp"))}
 
 
 def test_a_session_with_a_provider_loads_the_http_library_before_its_first_turn(tmp_path: Path) -> None:

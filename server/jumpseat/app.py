@@ -104,6 +104,7 @@ from jumpseat_protocol.lazy_models import IS_TESTED, NEWEST_TESTED
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
+    from jumpseat.acp.connection import AcpConnection
     from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
@@ -216,7 +217,8 @@ class App:
         self._ignored_members = IgnoredMembers()
         self._acp, self._speaks_ahp = options.acp, options.ahp
         self._ahp: Door | None = None
-        self._on_stdio = options.tcp is None
+        self._on_stdio = options.on_stdio
+        self._stdio_client: AnyConnection | None = None
         self.gate, self.made_token = _gate(options.tcp, home)
         self.ending = False
         self._tasks = tasks
@@ -390,7 +392,7 @@ class App:
     def _log_start(self, options: Options, config: Config) -> None:
         tcp = options.tcp
         on_stdio = "acp" if options.acp else "ahp" if options.ahp else "stdio"
-        transport = "tcp" if tcp is not None else on_stdio
+        transport = "tcp" if not options.on_stdio else on_stdio
         port = None if tcp is None else tcp.port or None
         where = fields(
             version=__version__,
@@ -423,8 +425,11 @@ class App:
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
         if self._speaks_ahp:
-            return self._connect_ahp(EVERYTHING, LINES).wire
-        return self._connect_acp() if self._acp else self.connect().wire
+            client = self._connect_ahp(EVERYTHING, LINES)
+        else:
+            client = self._connect_acp() if self._acp else self.connect()
+        self._stdio_client = client
+        return client.wire
 
     @property
     def pages(self) -> PageAccess | None:
@@ -484,14 +489,14 @@ class App:
         """Return the function that serves a method on one connection; ``None`` if there is no such method."""
         return find_route(ctx, self._ignored_members, method)
 
-    def _connect_acp(self) -> Wire:
-        # Imported here, because a process serves only one of the protocols.
+    def _connect_acp(self) -> AcpConnection:
+        # Imported here, because most servers have no such client.
         from jumpseat.acp.connection import AcpConnection
 
         connection = AcpConnection(self._handle_disconnect, self._tasks, self.secrets)
         connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
         self.connections.add(connection)
-        return connection.wire
+        return connection
 
     def announce(self, kind: str, session_id: str, metadata: dict[str, str] | None, created_by: str | None) -> None:
         """Notify the connections that see sessions of the token ``created_by``."""
@@ -650,7 +655,7 @@ class App:
 
     def _forget(self, connection: AnyConnection) -> None:
         self.connections.discard(connection)
-        if self._on_stdio or (self.ending and not self.connections):
+        if connection is self._stdio_client or (self.ending and not self.connections):
             self.stop()
 
 
@@ -772,7 +777,7 @@ def run(options: Options) -> NoReturn:
                 *(VERSION, *NEWEST_TESTED),
             )
         # Before any output: on stdio, fd 1 belongs to the protocol.
-        stdio = take_stdio() if options.tcp is None else None
+        stdio = take_stdio() if options.on_stdio else None
         anyio.run(_serve_and_exit, options, stdio)
     except* JumpseatError as group:
         for error in group.exceptions:
@@ -848,10 +853,10 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
         await app.observability.serve(tasks, app)
         if options.session_idle_s is not None:
             tasks.start_soon(IdleSessions(app.registry, options.session_idle_s).run)
-        if options.tcp is None:
-            assert stdio is not None
+        if stdio is not None:
             wire = app.connect_stdio()
             tasks.start_soon(open_stdio, wire, stdio)
+        if options.tcp is None:
             await app.wait_stopped()
         else:
             from jumpseat.network.serving import serve_tcp

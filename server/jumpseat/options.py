@@ -50,6 +50,11 @@ class Options(Discreet, Struct, frozen=True):
     keep_model_calls: bool = False
 
     @property
+    def on_stdio(self) -> bool:
+        """Return whether a client is served on stdin and stdout."""
+        return self.tcp is None or self.acp or self.ahp
+
+    @property
     def whole_environ(self) -> Mapping[str, str]:
         """All variables, empty ones too, for values of declarations."""
         return {**self.environ, **dict.fromkeys(self.empty, "")}

@@ -92,9 +92,19 @@ def test_deltas_that_a_slow_editor_missed_follow_without_a_gap() -> None:
     assert sent + feed.text(events.AssistantMessage(message_id="m", content="one two three")) == "one two three"
 
 
+def test_a_prompt_of_another_client_is_shown_but_not_that_of_the_editor_itself() -> None:
+    feed = Feed()
+    feed.translator.titled = True
+    feed.translator.own_messages.add("1")
+    assert feed.steps(events.UserMessage(content="mine", message_id="1")) == []
+    (step,) = feed.steps(events.UserMessage(content="theirs", message_id="2"))
+    assert (step.body["sessionUpdate"], step.body["content"]["text"]) == ("user_message_chunk", "theirs")
+
+
 def test_the_first_prompt_is_the_title_but_not_a_message_of_a_hook() -> None:
     feed = Feed()
     assert feed.steps(events.UserMessage(content="context", message_id="0", source="hook")) == []
+    feed.translator.own_messages |= {"1", "2"}
     (title,) = feed.steps(events.UserMessage(content="  a  long\nprompt ", message_id="1"))
     assert title.body["title"] == "a long prompt"
     assert feed.steps(events.UserMessage(content="more", message_id="2")) == []

@@ -26,6 +26,7 @@ from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import JsonObject, Reducer
 from jumpseat.ahp.translation.uris import chat_uri, session_of
+from tests.ahp.official import Judge, judging, plain
 from tests.support.editor import CONFIG
 from tests.support.limits import WAIT_S
 from tests.support.server import RunningServer, running_server
@@ -69,6 +70,9 @@ class Client:
         self.last_seen = 0
         self.session = self.chat = ""
         self.received: list[JsonObject] = []
+        self.methods: dict[int, str] = {}
+        self.judge: Judge | None = None
+        self._folded: dict[str, tuple[JsonObject, list[JsonObject]]] = {}
         self._numbers = 0
         self._seen = 0
 
@@ -76,6 +80,7 @@ class Client:
         """Send a request and return its response."""
         self._numbers += 1
         number = self._numbers
+        self.methods[number] = method
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {"channel": channel, **params}}
         await self.socket.send(json.dumps(message))
         return await self._read(lambda found: found.get("id") == number)
@@ -153,6 +158,7 @@ class Client:
 
     async def reconnect(self, before: Client) -> str:
         """Take the place of a client whose connection is lost."""
+        self._folded = before._folded
         self.states, self.last_seen, self.session, self.chat = (
             before.states,
             before.last_seen,
@@ -183,6 +189,7 @@ class Client:
         ping = {"jsonrpc": "2.0", "id": self._numbers, "method": "ping", "params": {"channel": ROOT}}
         await self.socket.send(json.dumps(ping))
         number = self._numbers
+        self.methods[number] = "ping"
         for _ in range(count):
             if (await self._read(lambda found: found.get("id") == number or "action" in found["params"])).get("id"):
                 return True
@@ -196,6 +203,7 @@ class Client:
     def _take(self, snapshots: Sequence[JsonObject]) -> None:
         for snapshot in snapshots:
             self.states[snapshot["resource"]] = snapshot["state"]
+            self._folded[snapshot["resource"]] = snapshot["state"], []
             self.last_seen = max(self.last_seen, snapshot["fromSeq"])
 
     def _apply(self, envelope: JsonObject) -> None:
@@ -206,6 +214,17 @@ class Client:
         after = REDUCERS[channel.partition(":")[0]](state, envelope["action"])
         assert after is not state, f"no effect: {envelope}"
         self.states[channel] = after
+        self._folded[channel][1].append(envelope["action"])
+
+    def check_judged(self) -> None:
+        """Check that the official reducers come to the states of this client."""
+        if self.judge is None:
+            return
+        for uri, (state, actions) in self._folded.items():
+            reducer = uri.partition(":")[0].removeprefix("ahp-")
+            folded = self.judge.ask({"reducer": reducer, "state": state, "actions": actions})
+            assert plain(folded) == plain(self.states[uri]), actions
+            self._folded[uri] = self.states[uri], []
 
     async def _read(self, fits: Callable[[JsonObject], bool]) -> JsonObject:
         """Return the next message that fits, among those that no earlier wait has passed."""
@@ -226,9 +245,15 @@ class Client:
 
 @asynccontextmanager
 async def raw(port: int, client_id: str, query: str = "", **options: Any) -> AsyncGenerator[Client]:
-    """Connect without a handshake."""
-    async with connect(f"ws://127.0.0.1:{port}/ahp{query}", proxy=None, max_size=None, **options) as socket:
-        yield Client(socket, client_id)
+    """Connect without a handshake. The official types and reducers judge what comes, if they are built."""
+    with judging() as judge:
+        async with connect(f"ws://127.0.0.1:{port}/ahp{query}", proxy=None, max_size=None, **options) as socket:
+            client = Client(socket, client_id)
+            client.judge = judge
+            yield client
+        client.check_judged()
+        if judge is not None:
+            judge.check_messages(client.received, client.methods)
 
 
 @asynccontextmanager
@@ -242,6 +267,7 @@ async def connected(port: int, client_id: str, query: str = "") -> AsyncGenerato
 async def check_equal(port: int, client: Client, query: str = "") -> None:
     """Check that a client sees what a newcomer is shown now; the activity of the session is told by no action."""
     await client.settle()
+    client.check_judged()
     async with connected(port, "newcomer", query) as newcomer:
         await newcomer.join(client.session)
         assert newcomer.states[client.chat] == client.states[client.chat]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from jumpseat.ahp.hub.channels import END, RING_ACTIONS, Origin, older_turns
+from jumpseat.ahp.hub.channels import END, RING_ACTIONS, Numbered, Origin, older_turns
 from jumpseat.ahp.hub.hub import GRACE_S, Hub
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.states.chat import reduce_chat
@@ -33,7 +33,7 @@ class Connection:
         self.client_id = client_id
         self.received: list[JsonObject] = []
 
-    def deliver(self, envelope: bytes) -> None:
+    def deliver(self, envelope: bytes, published: Numbered | None = None) -> None:
         self.received.append(orjson.loads(envelope))
 
 

@@ -1,7 +1,12 @@
-"""Random runs of two clients: after each step, what a client has folded is what a newcomer is shown."""
+"""Random runs of two clients: after each step, what a client has folded is what a newcomer is shown.
+
+The official reducers fold beside ours, if they are built. ``AHP_RUNS`` and ``AHP_KILLS`` are the numbers of runs
+and of kills of the server.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -28,6 +33,8 @@ SCRIPT: Final[JsonObject] = {
         {"turns": [{"reasoning": "Well.", "deltas": ["The ", "answer"]}] * 200},
     ]
 }
+RUNS: Final = int(os.environ.get("AHP_RUNS", "4"))
+KILLS: Final = int(os.environ.get("AHP_KILLS", "4"))
 PROMPTS: Final = ("hang on", "make a file", "hello")
 
 
@@ -88,7 +95,7 @@ async def step(random: Random, client: Client, number: int) -> None:
             pass
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(RUNS))
 async def test_random_runs(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as b:
@@ -110,3 +117,38 @@ async def test_random_runs(tmp_path: Path, seed: int) -> None:
                 away = a
             await step(random, b, number + 1000)
             await until_stable(b)
+
+
+@pytest.mark.timeout(120 + 30 * KILLS)
+async def test_kills_of_the_server(tmp_path: Path) -> None:
+    random, number = Random(7), 0
+    before: Client | None = None
+    for _ in range(KILLS):
+        async with door_server(tmp_path, SCRIPT) as (server, port):
+            async with raw(port, "a") as a:
+                if before is None:
+                    await a.initialize()
+                    await a.create()
+                else:
+                    ended: list[JsonObject] = [
+                        turn for turn in before.states[before.chat]["turns"] if is_whole(turn)
+                    ]
+                    assert await a.reconnect(before) == "snapshot"
+                    kept = {turn["id"]: turn for turn in a.states[a.chat]["turns"]}
+                    assert all(kept[turn["id"]]["message"] == turn["message"] for turn in ended)
+                    await check_equal(port, a)
+                for _ in range(random.randrange(1, 4)):
+                    number += 1
+                    await step(random, a, number)
+                    await until_stable(a)
+                    await check_equal(port, a)
+                # Somewhere in a turn, or behind it.
+                number += 1
+                await a.prompt(f"t{number}", random.choice(PROMPTS))
+                await a.read_actions(random.randrange(12))
+                before = a
+            await server.kill()
+
+
+def is_whole(turn: JsonObject) -> bool:
+    return turn["state"] == "complete"

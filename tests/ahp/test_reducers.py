@@ -6,7 +6,7 @@ import json
 from copy import deepcopy
 from pathlib import Path
 from random import Random
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 
@@ -15,7 +15,7 @@ from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import JsonObject
 from tests.ahp.generated import INITIAL, MAKERS, actions
-from tests.ahp.official import UPDATE, Case, states
+from tests.ahp.official import UPDATE, Case, plain, states
 from tests.support.cases import all_cases
 
 REDUCERS: Final = {"root": reduce_root, "session": reduce_session, "chat": reduce_chat}
@@ -43,18 +43,6 @@ def folded(case: Case) -> JsonObject:
         assert after is state or after != state, f"{action['type']} makes a new state without a change"
         state = after
     return state
-
-
-def plain(value: Any) -> Any:
-    """Return a value in which absent members stand for ``null``, which is the same in the protocol."""
-    match value:
-        case dict():
-            members = cast("JsonObject", value).items()
-            return {name: plain(member) for name, member in members if member is not None}
-        case list():
-            return [plain(item) for item in cast("list[Any]", value)]
-        case _:
-            return value
 
 
 def check(found: list[Case], expected: list[Any]) -> None:

@@ -155,7 +155,7 @@ def test_options_of_tcp_that_do_not_fit_are_refused(capsys: pytest.CaptureFixtur
     for argument in (["--host", "::1"], ["--no-token"], ["--tls-cert", "c"], ["--behind-tls-proxy"]):
         assert (
             refused(capsys, "--stdio", *argument)
-            == f"error: {argument[0]} is for TCP: it excludes --stdio, --acp and --ahp"
+            == f"error: {argument[0]} is for TCP: it excludes --stdio, and requires --port or --ws-port"
         )
     with pytest.raises(SystemExit):
         parse(["--headless", "--no-token"], TOKEN)
@@ -260,10 +260,15 @@ def test_ahp_is_served_on_stdio_by_flag_or_command(argv: list[str], capsys: pyte
     options = parse(argv, {})
     assert (options.ahp, options.acp, options.tcp) == (True, False, None)
     assert "--acp" in refused(capsys, *argv, "--acp")
-    assert "--port" in refused(capsys, *argv, "--port", "0")
+
+
+def test_other_clients_are_served_beside_one_on_stdio() -> None:
+    for name in ("acp", "--acp", "ahp", "--stdio --ahp"):
+        options = parse([*name.split(), "--ws-port", "0"], {})
+        assert (options.on_stdio, options.tcp) == (True, TcpOptions(serves_tcp=False, web_port=0))
+    assert not parse(["--ws-port", "0"], {}).on_stdio
 
 
 def test_acp_excludes_options_of_the_other_protocol(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--port" in refused(capsys, "--acp", "--port", "0")
     assert "--protocol" in refused(capsys, "acp", "--protocol", "2")
     assert "unknown option" in refused(capsys, "acp", "acp")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import uuid
@@ -264,6 +265,7 @@ class RunningServer:
         self._stdout = BufferedByteReceiveStream(process.stdout)
         self._wire: Wire | None = None
         self._stderr = bytearray()
+        self._heard = anyio.Event()
 
     @property
     def wire(self) -> Wire:
@@ -367,6 +369,15 @@ class RunningServer:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in stream:
                 self._stderr += chunk
+                self._heard.set()
+                self._heard = anyio.Event()
+
+    async def found_in_stderr(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        """Wait until stderr has a match of a pattern, and return it."""
+        with anyio.fail_after(WAIT_S):
+            while (found := pattern.search(self.stderr)) is None:
+                await self._heard.wait()
+        return found
 
     async def end(self) -> None:
         """End the server as its host would; fails if processes are left or the exit code is unexpected."""

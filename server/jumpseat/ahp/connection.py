@@ -10,7 +10,8 @@ from typing import Any, Final, TypeAlias, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.ahp.hub.channels import Origin
+from jumpseat.ahp.hub.channels import Numbered, Origin
+from jumpseat.ahp.hub.held_deltas import HeldDeltas
 from jumpseat.ahp.live.dispatches import carry_out
 from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import AhpError, error_of
@@ -53,6 +54,8 @@ AFTER: Final[Mapping[str, Handler]] = {
     "resourceResolve": files.resolve,
     "resourceRequest": files.request,
 }
+HELD_CHARS: Final = 8 << 20
+"""With more characters in held deltas, the deltas are sent."""
 MOST_WAITING: Final = 1000
 """The dispatches of a connection that may wait for a session to be opened."""
 
@@ -81,9 +84,12 @@ class AhpConnection:
         self._on_close = on_close
         self._dispatches: deque[tuple[str, int, Action]] = deque()
         self._slow = False
-        self.wire = Wire(self._body, self._framing_error, self._handle_close, framing, on_end=self.close)
+        self._held = HeldDeltas()
+        self.wire = Wire(
+            self._body, self._framing_error, self._handle_close, framing, self._release, on_end=self.close
+        )
         self.wire.limit(MAX_BODY_BYTES)
-        self.peer = JsonRpcPeer(self.wire.send, tasks, mask, AHP, label=lambda: self.label)
+        self.peer = JsonRpcPeer(self._send, tasks, mask, AHP, label=lambda: self.label)
         self.peer.find = self._find
         door.connections.add(self)
         log.info("client connected", extra=fields(client=self.label))
@@ -184,9 +190,22 @@ class AhpConnection:
 
     # --- messages to the client ---------------------------------------------------------------------------------
 
-    def deliver(self, envelope: bytes) -> None:
-        """Send an action in its envelope."""
+    def deliver(self, envelope: bytes, published: Numbered | None = None) -> None:
+        """Send an action in its envelope. For a client that is far behind, deltas are held and joined."""
+        may_wait = published is not None and self.wire.lossy and self._held.size < HELD_CHARS
+        if published is not None and may_wait and self._held.hold(published):
+            return
         self.peer.notify_encoded("action", envelope)
+
+    def _release(self) -> None:
+        """Send the held deltas."""
+        if (envelope := self._held.take()) is not None:
+            self.peer.notify_encoded("action", envelope)
+
+    def _send(self, *message: bytes | memoryview) -> None:
+        """Send a message behind the deltas that are held: clients rely on the order."""
+        self._release()
+        self.wire.send(*message)
 
     def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
         """Send a notification about a session, if the client sees sessions of the token ``created_by``."""

@@ -135,14 +135,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     if known.acp and known.ahp:
         parser.error("--acp and --ahp are mutually exclusive")
     other = "--acp" if known.acp else "--ahp" if known.ahp else None
-    if other and (known.port is not None or known.ws_port is not None):
-        parser.error(f"{other} uses stdin and stdout: --port is for the Copilot SDK protocol")
+    # Other clients may have the sessions of an editor, too.
+    listens = known.port is not None or known.ws_port is not None
     if other and known.protocol is not None:
         parser.error(
             f"{other} and --protocol are mutually exclusive:"
             " --protocol selects a version of the Copilot SDK protocol"
         )
-    known.stdio = known.stdio or other is not None
+    known.stdio = known.stdio if other is None else not listens
     if known.session_idle_timeout is not None and known.session_idle_timeout < 0:
         parser.error(f"argument --session-idle-timeout: expected 0 or more, got '{known.session_idle_timeout}'")
     if known.stdio and known.port is not None:
@@ -157,7 +157,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     if known.stdio:
         for name in ("host", "no_token", "tls_cert", "tls_key", "behind_tls_proxy"):
             if getattr(known, name) not in (None, False):
-                parser.error(f"--{name.replace('_', '-')} is for TCP: it excludes --stdio, --acp and --ahp")
+                option = f"--{name.replace('_', '-')}"
+                parser.error(f"{option} is for TCP: it excludes --stdio, and requires --port or --ws-port")
     options = _options(parser, known, *split_environ(environ))
     if options.record and options.replay:
         parser.error("recording and replaying are mutually exclusive")

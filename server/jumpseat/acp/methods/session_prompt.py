@@ -37,6 +37,7 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.queue.running:
         view.translator.usage.reset()
+    view.translator.own_messages.add(sent.id)
     session.send(sent)
     return _answer(view, sent)
 
@@ -84,6 +85,7 @@ async def _command(ctx: AcpContext, view: SessionView, name: str, args: str) -> 
         result = await invoke(ctx.server, view.session, name, args)
         if isinstance(result, AgentPrompt):
             prompt = result.as_prompt()
+            view.translator.own_messages.add(prompt.id)
             view.session.send(prompt)
             try:
                 await prompt.run.done.wait()

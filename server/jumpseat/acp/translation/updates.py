@@ -155,11 +155,15 @@ class Usage(Struct):
 
 
 class Translator(Struct):
-    """``cwd`` resolves relative paths; ``read`` returns a file's current text; ``titled``: a title was sent."""
+    """``cwd`` resolves relative paths; ``read`` returns a file's current text; ``titled``: a title was sent.
+
+    ``own_messages`` are the ids of the editor's own prompts.
+    """
 
     cwd: str
     read: Reader | None = None
     titled: bool = False
+    own_messages: set[str] = field(default_factory=set[str])
     # The running calls by their ids, which some models use again, and the number of calls with each id so far.
     _calls: dict[str, list[Call]] = field(default_factory=dict[str, list[Call]])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
@@ -197,6 +201,12 @@ class Translator(Struct):
                 if not self.titled and payload.source is None and payload.content:
                     self.titled = True
                     yield Update(_info(shorten(payload.content), event.timestamp))
+                if payload.message_id in self.own_messages:
+                    self.own_messages.discard(payload.message_id)
+                elif payload.source is None:
+                    # That of another client of the session; what is its own, an editor shows itself.
+                    for block in blocks_of(payload.content, payload.attachments):
+                        yield _chunk("user_message_chunk", block, payload.message_id)
             case events.ToolExecutionStart():
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionPartialResult():

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 import orjson
 
+from jumpseat.ahp.states.deltas import JoinedDeltas
 from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
 
 RING_ACTIONS: Final = 1000
@@ -22,14 +23,23 @@ class Origin(NamedTuple):
     client_seq: int
 
 
+class Numbered(NamedTuple):
+    """An action of a channel, with its number and the dispatch that it is the echo of."""
+
+    uri: str
+    action: Action
+    number: int
+    origin: Origin | None
+
+
 class Subscriber(Protocol):
     """A connection that subscribes to channels."""
 
     client_id: str
     """The name that the client has chosen for itself."""
 
-    def deliver(self, envelope: bytes) -> None:
-        """Send an action in its envelope, as JSON."""
+    def deliver(self, envelope: bytes, published: Numbered | None = None) -> None:
+        """Send an action in its envelope, as JSON; ``published`` is the same, if all subscribers get it."""
         ...
 
 
@@ -61,7 +71,9 @@ class Channel:
         ring_actions: int = RING_ACTIONS,
     ) -> None:
         self.uri = uri
-        self.state = state
+        self._state = state
+        # The deltas that are not in the state yet: each would copy the text of its part.
+        self._deltas = JoinedDeltas()
         self.created_by = created_by
         self.subscribers: dict[Subscriber, None] = {}
         self._reducer = reducer
@@ -70,20 +82,45 @@ class Channel:
         self._ring_bytes = 0
         self._ring_actions = ring_actions
 
+    @property
+    def state(self) -> State:
+        """The state after all actions."""
+        if (joined := self._deltas.take()) is not None:
+            self._state = self._reducer(self._state, joined)
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._deltas.take()
+        self._state = state
+
     def reduced(self, action: Action) -> State:
-        """Return the state that an action leads to; the present one if it changes nothing."""
+        """Return the state that an action would lead to; the present one if it changes nothing."""
         return self._reducer(self.state, action)
 
-    def publish(self, state: State, number: int, envelope: bytes) -> None:
-        """Take over a new state, and send the action that has led to it to all subscribers."""
-        self.state = state
+    def apply(self, action: Action) -> bool:
+        """Apply an action; return ``False`` if it changes nothing."""
+        if self._deltas.join(action):
+            return True
+        before = self.state
+        self._state = self.reduced(action)
+        if self._state is before:
+            self._deltas.end()
+            return False
+        self._deltas.begin(action)
+        return True
+
+    def send(self, action: Action, number: int, origin: Origin | None) -> None:
+        """Send an action that was applied to all subscribers."""
+        envelope = envelope_of(self.uri, action, number, origin)
         self._ring.append((number, envelope))
         self._ring_bytes += len(envelope)
         while len(self._ring) > self._ring_actions or self._ring_bytes > RING_BYTES:
             self._began_at, dropped = self._ring.popleft()
             self._ring_bytes -= len(dropped)
+        published = Numbered(self.uri, action, number, origin)
         for subscriber in list(self.subscribers):
-            subscriber.deliver(envelope)
+            subscriber.deliver(envelope, published)
 
     def after(self, number: int) -> Sequence[tuple[int, bytes]] | None:
         """Return the actions after a number, ``None`` if not all of them are kept."""

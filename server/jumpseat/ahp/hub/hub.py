@@ -99,10 +99,9 @@ class Hub:
         Such an action is not sent: an echo without a change would be answered by some clients without an end.
         """
         channel = self.get(uri, access)
-        if channel is None or (state := channel.reduced(action)) is channel.state:
+        if channel is None or not channel.apply(action):
             return False
-        number = self.numbers.next()
-        channel.publish(state, number, envelope_of(uri, action, number, origin))
+        channel.send(action, self.numbers.next(), origin)
         return True
 
     def refuse(self, origin: Origin, uri: str, action: Action, reason: str) -> None:

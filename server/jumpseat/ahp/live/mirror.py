@@ -395,11 +395,13 @@ class Mirror(ConnectedClient):
         return bool(readers) and all(reader.behind for reader in readers)
 
     async def drain(self) -> None:
-        """Wait until one of the connections has read most of what it was sent."""
-        if self.behind:
-            await self._readers(self.uris)[0].drain()
-        else:
+        """Wait until one of the connections has read most of what it was sent. A slower one delays no other."""
+        if not self.behind:
             await anyio.lowlevel.checkpoint()
+            return
+        async with anyio.create_task_group() as tasks:
+            for reader in self._readers(self.uris):
+                tasks.start_soon(_drain_one, reader, tasks.cancel_scope)
 
     async def wait_until_read(self) -> None:
         await self.drain()
@@ -428,6 +430,13 @@ class Mirror(ConnectedClient):
 
     async def _ask_json(self, method: str, params: WireModel) -> Any:
         raise ClientCallError(f"clients of the Agent Host Protocol do not answer {method!r}")
+
+
+async def _drain_one(reader: Reader, waiting: anyio.CancelScope) -> None:
+    await reader.drain()
+    # A connection that has stopped reading is not waited for any longer, but has not read either.
+    if not reader.behind:
+        waiting.cancel()
 
 
 async def _answered_by_action() -> NoReturn:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any, Final, cast
 
 from jumpseat.ahp.hub.channels import envelope_of, older_turns
@@ -65,19 +67,24 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
     limit: Any = params.get("limit", PAGE)
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise AhpError.invalid("limit: expected a positive integer")
+    last = _decode(params["cursor"]) if params.get("cursor") is not None else None
     rights, door = connection.rights, connection.door
-    found = {summary["resource"]: summary for summary in door.live_summaries(rights)}
-    for listed in connection.door.registry(connection.rights).list():
-        if listed.resumable:
-            found.setdefault(session_uri(listed.session_id), _summary(listed))
+    live = {summary["resource"]: summary for summary in door.live_summaries(rights)}
+    found: list[tuple[tuple[str, str], JsonObject | SessionMetadata]] = [
+        (_position(summary), summary) for summary in live.values()
+    ]
+    for listed in door.registry(rights).list():
+        if listed.resumable and (uri := session_uri(listed.session_id)) not in live:
+            found.append(((listed.modified_time, uri), listed))
     # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
-    summaries = sorted(found.values(), key=_position, reverse=True)
-    if (cursor := params.get("cursor")) is not None:
-        last = _decode(cursor)
-        summaries = [summary for summary in summaries if _position(summary) < last]
-    page = [door.with_marks(summary, rights) for summary in summaries[: min(limit, PAGE)]]
+    behind = [one for one in found if last is None or one[0] < last]
+    # Only those of the page are described: there may be ten thousand others.
+    latest = nlargest(min(limit, PAGE), behind, key=itemgetter(0))
+    page = [
+        door.with_marks(_summary(one) if isinstance(one, SessionMetadata) else one, rights) for _, one in latest
+    ]
     answer: JsonObject = {"items": page}
-    if len(page) < len(summaries):
+    if len(page) < len(behind):
         answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(page[-1])).encode()).decode()
     return answer
 

@@ -1,8 +1,14 @@
-//! The official reducers as a filter: a line `{"reducer", "state", "actions"}` in, the line of the state after them out.
+//! The official types and reducers as a filter, one JSON object per line in and out.
+//!
+//! `{"reducer", "state", "actions"}` gives the state after the actions. `{"decode", "value"}` gives `{"encoded"}`, the
+//! value decoded as a type and encoded again, or `{"error"}`: also where a part was kept as an unknown one.
 use ahp::reducers::{apply_action_to_chat, apply_action_to_root, apply_action_to_session};
-use ahp_types::actions::StateAction;
+use ahp_types::actions::{ActionEnvelope, StateAction};
+use ahp_types::commands::*;
+use ahp_types::messages::JsonRpcErrorResponse;
+use ahp_types::notifications::*;
 use ahp_types::state::{ChatState, RootState, SessionState};
-use serde_json::{from_value, to_value, Value};
+use serde_json::{from_value, json, to_value, Value};
 use std::io::{stdin, BufRead};
 
 fn fold<S: serde::de::DeserializeOwned + serde::Serialize, O>(
@@ -17,9 +23,58 @@ fn fold<S: serde::de::DeserializeOwned + serde::Serialize, O>(
     to_value(state).expect("JSON")
 }
 
+fn recode<T: serde::de::DeserializeOwned + serde::Serialize + std::fmt::Debug>(value: Value) -> Value {
+    match from_value::<T>(value) {
+        Err(error) => json!({"error": error.to_string()}),
+        Ok(decoded) if format!("{decoded:?}").contains("Unknown(") => {
+            json!({"error": format!("unknown part: {decoded:?}")})
+        }
+        Ok(decoded) => json!({"encoded": decoded}),
+    }
+}
+
+fn decode(name: &str, value: Value) -> Value {
+    macro_rules! types {
+        ($($kind:ident),* $(,)?) => {
+            match name {
+                "null" => recode::<()>(value),
+                $(stringify!($kind) => recode::<$kind>(value),)*
+                _ => json!({"error": format!("no type {name}")}),
+            }
+        };
+    }
+    types!(
+        ActionEnvelope,
+        AuthRequiredParams,
+        AuthenticateResult,
+        CompletionsResult,
+        CreateResourceWatchResult,
+        FetchTurnsResult,
+        InitializeResult,
+        InvokeChangesetOperationResult,
+        JsonRpcErrorResponse,
+        ListSessionsResult,
+        ProgressParams,
+        ReconnectResult,
+        ResolveSessionConfigResult,
+        ResourceListResult,
+        ResourceReadResult,
+        ResourceResolveResult,
+        SessionAddedParams,
+        SessionConfigCompletionsResult,
+        SessionRemovedParams,
+        SessionSummaryChangedParams,
+        SubscribeResult,
+    )
+}
+
 fn main() {
     for line in stdin().lock().lines() {
         let mut case: Value = serde_json::from_str(&line.expect("line")).expect("JSON");
+        if let Some(name) = case["decode"].as_str().map(String::from) {
+            println!("{}", decode(&name, case["value"].take()));
+            continue;
+        }
         let actions: Vec<StateAction> = from_value(case["actions"].take()).expect("actions");
         let state = case["state"].take();
         let folded = match case["reducer"].as_str() {

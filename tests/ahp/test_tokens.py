@@ -1,0 +1,97 @@
+"""Clients of two tokens see nothing of each other, whatever one of them tries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from jumpseat.ahp.states.values import JsonObject
+from jumpseat.store.user.connection_tokens import ConnectionTokenFile
+from tests.ahp.client import ROOT, check_equal, connected, door_server, raw
+from tests.support.server import calls
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT: Final[JsonObject] = {
+    "prompts": [
+        {"when": "make a file", "turns": [calls("create", path="made.txt", file_text="x"), {"text": "Done."}]},
+        {"turns": [{"text": "secret words"}] * 9},
+    ]
+}
+MESSAGE: Final = {"text": "x", "origin": {"kind": "user"}}
+TIME: Final = "2026-11-28T00:00:00.000Z"
+
+
+async def test_two_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
+    tokens = ConnectionTokenFile(tmp_path / "home")
+    ada_query, eve_query = (f"?tkn={tokens.add(name, all_sessions=False)}" for name in ("ada", "eve"))
+    async with (
+        door_server(tmp_path, SCRIPT, without_token=()) as (_, port),
+        connected(port, "ada", ada_query) as ada,
+        connected(port, "eve", eve_query) as eve,
+    ):
+        uri = await ada.create()
+        await ada.prompt("t1", "hello")
+        await ada.action("chat/turnComplete")
+        await ada.prompt("t2", "make a file")
+        while not ada.states[uri].get("inputNeeded"):
+            await ada.action("session/inputNeededSet")
+        call = ada.states[uri]["inputNeeded"][0]["toolCall"]["toolCallId"]
+        await ada.settle()
+        states = dict(ada.states)
+
+        # Requests: as if the session did not exist, under any name of it.
+        session = uri.removeprefix("ahp-session:/")
+        for channel in (uri, ada.chat, f"jumpseat:/{session}", f"{uri}/changeset/session"):
+            answer = await eve.request("subscribe", channel)
+            assert answer["error"]["code"] == -32001, channel
+            assert (await eve.request("fetchTurns", channel, cursor="t1"))["error"]["code"] == -32001
+        assert (await eve.request("disposeSession", uri))["error"]["code"] == -32001
+        assert (await eve.call("listSessions"))["items"] == []
+        assert (await eve.request("createSession", uri))["error"]["code"] == -32003
+
+        # Actions: ignored without an echo, as on channels that do not exist.
+        attempts: list[tuple[str, str, dict[str, Any]]] = [
+            ("chat/toolCallConfirmed", ada.chat, {"turnId": "t2", "toolCallId": call, "approved": True}),
+            ("chat/turnCancelled", ada.chat, {"turnId": "t2", "duration": 1}),
+            ("chat/turnStarted", ada.chat, {"turnId": "t3", "startedAt": TIME, "message": MESSAGE}),
+            ("chat/pendingMessageSet", ada.chat, {"kind": "queued", "id": "q", "message": MESSAGE}),
+            ("chat/truncated", ada.chat, {}),
+            ("chat/draftChanged", ada.chat, {"draft": MESSAGE}),
+            ("session/titleChanged", uri, {"title": "stolen"}),
+            ("session/configChanged", uri, {"config": {"autoApprove": True}}),
+            ("session/isReadChanged", uri, {"isRead": True}),
+            ("session/activeClientSet", uri, {"activeClient": {"clientId": "eve", "tools": []}}),
+            ("session/activeClientRemoved", uri, {"clientId": "ada"}),
+        ]
+        for kind, channel, members in attempts:
+            await eve.dispatch(kind, channel, **members)
+        await eve.settle()
+
+        # The place of the client itself: neither by an introduction nor by coming back.
+        async with raw(port, "ada", eve_query) as thief:
+            params: JsonObject = {"protocolVersions": ["1.0.0"], "clientId": "ada", "initialSubscriptions": [uri]}
+            assert "error" in await thief.request("initialize", **params)
+            wanted: JsonObject = {"clientId": "ada", "lastSeenServerSeq": 0, "subscriptions": [uri, ada.chat]}
+            assert (await thief.request("reconnect", **wanted))["error"]["code"] == -32008
+        async with raw(port, "other", eve_query) as other:
+            wanted = {"clientId": "other", "lastSeenServerSeq": 0, "subscriptions": [ROOT, uri, ada.chat]}
+            answer = await other.call("reconnect", **wanted)
+            assert [one["resource"] for one in answer.get("snapshots", ())] in ([], [ROOT])
+            assert answer.get("actions", []) == []
+            assert "secret words" not in str(other.received)
+
+        # Nothing has reached the one, nothing has happened to the other.
+        assert not any("method" in message for message in eve.received)
+        await ada.settle()
+        assert ada.states == states
+        await ada.echo(await ada.dispatch("chat/toolCallConfirmed", turnId="t2", toolCallId=call, approved=False))
+        await ada.action("chat/turnComplete")
+        await check_equal(port, ada, ada_query)
+        await ada.call("disposeSession", uri)
+        await ada.settle()
+        assert any(message.get("method") == "root/sessionRemoved" for message in ada.received)
+        await eve.settle()
+        assert not any("method" in message for message in eve.received)
