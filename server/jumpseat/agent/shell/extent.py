@@ -159,19 +159,20 @@ _TRIES: Final = re.compile(
     re.IGNORECASE,
 )
 _CONTRARY: Final = re.compile(r"--no-(?!act)[\w-]+|--?[\w-]+=(?:0|f|false|n|no|none|off)", re.IGNORECASE)
+
 _TRIES_SHORT: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(
         ("git add", "git clean", "git mv", "git push", "git rm", "just", "ninja", "rsync", "scons"),
-        re.compile(r"-[A-Za-z]*n[A-Za-z]*"),
+        re.compile(r"-[A-Za-mo-z]*n[A-Za-z]*"),
     ),
     **dict.fromkeys(
         ("go build", "go generate", "go install", "go run", "go test", "go vet"), re.compile(r"-n(?:=true)?|-list")
     ),
-    **dict.fromkeys(("gmake", "make"), re.compile(r"-[A-Za-z]*[nqt][A-Za-z]*")),
-    **dict.fromkeys(("nox", "task", "tox"), re.compile(r"-[A-Za-z]*[aln][A-Za-z]*")),
+    **dict.fromkeys(("gmake", "make"), re.compile(r"-[A-Za-mopr-su-z]*[nqt][A-Za-z]*")),
+    **dict.fromkeys(("nox", "task", "tox"), re.compile(r"-[A-Zb-kmo-z]*[aln][A-Za-z]*")),
     "ant": re.compile(r"-p(?:rojecthelp)?"),
     **dict.fromkeys(("gradle", "gradlew"), re.compile(r"-m")),
-    "rake": re.compile(r"-[A-Za-z]*[nTPW][A-Za-z]*"),
+    "rake": re.compile(r"-[A-OQ-SUVX-Za-mo-z]*[nTPW][A-Za-z]*"),
 }
 
 _FIX: Final = ("--fix", "--write", "-w")
