@@ -83,7 +83,10 @@ class FakeModel:
                 head = await reader.readuntil(b"\r\n\r\n")
                 match = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
                 body = await reader.readexactly(int(match[1])) if match else b""
-                if head.startswith(b"GET "):
+                if head.startswith(b"GET ") and not head.startswith(b"GET /sizes "):
+                    # A question about the model.
+                    writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                elif head.startswith(b"GET "):
                     taken, self._sizes = self._sizes, []
                     writer.write(_whole(taken))
                 elif b"/responses" in head.partition(b"\r\n")[0]:

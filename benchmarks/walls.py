@@ -3,7 +3,7 @@
     walls.py [--rounds N] [--command-line LINE]
 
 A wall with a setting is measured by two servers, one with it and one without, whose turns alternate: shown is the
-median of the differences. The others have no setting: the median time in their functions, times the calls of a turn.
+median of the differences. The others have no setting: the median time in their functions, times the calls a turn.
 The model answers at once, so that the shares are the largest possible ones. The exit code is 1 if a wall of
 commands takes more than 5 ms, or another one more than 3 % of the turn.
 """

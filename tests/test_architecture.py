@@ -161,15 +161,16 @@ ROOMS: dict[str, set[str]] = {
         *("store.project", "store.session", "system"),
     },
     "acp.translation": {"agent", "errors", "shown", "store.session"},
-    "ahp.translation": {"ahp.states", "errors", "shown"},
+    "ahp.translation": {"agent", "ahp.states", "errors", "shown"},
     "cluster.relay": {
         *("agent", "agent.session", "cluster.nats", "cluster.replicas", "cluster.sessions", "errors", "rpc"),
         *("sessions",),
     },
     "ahp.live": {
-        *("agent", "agent.session", "ahp.hub", "ahp.states", "ahp.translation", "errors", "rpc", "sessions"),
+        *("agent", "agent.session", "ahp.hub", "ahp.states", "ahp.translation", "commands", "errors", "mcp"),
+        *("rpc", "sessions", "store.project", "system"),
     },
-    "ahp.methods": {"ahp.hub", "ahp.live", "ahp.states", "ahp.translation", "errors"},
+    "ahp.methods": {"ahp.hub", "ahp.live", "ahp.states", "ahp.translation", "commands", "errors"},
     "ahp": {
         "ahp.hub",
         "ahp.live",

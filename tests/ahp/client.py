@@ -20,6 +20,7 @@ from uuid import uuid4
 import anyio
 from websockets.asyncio.client import ClientConnection, connect
 
+from jumpseat.ahp.coverage import ACTIONS_SENT
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.session import reduce_session
@@ -148,6 +149,10 @@ class Client:
         found = await self._read(lambda found: found.get("params", {}).get("action", {}).get("type") == kind)
         return found["params"]["action"]
 
+    async def any_action(self) -> JsonObject:
+        """Return the next action that was not awaited before."""
+        return (await self._read(lambda found: found.get("method") == "action"))["params"]["action"]
+
     async def notification(self, method: str) -> JsonObject:
         return (await self._read(lambda found: found.get("method") == method))["params"]
 
@@ -203,6 +208,7 @@ class Client:
 
     def _apply(self, envelope: JsonObject) -> None:
         assert envelope["serverSeq"] > self.last_seen
+        assert "origin" in envelope or envelope["action"]["type"] in ACTIONS_SENT
         self.last_seen, channel = envelope["serverSeq"], envelope["channel"]
         state = self.states[channel]
         after = REDUCERS[channel.partition(":")[0]](state, envelope["action"])

@@ -40,6 +40,7 @@ RESULTS: Final = {
     "resolveSessionConfig": "ResolveSessionConfigResult",
     "resourceList": "ResourceListResult",
     "resourceRead": "ResourceReadResult",
+    "resourceRequest": "ResourceRequestResult",
     "resourceResolve": "ResourceResolveResult",
     "sessionConfigCompletions": "SessionConfigCompletionsResult",
     "subscribe": "SubscribeResult",

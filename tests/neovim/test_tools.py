@@ -19,6 +19,7 @@ RUN = """
     require('jumpseat.tools').run(name, args, { session_id = 's', cwd = vim.fn.getcwd() }, function(fields)
       answered = fields
     end)
+    vim.wait(60000, function() return answered ~= nil end)
     return answered
 """
 
@@ -101,6 +102,38 @@ def test_diagnostics_are_sorted_and_filtered(project: Path) -> None:
         assert run(nvim, "nvim_diagnostics", path="b.lua")["resultType"] == "failure"
         nvim.lua("vim.diagnostic.reset()")
         assert run(nvim, "nvim_diagnostics") == "No diagnostics."
+
+
+def test_diagnostics_of_a_file_that_was_just_changed_are_waited_for(project: Path) -> None:
+    attached = """
+        vim.cmd.edit('a.lua')
+        local buf, namespace = vim.api.nvim_get_current_buf(), vim.api.nvim_create_namespace('test')
+        local function answer(method, _, reply)
+          local capabilities = { textDocumentSync = 1 }
+          return true, 1, reply(nil, method == 'initialize' and { capabilities = capabilities } or nil)
+        end
+        local function hear(method)
+          if method == 'textDocument/didOpen' or method == 'textDocument/didChange' then
+            vim.schedule(function()
+              local text = vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1]
+              vim.diagnostic.set(namespace, buf, { { lnum = 0, col = 0, message = text, severity = 1 } })
+            end)
+          end
+          return true
+        end
+        vim.lsp.start({ name = 'test', cmd = function()
+          return { request = answer, notify = hear, is_closing = function() end, terminate = function() end }
+        end })
+        vim.wait(60000, function() return vim.diagnostic.get(buf)[1] ~= nil end)
+        vim.o.autoread = true
+    """
+    with running_neovim(project) as nvim:
+        nvim.lua(attached + OPEN)
+        assert run(nvim, "nvim_diagnostics", wait_for=["b.lua", "c.lua"]) == "a.lua:1:1: error: one"
+        nvim.lua("answered = nil")
+        (project / "project" / "a.lua").write_text("changed\n")
+        found = run(nvim, "nvim_diagnostics", path="a.lua", wait_for=["a.lua"])
+        assert found == "a.lua:1:1: error: changed"
 
 
 def test_the_selection_is_the_last_one_outside_of_the_chat(project: Path) -> None:

@@ -100,7 +100,7 @@ def test_the_state_of_git_is_read_without_running_anything(tmp_path: Path) -> No
     git("init")
     git("add", ".")
     git("commit", "-m", "x")
-    assert state() == "Git: branch main, 0 changed files"
+    assert state() == "Git: branch main, 0 tracked files changed"
     # Git would run this program.
     git("config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
     (tmp_path / "longer").write_text("longer")
@@ -109,10 +109,10 @@ def test_the_state_of_git_is_read_without_running_anything(tmp_path: Path) -> No
     os.utime(tmp_path / "other", (1, 1))
     os.utime(tmp_path / "sub" / "touched", (2, 2))
     (tmp_path / "untracked").touch()
-    assert state() == "Git: branch main, 3 changed files"
+    assert state() == "Git: branch main, 3 tracked files changed"
     git("config", "--unset", "core.fsmonitor")
     git("worktree", "add", "-b", "tree", "wt")
-    assert brief(tmp_path / "wt").text.startswith("Git: branch tree, 0 changed files")
+    assert brief(tmp_path / "wt").text.startswith("Git: branch tree, 0 tracked files changed")
     assert not (tmp_path / "ran").exists()
     (tmp_path / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\0\0\0\5" + b"\1" * 70)
     assert state() == "Git: branch main"

@@ -194,6 +194,7 @@ class FolderStorage:
     folder: Path
     objective: str | None = None
     briefs: dict[str, Brief] = field(default_factory=dict[str, Brief])
+    prefix: bytes | None = None
 
     def read_objective(self) -> str | None:
         return self.objective
@@ -206,6 +207,12 @@ class FolderStorage:
 
     def write_brief(self, cwd: str, brief: Brief) -> None:
         self.briefs[cwd] = brief
+
+    def read_prefix(self) -> bytes | None:
+        return self.prefix
+
+    def write_prefix(self, digest: bytes) -> None:
+        self.prefix = digest
 
     @property
     def shown_path(self) -> str:

@@ -143,6 +143,18 @@ class Storage(Protocol):
         """
         ...
 
+    def read_prefix(self) -> bytes | None:
+        """Return the digest of the beginning of the last request, if it is stored with the session."""
+        ...
+
+    def write_prefix(self, digest: bytes) -> None:
+        """Store the digest of the beginning of a request, unless the files of the session are virtual.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        ...
+
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
         """Store a tool output that is too large for the model, in ``folder`` if given; returns its path.
 

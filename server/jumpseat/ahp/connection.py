@@ -15,7 +15,7 @@ from jumpseat.ahp.hub.held_deltas import HeldDeltas
 from jumpseat.ahp.live.dispatches import carry_out
 from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import AhpError, error_of
-from jumpseat.ahp.methods import handshake, sessions
+from jumpseat.ahp.methods import files, handshake, sessions
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation.dispatched import problem_of
 from jumpseat.ahp.translation.limits import excess_of
@@ -46,6 +46,13 @@ AFTER: Final[Mapping[str, Handler]] = {
     "createSession": sessions.create,
     "disposeSession": sessions.dispose,
     "resolveSessionConfig": sessions.resolve_config,
+    "sessionConfigCompletions": sessions.complete_config,
+    "authenticate": sessions.authenticate,
+    "completions": files.completions,
+    "resourceRead": files.read,
+    "resourceList": files.list_entries,
+    "resourceResolve": files.resolve,
+    "resourceRequest": files.request,
 }
 HELD_CHARS: Final = 8 << 20
 """With more characters in held deltas, the deltas are sent."""

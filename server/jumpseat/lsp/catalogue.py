@@ -77,7 +77,12 @@ DEFAULTS: Final[Mapping[str, LanguageServerConfig]] = {
         command="typescript-language-server", args=["--stdio"], extensions=_SCRIPTS
     ),
     "gopls": LanguageServerConfig.model_construct(command="gopls", extensions={".go": "go"}),
-    "rust-analyzer": LanguageServerConfig.model_construct(command="rust-analyzer", extensions={".rs": "rust"}),
+    "rust-analyzer": LanguageServerConfig.model_construct(
+        command="rust-analyzer",
+        extensions={".rs": "rust"},
+        # Unknown names and wrong types are errors that it would leave to a build, which takes long.
+        initialization_options={"diagnostics": {"experimental": {"enable": True}}},
+    ),
     "clangd": LanguageServerConfig.model_construct(
         # Its index would be written into the project.
         command="clangd",

@@ -129,7 +129,11 @@ async def running(
             except OSError as error:
                 raise ServerFailedError(str(error)) from None
         try:
-            process = await start_group(confined.command, confined.cwd, confined.environ)
+            variables = dict(confined.environ)
+            if variables != environ and "CARGO_HOME" in variables:
+                # The project is read-only.
+                variables.setdefault("CARGO_TARGET_DIR", str(Path(variables["CARGO_HOME"], "target")))
+            process = await start_group(confined.command, confined.cwd, variables)
         except OSError as error:
             raise ServerFailedError(f"it cannot be run: {error.strerror or error}") from None
         outgoing = Outgoing()

@@ -59,6 +59,9 @@ SILENCE_S: Final = 5.0
 QUIET_S: Final = 0.25
 """A server that has been silent for so long, and is not at work, has said what it has to say."""
 
+MOST_PULLS: Final = 3
+"""Times that a server is asked for diagnostics that is at work after each answer."""
+
 MOST_OPEN: Final = 40
 MOST_RELATED: Final = 15
 LARGEST_FILE: Final = 2 * 1024 * 1024
@@ -335,7 +338,10 @@ class Server:
                 await self._open_related(path, change)
         self._close_oldest(changes)
         await self._until_loaded()
-        await self._collect([*documents.open])
+        if stale := [path for path in documents.open if not documents.file(path).fresh]:
+            await self._collect(stale)
+        else:
+            await self._until_quiet()
         await documents.begin()
         documents.names = {old: new for change in changes.values() for old, new in change.names.items()}
         self._assume_clean()
@@ -440,17 +446,27 @@ class Server:
         Raises:
             ServerFailedError: the server does not answer.
         """
-        documents = self._documents
-        if self._client is not None and self._client.pulls:
-            async with anyio.create_task_group() as tasks:
-                for path in [*documents.open]:
-                    tasks.start_soon(self._pull, path)
-        else:
+        if self._client is None or not self._client.pulls:
             await self._until_pushed(paths)
+            await self._until_quiet()
+            return
+        for _ in range(MOST_PULLS):
+            async with anyio.create_task_group() as tasks:
+                for path in [*self._documents.open]:
+                    tasks.start_soon(self._pull, path)
+            if not await self._until_quiet():
+                return
+            # It was at work, perhaps loading the project: its answers may be others now.
+
+    async def _until_quiet(self) -> bool:
+        """Wait until the server is quiet and not at work; return whether it was at work."""
+        documents, was_busy = self._documents, False
         with anyio.move_on_after(LOADING_S):
             while (left := documents.heard_at + QUIET_S - anyio.current_time()) > 0 or self._is_busy():
+                was_busy |= self._is_busy()
                 with anyio.move_on_after(left if left > 0 else LOOK_S):
                     await documents.heard.wait()
+        return was_busy
 
     async def _until_checked(self) -> None:
         """Wait until the checks of a change have ended, or there is another change."""

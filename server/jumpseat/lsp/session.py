@@ -136,7 +136,11 @@ class SessionServers:
             for server in [*self._servers.values()]
             for path, diagnostic in await server.take()
         ]
-        worst = sorted(found, key=lambda entry: entry[2].severity)[:MOST_TOLD]
+        # A compiler and the server itself may report the same error.
+        once: dict[tuple[Path, int, int, str], tuple[Server, Path, Diagnostic]] = {}
+        for server, path, one in found:
+            once.setdefault((path, one.line, one.character, one.code or one.message), (server, path, one))
+        worst = sorted(once.values(), key=lambda entry: entry[2].severity)[:MOST_TOLD]
         return await anyio.to_thread.run_sync(
             lambda: [_finding(path, diagnostic, server.text_of(path)) for server, path, diagnostic in worst]
         )

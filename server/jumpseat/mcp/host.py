@@ -73,7 +73,6 @@ class McpHost:
         self._grace_s = 1.0
         self._scope = anyio.CancelScope()
         self._ready = anyio.Event()
-        self._starting = anyio.Lock()
         self._settled = anyio.Event()
         self._ended = anyio.Event()
         session.clients.on_fewer_interests.append(self._release)
@@ -311,8 +310,8 @@ class McpHost:
     async def _start(self, state: ServerState) -> None:
         from jumpseat.mcp.connection import Connection, ConnectionContext
 
-        async with self._starting:
-            # Starting a process takes milliseconds, so others have their turn between two.
+        async with self._services.starting:
+            # Starting a process takes milliseconds, so others have their turn between two, of any session.
             await anyio.lowlevel.checkpoint()
         # The server may have been stopped while the package was being loaded.
         if state.connection is not None or state.status != "pending" or self._tasks is None:

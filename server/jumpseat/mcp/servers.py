@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import anyio
 from msgspec import Struct, field
 
 from jumpseat.agent.session.session import Session
@@ -31,13 +32,15 @@ class HostServices(Struct, frozen=True):
 
     ``environ`` holds the variables that servers may use, ``reserved`` the tool names that no server may take,
     ``logins`` the tokens of stored logins. ``find`` returns the servers of a session with such settings, by name.
-    ``sandboxes`` confine servers over stdio, ``descendants`` ends what they leave behind.
+    ``sandboxes`` confine servers over stdio, ``descendants`` ends what they leave behind. The lock ``starting`` is
+    held for an iteration of the event loop before each start.
     """
 
     environ: Mapping[str, str]
     reserved: frozenset[str]
     logins: LoginTokens
     find: Callable[[SessionSettings], dict[str, ServerEntry]]
+    starting: anyio.Lock
     sandboxes: Sandboxes | None = None
     descendants: Descendants | None = None
     github: GitHubAccess | None = None

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
+import anyio
+
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Plugins
@@ -78,6 +80,7 @@ class McpHosts:
         self._plugins = plugins
         self._home = home
         self.github = github
+        self._starting = anyio.Lock()
         self._github_by_default = github_by_default
         # Weak references, because a session that fails to open is never closed.
         self._sources = WeakValueDictionary[str, McpSource]()
@@ -106,7 +109,14 @@ class McpHosts:
         from jumpseat.mcp.servers import HostServices
 
         return HostServices(
-            self.environ, self.reserved, self.logins, find, self.sandboxes, self.descendants, self.github
+            self.environ,
+            self.reserved,
+            self.logins,
+            find,
+            self._starting,
+            self.sandboxes,
+            self.descendants,
+            self.github,
         )
 
     def forget(self, source: McpSource) -> None:

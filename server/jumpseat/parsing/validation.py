@@ -37,8 +37,9 @@ def validation_problems(
     for item in error.errors(include_url=False):
         found.setdefault(_path(root, item), []).append(item)
     problems: list[str] = []
+    outer = {path[:end] for path in found for end in range(len(path))}
     for path, items in found.items():
-        if any(other[: len(path)] == path for other in found if len(other) > len(path)):
+        if path in outer:
             # Another alternative of a union has the right type, and problems inside.
             continue
         place = dotted(path) or whole

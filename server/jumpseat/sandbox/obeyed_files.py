@@ -28,17 +28,24 @@ _HOOKS: Final = (
     ".overcommit.yml", ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.toml", "lefthook.yaml",
     "lefthook.yml",
 )  # fmt: skip
+_TOOLS: Final = (
+    ".autoenv", ".autoenv.leave", ".bazelrc", ".ghci", ".irbrc", ".mise", ".mise.local.toml", ".mise.toml", ".mvn",
+    ".npmrc", ".ocamlinit", ".pdbrc", ".pnpmfile.cjs", ".pryrc", ".rprofile", ".yarnrc", ".yarnrc.yml",
+    "mise.local.toml", "mise.toml",
+)  # fmt: skip
 
-NAMES: Final = frozenset({*_AGENTS, *_EDITORS, *_HOOKS})
-"""Settings of this server and of other agents (servers, hooks, skills) and editors (tasks), and hooks that are kept
-in the project."""
+NAMES: Final = frozenset({*_AGENTS, *_EDITORS, *_HOOKS, *_TOOLS})
+"""Settings of this server and of other agents (servers, hooks, skills) and editors (tasks), hooks that are kept in
+the project, and what package managers, shells, consoles and debuggers run wherever they are started."""
 
 SUFFIXES: Final = (".code-workspace", ".sublime-project")
 
 INSIDE: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
+    (".cargo",): frozenset({"config", "config.toml"}),
     (".github",): frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "prompts", "skills"}),
     (".vim",): frozenset({"coc-settings.json"}),
     (".vs",): frozenset({"launch.vs.json", "mcp.json", "tasks.vs.json"}),
+    (".yarn",): frozenset({"plugins", "releases", "sdks"}),
     # Repositories of other version control systems than git.
     (".bzr", "branch"): frozenset({"branch.conf"}),
     (".hg",): frozenset({"hgrc", "hgrc-not-shared", "sharedpath"}),

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 MOST_FILES: Final = 20_000
 """Limit of the files of a workspace that is watched."""
+MOST_WITHOUT_CONTENTS: Final = 5000
+"""The same where only the fact of a change is of interest."""
 LARGEST_BYTES: Final = 1024 * 1024
 """Largest file whose content is kept."""
 LARGEST_TOTAL: Final = 256 * 1024 * 1024
@@ -95,6 +97,13 @@ class WorkspaceWatch:
         self._packed = 0
         self._watching = False
         self._lock = anyio.Lock()
+        self._most_files = MOST_FILES
+        self._reads = True
+
+    def without_contents(self) -> WorkspaceWatch:
+        """Compare files by their ``stat`` alone, and give up earlier: for the fact of a change."""
+        self._reads, self._most_files = False, MOST_WITHOUT_CONTENTS
+        return self
 
     async def begin(self, root: Path) -> None:
         """Look at the workspace before a command runs; earlier changes are those of the user."""
@@ -176,8 +185,8 @@ class WorkspaceWatch:
         files: dict[str, Signature] = {}
         for name, signature in _walk(str(self._place), self._folder and str(self._folder.parent), self._left_out):
             files[name] = signature
-            if len(files) > MOST_FILES:
-                raise _TooMuchError(f"it has more than {MOST_FILES} files")
+            if len(files) > self._most_files:
+                raise _TooMuchError(f"it has more than {self._most_files} files")
             if time.monotonic() > deadline:
                 raise _TooMuchError("listing its files takes too long")
         found: list[FileEdit] = []
@@ -200,7 +209,7 @@ class WorkspaceWatch:
 
     def _look(self, path: Path, signature: Signature, now_ns: int, *, can_read: bool) -> _Known:
         racy = signature.mtime_ns > now_ns - RACY_NS or signature.ctime_ns > now_ns - RACY_NS
-        if can_read and signature.size <= LARGEST_BYTES and self._packed <= 2 * LARGEST_TOTAL:
+        if self._reads and can_read and signature.size <= LARGEST_BYTES and self._packed <= 2 * LARGEST_TOTAL:
             content = _read(path)
             if content is not None:
                 return _Known(signature, sha256(content).digest(), self._keep(content), racy)

@@ -154,12 +154,21 @@ LONE_ENDS = {
         "Call `f()`.\n```\nf()\n```\nDone.",
         "`f()`",
     ),
+    "words": ("hidden</think>visible", "hidden", "visible"),
+    "words and a call": ("I look</think>\n<tool_call>", "I look", "<tool_call>"),
+    "a paragraph": ("so it is 4 </think>\n\nFour.", "so it is 4", "Four."),
+    "a tag that is mentioned before": (
+        "`</think>` comes next.\n</think>\nFour.",
+        "`</think>` comes next.",
+        "Four.",
+    ),
     "another tag": ("Hm.\n</seed:think>\nFour.", "Hm.", "Four."),
     "no answer": ("Hm.\n</think>", "Hm.", ""),
 }
 MENTIONS = [
     "The tag `</think>`\nends a thought.",
     "The tag </think> ends a thought.",
+    "The tag is:</think>\n\nIt ends a thought.",
     "Write </think>\nafter it.",
     "It is a tag. </think> ends a thought.",
     "A thought ends with this:\n</think>\nThat is all.",
@@ -193,6 +202,27 @@ def test_an_end_tag_alone_separates_the_reasoning_in_the_whole_answer() -> None:
     _, text, completed = decode(decoder_for(LOCAL), ["Hm, 2+2.\n</think>\n\nFour."])
     assert text == "Hm, 2+2.\n</think>\n\nFour."
     assert (completed.message.reasoning(), completed.message.text()) == ("Hm, 2+2.", "Four.")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_after_such_an_answer_or_with_the_option_an_answer_begins_as_reasoning(wire: str) -> None:
+    adapter = load_adapter(wire)
+    _, _, first = decode(decoder_for(LOCAL, wire), ["Hm</think>Four."], wire)
+    assert (first.message.reasoning(), first.message.text()) == ("Hm", "Four.")
+    history: list[Message] = [UserMessage([TextBlock("2+2?")]), first.message]
+    learned = ModelRequest("m", "", history, stream=True)
+    assert "Hm" not in json.dumps(adapter.request(LOCAL, learned).body)
+    option = Endpoint(base_url=LOCAL.base_url, options={"think_tags": "opened"})
+    for endpoint, request in ((LOCAL, learned), (option, ModelRequest("m", "", [], stream=True))):
+        for content, thought, answer in (
+            ("Hm\n</think>\n\nSix. </think> is a tag.", "Hm", "Six. </think> is a tag."),
+            ("No thought.", "", "No thought."),
+        ):
+            for pieces in ([content], [*content]):
+                decoder = adapter.decoder_at(endpoint, request)
+                _, text, completed = decode(decoder, pieces, wire)
+                assert text == completed.message.text() == answer
+                assert completed.message.reasoning() == thought
 
 
 def test_the_option_leaves_the_tags_in_the_text() -> None:

@@ -256,20 +256,20 @@ ASKED = """
 """
 
 
-def request_of(line: str) -> ShellPermission:
-    return shell_permission(line, line, place(line, confines=True, may_leave=True))
+def request_of(line: str, *, confined: bool | None = True) -> ShellPermission:
+    return shell_permission(line, line, place(line, confines=confined, may_leave=True))
 
 
-def runs_unasked(folder: Path, approved: str, line: str) -> bool:
-    """Return whether ``line`` runs in a sandbox without a question after an approval of ``approved``."""
+def runs_unasked(folder: Path, approved: str, line: str, *, confined: bool | None = True) -> bool:
+    """Return whether ``line`` runs without a question after ``approved`` was approved."""
     scope = PathScope(lambda: folder)
     permissions = Permissions(lambda _: None, lambda: False, lambda _: False, scope)
 
     async def decide() -> bool:
-        request = request_of(approved)
+        request = request_of(approved, confined=confined)
         facts = gather_facts(request, "bash", scope)
         await permissions.approvals.keep(PermissionDecision(kind="approve-for-session"), request, facts)
-        return (await permissions.decide(request_of(line), "bash")).status == "allowed"
+        return (await permissions.decide(request_of(line, confined=confined), "bash")).status == "allowed"
 
     return run_without_event_loop(decide())
 
@@ -283,6 +283,52 @@ def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: 
     lines = [line.strip().partition(" > ") for line in pairs.strip().splitlines()]
     wrong = [(first, later) for first, _, later in lines if runs_unasked(tmp_path, first, later) is not covered]
     assert wrong == []
+
+
+def test_of_everyday_follow_ups_nineteen_in_twenty_run_unasked_in_a_sandbox(tmp_path: Path) -> None:
+    for name in ("gradlew", "mvnw", "scripts/test.sh", "scripts/lint.sh", "build/tests", "build/unit_tests"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    lines = Path(__file__).with_name("data").joinpath("everyday_follow_ups.txt").read_text().splitlines()[1:]
+    pairs = [(first, later) for first, _, later in (line.partition(" >> ") for line in lines)]
+    asked = [(first, later) for first, later in pairs if not runs_unasked(tmp_path, first, later)]
+    assert len(pairs) == 360
+    assert len(asked) <= 0.05 * len(pairs), asked
+
+
+TRIALS = """
+    git push --dry-run > git push
+    git push -n origin main > git push origin main
+    git push -n origin main > git push --dry-run --no-dry-run origin main
+    git add -n src > git add src
+    make -n deploy > make deploy
+    make -n > make
+    make -q test > make test
+    make -n test > make -C -n test
+    just --list > just
+    just -n x > just x
+    gradle -m build > gradle build
+    ./gradlew build --dry-run > ./gradlew build
+    go generate -n ./... > go generate ./...
+    go test -list . ./... > go test ./...
+    go test -n ./... > go test -n -n=false ./...
+    pytest --collect-only -q > pytest -q
+    npx jest --listTests > npx jest
+    bundle exec rake -T > bundle exec rake
+    ninja -n > ninja
+    task --list > task
+    tox -l > tox
+    nox --list > nox
+"""
+
+
+@pytest.mark.parametrize("confined", [True, None])
+def test_an_approval_of_a_trial_is_none_of_what_was_tried(confined: bool | None, tmp_path: Path) -> None:
+    pairs = [line.strip().partition(" > ") for line in TRIALS.strip().splitlines()]
+    covered = [pair for pair in pairs if runs_unasked(tmp_path, pair[0], pair[2], confined=confined)]
+    assert covered == []
+    assert runs_unasked(tmp_path, "git add src", "git add --dry-run src", confined=confined)
+    assert runs_unasked(tmp_path, "git add -n src", "git add --dry-run src", confined=confined)
 
 
 def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Path) -> None:

@@ -44,6 +44,26 @@ def test_the_first_part_that_differs_is_named_with_its_cause() -> None:
     assert after(messages=[picture], vision=False) == PrefixBreak("messages", "rewritten", 0)
 
 
+def test_a_request_is_compared_with_that_before_the_session_was_opened() -> None:
+    request = ModelRequest("m", "s", says("one"), [tool("a"), tool("b")])
+    first, conversation = SentPrefix(), Conversation()
+    digest = first.changed(first.note(request, conversation), request)
+    assert first.changed(first.note(request, conversation), request) is None, "nothing is stored twice"
+
+    def after(stored: bytes | None, **changes: object) -> tuple[PrefixBreak | None, bool]:
+        sent, other = SentPrefix(stored), replace(request, **changes)
+        found = sent.note(other, conversation)
+        return found, sent.changed(found, other) is not None
+
+    assert after(digest, messages=says("one", "two")) == (None, False)
+    assert after(digest, model="n") == (PrefixBreak("model", "another model"), True)
+    assert after(digest, system="t") == (PrefixBreak("instructions", "changed"), True)
+    changed = [tool("b", "new"), tool("c")]
+    assert after(digest, tools=changed) == (PrefixBreak("tools", "added c; removed a; changed b"), True)
+    assert after(digest, tools=request.tools[::-1]) == (PrefixBreak("tools", "order"), True)
+    assert after(b"{broken") == after(None) == (None, True)
+
+
 def test_the_conversation_names_the_cause_of_its_rewriting() -> None:
     sent, conversation = SentPrefix(), Conversation()
     conversation.apply(events.UserMessage(content="one", message_id="1"))

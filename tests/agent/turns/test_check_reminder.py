@@ -61,6 +61,27 @@ async def test_a_run_that_changed_files_without_a_check_is_reminded_once(tmp_pat
         assert await reminders(server, WRITE, DONE, prompt={"agentMode": "plan"}) == []
 
 
+async def test_a_command_that_changes_files_is_noticed_and_prose_needs_no_check(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "a.py").write_text("x = 1\n")
+    change = calls("bash", "call-s", command="sed -i s/1/2/ a.py")
+    add = calls("bash", "call-a", command="mkdir -p b && cp a.py b/c.py")
+    prose = calls("bash", "call-p", command="echo new >> notes.md")
+    write = calls("create", "call-n", path="NEWS.md", file_text="x")
+    outside = calls("create", "call-o", path=str(tmp_path / "scratch.py"), file_text="x")
+    async with running_server(tmp_path) as server:
+        for tracking in (False, True):
+            options: dict[str, Any] = {"enableFileChangeTracking": tracking}
+            (folder / "a.py").write_text("x = 1\n")
+            assert len(await reminders(server, change, DONE, DONE, **options)) == 1
+            (folder / "b" / "c.py").unlink(missing_ok=True)
+            assert len(await reminders(server, add, DONE, DONE, **options)) == 1
+            (folder / "a.py").write_text("x = 1\n")
+            assert await reminders(server, change, CHECK, DONE, **options) == []
+            assert await reminders(server, prose, LOOK, DONE, **options) == []
+        assert await reminders(server, write, outside, DONE) == []
+
+
 async def test_without_a_known_check_or_by_default_there_is_no_reminder(tmp_path: Path) -> None:
     project(tmp_path, check=False)
     async with running_server(tmp_path) as server:

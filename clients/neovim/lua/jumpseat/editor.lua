@@ -5,6 +5,9 @@ local M = {}
 local SEVERITIES = { error = 1, warning = 2, info = 3, hint = 4 }
 local SEVERITY_NAMES = { "error", "warning", "info", "hint" }
 local MAX_LINES = 2000
+local LONGEST_WAIT_MS = 1000
+-- Some servers report errors of syntax first, and others right behind them.
+local QUIET_MS = 150
 
 ---@type integer? the buffer that the user has worked in last
 local current
@@ -171,6 +174,41 @@ function M.diagnostics(args, ctx)
     lines[#lines + 1] = ("%s: %s: %s%s%s"):format(place, SEVERITY_NAMES[one.severity], text, code, source)
   end
   return #lines > 0 and table.concat(lines, "\n") or "No diagnostics."
+end
+
+--- Call `continue` once the language servers of files that were just changed have reported, a second later at most.
+---@param paths string[]
+---@param cwd? string
+---@param continue fun()
+function M.when_checked(paths, cwd, continue)
+  local waiting, ended, watch = {}, false, nil
+  for _, path in ipairs(paths) do
+    local buf = type(path) == "string" and find(path, cwd)
+    if buf and #vim.lsp.get_clients({ bufnr = buf }) > 0 then
+      waiting[buf] = true
+    end
+  end
+  if next(waiting) == nil then
+    return continue()
+  end
+  local function finish()
+    if not ended then
+      ended = true
+      vim.api.nvim_del_autocmd(watch)
+      continue()
+    end
+  end
+  watch = vim.api.nvim_create_autocmd("DiagnosticChanged", {
+    callback = function(event)
+      if waiting[event.buf] then
+        waiting[event.buf] = nil
+        if next(waiting) == nil then
+          vim.defer_fn(finish, QUIET_MS)
+        end
+      end
+    end,
+  })
+  vim.defer_fn(finish, LONGEST_WAIT_MS)
 end
 
 --- Return the last selection in a buffer, by default the one that the user works in.

@@ -53,10 +53,22 @@ local BUILTIN = {
           enum = { "error", "warning", "info", "hint" },
           description = "Lowest severity to list",
         },
+        wait_for = {
+          type = "array",
+          items = { type = "string" },
+          description = "Paths of files that were just changed: wait up to a second for their problems",
+        },
       },
     },
     ask = false,
-    run = editor.diagnostics,
+    async = true,
+    run = function(args, ctx, done)
+      editor.when_checked(type(args.wait_for) == "table" and args.wait_for or {}, ctx.cwd, function()
+        done(editor.diagnostics(args, ctx))
+      end)
+      -- What is waited for begins with the new text.
+      M.reload_changed_buffers()
+    end,
   },
   nvim_selection = {
     description = "Return the user's last selection in the editor, with its file and lines.",

@@ -11,20 +11,18 @@ from typing import Any, Final
 from msgspec import Struct
 
 from jumpseat.agent.model import ModelInfo
+from jumpseat.shown import options as shown
 from jumpseat_protocol.events import SessionMode
 
 _MODES: Final = "https://agentclientprotocol.com/protocol/session-modes#"
-MODES: Final[tuple[tuple[str, SessionMode, str, str], ...]] = (
-    (f"{_MODES}agent", "interactive", "Agent", "Works with you, and asks before it changes anything"),
-    (f"{_MODES}plan", "plan", "Plan", "Makes a plan before anything is changed"),
-    (f"{_MODES}autopilot", "autopilot", "Autopilot", "Works on by itself until the task is done"),
+_IDS: Final = {"interactive": f"{_MODES}agent"}
+MODES: Final[tuple[tuple[str, SessionMode, str, str], ...]] = tuple(
+    (_IDS.get(name, f"{_MODES}{name}"), name, label, description) for name, label, description in shown.MODES
 )
 """Id, mode of the session, name, description. Some editors know only these ids, which another agent uses."""
 
 MODE, MODEL, EFFORT, PERMISSIONS = "mode", "model", "reasoning_effort", "allow_all"
 DEFAULT: Final = "default"
-EFFORTS: Final = ("low", "medium", "high")
-"""The levels offered where those of the model are unknown."""
 
 
 class State(Struct, frozen=True):
@@ -80,12 +78,12 @@ def options_of(state: State) -> list[dict[str, Any]]:
         current = state.model if state.model is not None else models[0]["value"]
         options.append(_select(MODEL, "Model", "model", current, models))
     info = next((model for model in state.models if model.id == state.model), None)
-    efforts = list(EFFORTS if info is None or info.reasoning_efforts is None else info.reasoning_efforts)
+    efforts = list(shown.EFFORTS if info is None or info.reasoning_efforts is None else info.reasoning_efforts)
     if state.effort is not None and state.effort not in efforts:
         efforts.append(state.effort)
     if efforts:
         levels = [_value(DEFAULT, "Default"), *(_value(effort, effort.capitalize()) for effort in efforts)]
-        options.append(_select(EFFORT, "Reasoning effort", "thought_level", state.effort or DEFAULT, levels))
+        options.append(_select(EFFORT, shown.EFFORT, "thought_level", state.effort or DEFAULT, levels))
     options.append(_permissions(state))
     return options
 
@@ -97,7 +95,7 @@ def values_of(options: list[dict[str, Any]], config_id: str) -> list[str] | None
 
 
 def _permissions(state: State) -> dict[str, Any]:
-    name, description = "Allow everything", "Run every tool call without asking"
+    name, description = shown.ALLOW_ALL
     if state.booleans:
         return {
             "id": PERMISSIONS,

@@ -39,7 +39,7 @@ from jumpseat.adapters.wire import (
 from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
 from jumpseat.adapters.wires.chat_quirks import short_id
-from jumpseat.adapters.wires.think_tags import ThinkTagDecoder
+from jumpseat.adapters.wires.think_tags import ThinkTagDecoder, opened_by_prompt
 from jumpseat.adapters.wires.tool_schema import called_tools, object_parameters
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -80,7 +80,9 @@ class PathAdapter(JsonAdapter):
     def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
         decoder = self.decoder(request)
         wanted = self.options(endpoint).get("think_tags", not is_openai(endpoint.base_url))
-        return ThinkTagDecoder(decoder, self.signature) if wanted else decoder
+        if not wanted:
+            return decoder
+        return ThinkTagDecoder(decoder, self.signature, opened_by_prompt(wanted, request.messages))
 
 
 class ChatAdapter(PathAdapter):

@@ -152,12 +152,13 @@ class MessagesAdapter(JsonAdapter):
 
     def decoder_at(self, endpoint: Endpoint, request: ModelRequest) -> Decoder:
         decoder = self.decoder(request)
-        if not self.options(endpoint).get("think_tags", urlsplit(endpoint.base_url).hostname != _OWN_HOST):
+        wanted = self.options(endpoint).get("think_tags", urlsplit(endpoint.base_url).hostname != _OWN_HOST)
+        if not wanted:
             return decoder
         # Imported for servers of other models only.
-        from jumpseat.adapters.wires.think_tags import ThinkTagDecoder
+        from jumpseat.adapters.wires.think_tags import ThinkTagDecoder, opened_by_prompt
 
-        return ThinkTagDecoder(decoder, self.signature)
+        return ThinkTagDecoder(decoder, self.signature, opened_by_prompt(wanted, request.messages))
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         options = self.options(endpoint)

@@ -1,19 +1,21 @@
 """Reasoning that a server leaves in the text of an answer, between tags at its beginning.
 
 Servers without a parser for the reasoning of a model pass on what the model writes: ``<think>...</think>``, or the
-end tag alone if the prompt ends in the start tag.
+end tag alone if the prompt ends in the start tag. The first such answer of a conversation streams as text, and only
+the whole answer is divided; later ones begin as reasoning, as all do with the option ``think_tags = "opened"``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Decoder
-from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, ReasoningBlock, TextBlock
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message, ReasoningBlock, TextBlock
 from jumpseat.agent.model import BlockCompleted, Completed, ModelEvent, ReasoningDelta, TextDelta
 
 _ENDS: Final = {
@@ -42,6 +44,8 @@ _BARE_NEXT: Final = ("assistantfinal", "assistantcommentary to=functions.")
 # The end tag without its start tag.
 _LONE_END: Final = re.compile(r"</(?:seed:)?think(?:ing)?>|</thought>|\[/THINK\]")
 _SENTENCE_END: Final = frozenset(".!?\u2026\u3002\uff01\uff1f)")
+_OPENING: Final = frozenset("([{<\"'`:=")
+"""Characters after which a tag is quoted."""
 _NO_ANSWER: Final = frozenset(".,;:!?)]}\"'`*")
 """Characters that follow a tag in prose, and do not begin an answer."""
 
@@ -49,14 +53,16 @@ _NO_ANSWER: Final = frozenset(".,;:!?)]}\"'`*")
 class ThinkTagDecoder:
     """Turns the reasoning at the beginning of the text that ``inner`` decodes into reasoning."""
 
-    def __init__(self, inner: Decoder, provider: str) -> None:
+    def __init__(self, inner: Decoder, provider: str, opened: str | None = None) -> None:
         self._inner = inner
         self._provider = provider
+        # The end tag of the thought that the prompt has begun, if it is known to do so.
+        self._opened = opened
         # White space before a possible tag, the text that may be a part of a tag, and the end tag that is looked
         # for; empty after the reasoning.
         self._space: list[str] = []
         self._held = ""
-        self._end: str | None = None
+        self._end: str | None = opened
         self._thoughts = 0
         self._announced = False
         # After a head of gpt-oss: the end of the text that may be a part of its last mark.
@@ -86,7 +92,12 @@ class ThinkTagDecoder:
                     self._tail = None
                     if held := self._take_held():
                         rewritten.append(ReasoningDelta(held) if self._end else TextDelta(held))
-                    rewritten.append(replace(event, message=self._separate(event.message)))
+                    cut_off = event.stop_reason == "max_tokens"
+                    message = self._separate(event.message, cut_off=cut_off)
+                    if self._opened and self._end and message is event.message and message.text():
+                        # It was streamed as reasoning, and is the answer.
+                        rewritten.append(TextDelta(message.text()))
+                    rewritten.append(replace(event, message=message))
                 case BlockCompleted(block=TextBlock()) if not self._announced:
                     self._announced = True
                     blocks = self._separate(AssistantMessage([event.block])).blocks
@@ -158,15 +169,21 @@ class ThinkTagDecoder:
         self._space, self._held = [], ""
         return held
 
-    def _separate(self, message: AssistantMessage) -> AssistantMessage:
-        """Return the whole answer with its first text divided into reasoning and text."""
+    def _separate(self, message: AssistantMessage, *, cut_off: bool = False) -> AssistantMessage:
+        """Return the whole answer, maybe ``cut_off``, with its first text divided into reasoning and text."""
         at = next((at for at, block in enumerate(message.blocks) if isinstance(block, TextBlock)), None)
         if at is None or not isinstance(block := message.blocks[at], TextBlock):
             return message
-        thought, rest = split_thought(block.text)
+        thought, rest, provider = *split_thought(block.text), self._provider
+        lone = _find_lone_end(block.text) if thought is None else None
+        if thought is None and self._opened and (cut_off or self._opened in block.text):
+            thought, _, rest = (part.strip() for part in block.text.partition(self._opened))
+            provider = self._opened
+        elif lone is not None:
+            thought, rest, provider = block.text[: lone.start()].strip(), block.text[lone.end() :].lstrip(), lone[0]
         if thought is None:
             return message
-        found: list[AssistantBlock] = [ReasoningBlock(thought, self._provider)] if thought else []
+        found: list[AssistantBlock] = [ReasoningBlock(thought, provider)] if thought else []
         if rest:
             found.append(TextBlock(rest))
         return AssistantMessage([*message.blocks[:at], *found, *message.blocks[at + 1 :]])
@@ -191,9 +208,25 @@ def split_thought(text: str) -> tuple[str | None, str]:
         if places:
             at = min(places)
             return begun[len(_BARE_ANALYSIS) : at].strip(), begun[at:].removeprefix(_BARE_NEXT[0]).lstrip()
-    if (lone := _LONE_END.search(text)) is not None and _ends_thought(text[: lone.start()], text[lone.end() :]):
-        return text[: lone.start()].strip(), text[lone.end() :].lstrip()
     return None, text
+
+
+def opened_by_prompt(option: object, messages: Sequence[Message]) -> str | None:
+    """Return the end tag of the thought that the prompt begins, as far as the last answer or the option shows.
+
+    Reasoning that ended in such a tag has it as its provider, so that it is never sent back.
+    """
+    answer = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+    for block in answer.blocks if answer is not None else ():
+        if isinstance(block, ReasoningBlock) and block.provider and _LONE_END.fullmatch(block.provider):
+            return block.provider
+    return "</think>" if option == "opened" else None
+
+
+def _find_lone_end(text: str) -> re.Match[str] | None:
+    """Return the tag that ends the thought which the prompt has begun."""
+    found = islice(_LONE_END.finditer(text), _MOST_THOUGHTS)
+    return next((lone for lone in found if _ends_thought(text[: lone.start()], text[lone.end() :])), None)
 
 
 def _ends_thought(before: str, after: str) -> bool:
@@ -210,10 +243,17 @@ def _ends_thought(before: str, after: str) -> bool:
         return False
     if not line.strip():
         return not said.endswith(":")
+    if said == before:
+        # A word of prose and a tag have a blank between them.
+        return said[-1] not in _OPENING
     if said[-1] in _SENTENCE_END:
         # After a sentence and a blank, the tag may begin the next one.
-        return said == before or not same_line[:1].islower()
-    return said == before and said[-1].isalnum() and not same_line
+        return not same_line[:1].islower()
+    return (
+        not same_line
+        and said[-1] != ":"
+        and (not after.strip() or after.lstrip(" \t\r").startswith(("\n\n", "\n\r\n")))
+    )
 
 
 def _without_head(text: str) -> str:

@@ -6,7 +6,7 @@ Incomplete arguments are never completed: a call that is cut off is not run, how
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import orjson
 from msgspec.structs import replace
@@ -15,6 +15,9 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed, ModelRequest, ToolSpec
 from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
+
+MOST_ARGUMENTS: Final = 1000
+"""Tools have a few; what is done for each one takes time."""
 
 
 def repair_calls(
@@ -39,6 +42,8 @@ def repair_calls(
 
 def repair_call(call: ToolUseBlock, tools: Mapping[str, ToolSpec], *, cut_off: bool = False) -> ToolUseBlock:
     """Return a call in the terms of ``tools``, with a ``problem`` if its arguments cannot be repaired."""
+    if call.arguments is not None and len(call.arguments) > MOST_ARGUMENTS:
+        return replace(call, problem=f"A call may have {MOST_ARGUMENTS} arguments, and this one has more.")
     # Imported late, like all that few servers need before the first answer.
     from jumpseat.agent.model_calls.written_calls.repair import bare_name, offered_name
 

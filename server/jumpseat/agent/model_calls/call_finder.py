@@ -25,6 +25,7 @@ from jumpseat.agent.model_calls.written_calls.reader import (
     UnfinishedError,
 )
 from jumpseat.agent.model_calls.xml_tools.arguments import WrittenCall
+from jumpseat.agent.model_calls.xml_tools.place import TAILS, Place
 
 MAX_HELD_CHARS: Final = 256 * 1024
 _STEPS: Final = 20_000
@@ -35,13 +36,6 @@ _READ_AT_ONCE: Final = 512
 
 Piece: TypeAlias = str | WrittenCall
 
-# What may follow the last call: the end of the turn, or a result that the model invents. The rest is dropped.
-_TAILS: Final = (
-    *("<tool_response>", "<tool_result", "<tool_output>", "<function_result", "[TOOL_RESULTS]", "<|observation|>"),
-    *("<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|return|>", "<|start|>", "<|call|>"),
-    *("</s>", "<|user|>", "<|endoftext|>", "<｜end▁of▁sentence｜>", "<｜tool▁outputs▁begin｜>", "<end_of_turn>"),
-)
-_LONGEST_TAIL: Final = max(map(len, _TAILS))
 _OF_EXAMPLES: Final = ("", "json", "xml")
 """Labels of code that may be an example; others mark a call."""
 _SENTENCE_END: Final = re.compile(r"[.!?:…。][ \t]*\Z")
@@ -123,9 +117,9 @@ class EmbeddedCalls:
         self._next_try = 0
         self._out: list[Piece] = []
         self._dropping = False
-        # The text of the current line, cut to its end, and whether anything but layout was shown.
+        self._place = Place()
+        # The text of the current line, cut to its end.
         self._line = ""
-        self._shown = False
         self._ticks = 0
         self._fence = ""
         self._passage = Passage()
@@ -181,8 +175,9 @@ class EmbeddedCalls:
         mark = found[0]
         if mark[0] in "`~" and found.end() == len(text) and not final:
             return None
-        opens_code = mark[0] in "`~" and len(mark) >= 3 and not self._line.strip()
-        if (mark[0] in "`~" and not opens_code) or self._ticks or not self._may_begin(mark):
+        opens_code = mark[0] in "`~" and len(mark) >= 3 and self._place.may_open_code
+        may_begin = opens_code if mark[0] in "`~" else self._may_begin(mark)
+        if not may_begin or self._ticks or self._place.is_example:
             self._show(mark)
             return found.end()
         try:
@@ -194,8 +189,12 @@ class EmbeddedCalls:
             return at
         self._steps += _STEPS_OF_ATTEMPT
         label = text[found.end() : found.end() + 16].partition("\n")[0].strip().lower()
-        is_example = opens_code and self._shown and label in _OF_EXAMPLES
-        if group is not None and not is_example and (group.ends_answer or (group.form.certain and not self._shown)):
+        is_example = opens_code and self._place.shown and label in _OF_EXAMPLES
+        if (
+            group is not None
+            and not is_example
+            and (group.ends_answer or (group.form.certain and not self._place.shown))
+        ):
             self.form = self.form or group.form
             self._out += group.calls
             self._line = ""
@@ -203,7 +202,7 @@ class EmbeddedCalls:
             return group.end
         if opens_code:
             self._fence = mark
-            self._show(mark)
+            self._show(mark, code=True)
             self._line = "info"
             return found.end()
         end = found.end() if group is None else group.end
@@ -231,20 +230,23 @@ class EmbeddedCalls:
             self._fence = ""
         elif end:
             mark = self._fence[0]
-            closing = re.compile(rf"^[ \t]*+{mark}{{{len(self._fence)},}}+[ \t]*+\n", re.MULTILINE).search(
+            closing = re.compile(rf"^[ \t]*+{mark}{{{len(self._fence)},}}+[ \t\r]*+\n", re.MULTILINE).search(
                 text, end
             )
             end = closing.end() if closing is not None else 0
             self._fence = "" if closing is not None else self._fence
-        self._show(text[at : end or len(text)])
+        self._show(text[at : end or len(text)], code=True)
         return end or len(text)
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, *, code: bool = False) -> None:
         if not text:
             return
         self._out.append(text)
+        if code:
+            self._place.pass_code()
+        else:
+            self._place.add(text)
         _, newline, line = text.rpartition("\n")
-        self._shown = self._shown or not text.isspace()
         if newline:
             self._line, self._ticks = line[-200:], 0
         else:
@@ -285,7 +287,7 @@ def read_group(
                 pass
             if reader.ended():
                 return Group(calls, first, len(text), ends_answer=True)
-            if reader.takes(*_TAILS):
+            if reader.takes(*TAILS):
                 return Group(calls, first, reader.at, ends_answer=True)
         found = _read_one(reader, forms)
         if found is None:

@@ -163,7 +163,7 @@ async def _call_with_tools(session: Session, resolved: ResolvedModel, request: M
         other = without_native_tools(resolved) if request.tools else None
         if other is None:
             raise
-        text = f"{resolved.info.id} rejects tools ({error}). From now on it calls them as XML in its text."
+        text = f"{resolved.info.id} rejects tools ({error}). It is asked again, to call them as XML in its text."
         session.emit(events.SessionWarning(warning_type="tool_protocol", message=text))
     answer = await call(_ready(other, request), request)
     session.services.models.learn(resolved, tools=False)

@@ -172,13 +172,12 @@ def warn_of_written_calls(
     """Warn the user once if a model has written a call as text, which its server should have turned into one."""
     if session.warned.written_calls or not request.tools or uses_xml(resolved.info):
         return
-    calls, text = completed.message.tool_uses(), completed.message.text()
-    parser = completed.written_for
-    if parser is None and calls:
+    message, parser = completed.message, completed.written_for
+    if parser is None and message.tool_uses():
         return
     from jumpseat.agent.model_calls.written_answers import describe_written_calls
 
-    if (warning := describe_written_calls(resolved.info.id, parser, text, request.tools)) is not None:
+    if (warning := describe_written_calls(resolved.info.id, parser, message, request.tools)) is not None:
         session.warned.written_calls = True
         session.emit(SessionWarning(warning_type="tool_protocol", message=warning))
 

@@ -250,22 +250,32 @@ class _Text:
         )
 
 
-def describe_written_calls(model: str, parser: str | None, text: str, tools: Sequence[ToolSpec]) -> str | None:
+def describe_written_calls(
+    model: str, parser: str | None, message: AssistantMessage, tools: Sequence[ToolSpec]
+) -> str | None:
     """Return the warning about calls that a model with native ones has written, for the user.
 
-    ``parser`` is that of the calls that were taken from the answer; ``None`` if there are none, but maybe in
-    ``text``.
+    ``parser`` is that of the calls that were taken from the answer; ``None`` if there are none, but maybe in the
+    text.
     """
-    done = "It was run, because it was the whole answer"
-    if parser is None:
+    if parser is not None:
+        calls = message.tool_uses()
+        malformed = sum(call.problem is not None for call in calls)
+        done = "It is taken as a call, because it is the whole answer"
+        if malformed:
+            which = "It" if len(calls) == 1 else f"{malformed} of its {len(calls)} calls"
+            done = f"{which} cannot be run as written: the model gets the reason"
+    else:
+        text = message.text()
         if len(text) > _MAX_SEARCHED or not any(mark in text for mark in _MARKS):
             return None
         from jumpseat.agent.model_calls.call_finder import find_calls
 
-        calls, _, form = find_calls(text, tools)
+        calls, rest, form = find_calls(text, tools)
         if not calls or form is None:
             return None
-        done, parser = "It was not run, because the answer has other text, too", form.parser
+        why = "the answer has other text, too" if rest.strip() else "the request did not ask for calls"
+        done, parser = f"It was not run, because {why}", form.parser
     vllm = parser or "vLLM: --tool-call-parser NAME; SGLang: --tool-call-parser NAME"
     return (
         f"{model} wrote a tool call as text. {done}. Its server does not parse tool calls: start it with its"

@@ -1,11 +1,14 @@
 """Remind a model of the project's own check, at the end of a prompt that changed files without any check.
 
-A check is a command that runs something: more than looking at files, moving them or installing packages.
+A check is a command that runs something: more than looking at files, moving them or installing packages. Prose
+needs none, and neither do files outside of the working directory.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.observation import ToolCall
@@ -28,6 +31,7 @@ _INSTALLS: Final = re.compile(
     r"install|i|ci|add|get|init|sync|update|upgrade|remove|uninstall|lock|tidy|fetch|download|list|show|-V|-v"
     r"|--version|--help"
 )
+_PROSE: Final = frozenset({".md", ".markdown", ".rst", ".adoc", ".org"})
 _NAMED_LIKE_CHECKS: Final = re.compile(r"test|check|lint|build|compile|verify|diagnos", re.IGNORECASE)
 
 
@@ -43,8 +47,15 @@ def is_check(command: str) -> bool:
     return False
 
 
-def note_call(session: Session, call: ToolCall) -> None:
-    """Note a tool call of a session or of one of its sub-agents."""
+def note_changes(session: Session, paths: Iterable[Path]) -> None:
+    """Note the files that a session or one of its sub-agents has changed."""
+    root = session.root
+    if any(path.suffix.lower() not in _PROSE and path.is_relative_to(root.settings.cwd) for path in paths):
+        root.work = root.work or Work()
+
+
+def note_call(session: Session, call: ToolCall, *, files_are_noted: bool) -> None:
+    """Note a tool call of a session or of one of its sub-agents, with its files unless they are noted already."""
     root = session.root
     command = (call.arguments or {}).get("command")
     checks = (
@@ -55,7 +66,7 @@ def note_call(session: Session, call: ToolCall) -> None:
     if call.decision in ("denied", "rejected"):
         root.refuses_checks = root.refuses_checks or (checks and call.kind == "shell")
     elif call.kind == "write":
-        if call.status == "success":
+        if call.status == "success" and not files_are_noted:
             root.work = root.work or Work()
     elif checks and root.work is not None:
         root.work.checked = True

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from operator import is_
 from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from jumpseat.agent.blocks import Message
@@ -30,10 +33,43 @@ class PrefixBreak(Struct, frozen=True):
     kept: int = 0
 
 
-class SentPrefix:
-    """The last request of a session. Its parts are those of the conversation, not copies."""
+class Digest(Struct, frozen=True):
+    """The beginning of a request without its messages, as it is stored: ``tools`` are digests by name, in order."""
 
-    def __init__(self) -> None:
+    model: str
+    system: str
+    tools: list[tuple[str, str]]
+
+    @classmethod
+    def of(cls, request: ModelRequest) -> Digest:
+        """Return the digest of a request."""
+        tools = [(tool.name, _digest([tool.description, tool.parameters])) for tool in request.tools]
+        return cls(request.model, _digest(request.system), tools)
+
+    def compare(self, later: Digest) -> PrefixBreak | None:
+        """Return how the beginning of a later request differs, if it does."""
+        if later.model != self.model:
+            return PrefixBreak("model", "another model")
+        if later.system != self.system:
+            return PrefixBreak("instructions", "changed")
+        if later.tools != self.tools:
+            return PrefixBreak("tools", _describe(dict(self.tools), dict(later.tools)))
+        return None
+
+
+class SentPrefix:
+    """The last request of a session. Its parts are those of the conversation, not copies.
+
+    ``stored`` is the digest of the last one before the session was opened.
+    """
+
+    def __init__(self, stored: bytes | None = None) -> None:
+        self._stored: Digest | None = None
+        if stored is not None:
+            try:
+                self._stored = msgspec.json.decode(stored, type=Digest)
+            except (ValueError, msgspec.MsgspecError):
+                log.debug("the digest of the last request cannot be read")
         self._last: tuple[str, bool, int, list[ToolSpec], Sequence[Message]] | None = None
         self._conversation: Conversation | None = None
         self._rewrites = 0
@@ -42,10 +78,20 @@ class SentPrefix:
     def note(self, request: ModelRequest, conversation: Conversation) -> PrefixBreak | None:
         """Remember ``request``, and return how its beginning differs from that of the last one, if it does."""
         last = self._last
-        found = None if last is None else self._compare(last, request, conversation)
+        if last is not None:
+            found = self._compare(last, request, conversation)
+        else:
+            found = self._stored.compare(Digest.of(request)) if self._stored is not None else None
         self._last = (request.model, request.vision, hash(request.system), request.tools, request.messages)
         self._conversation, self._rewrites = conversation, conversation.rewrites
         return found
+
+    def changed(self, found: PrefixBreak | None, request: ModelRequest) -> bytes | None:
+        """Return the digest to store after :meth:`note` has returned ``found``; ``None`` if it is stored."""
+        if self._stored is not None and (found is None or found.part == "messages"):
+            return None
+        self._stored = Digest.of(request)
+        return msgspec.json.encode(self._stored)
 
     def log(self, session_id: str, found: PrefixBreak) -> None:
         """Log a break, at a visible level once per cause."""
@@ -66,7 +112,8 @@ class SentPrefix:
         if hash(request.system) != system:
             return PrefixBreak("instructions", "changed")
         if request.tools != tools:
-            return PrefixBreak("tools", _describe(tools, request.tools))
+            before = {tool.name: tool for tool in tools}
+            return PrefixBreak("tools", _describe(before, {tool.name: tool for tool in request.tools}))
         kept = _count_common(messages, request.messages)
         if kept == len(messages):
             return None if request.vision == vision else PrefixBreak("messages", "pictures", kept)
@@ -88,8 +135,11 @@ def _count_common(old: Sequence[Message], new: Sequence[Message]) -> int:
     return next(differing, most)
 
 
-def _describe(old: Sequence[ToolSpec], new: Sequence[ToolSpec]) -> str:
-    before, after = {tool.name: tool for tool in old}, {tool.name: tool for tool in new}
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _describe(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     changes = {
         "added": after.keys() - before.keys(),
         "removed": before.keys() - after.keys(),

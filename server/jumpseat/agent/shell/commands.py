@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from jumpseat.agent.shell.extent import command_extent
+from jumpseat.agent.shell.extent import TRYING, command_extent, tries
 from jumpseat.agent.shell.harmless import (
     HARMLESS,
     MODULES,
@@ -67,7 +67,12 @@ def identify(text: str, words: Sequence[Word]) -> ParsedCommand:
     identifier = _identifier(words)
     if identifier is None:
         return verbatim_command(text)
-    return ParsedCommand(identifier, read_only=identifier in READING or identifier in _PRINTING)
+    if identifier in READING or identifier in _PRINTING:
+        return ParsedCommand(identifier, read_only=True)
+    trial = tries([word.text for word in words])
+    if trial is None:
+        return verbatim_command(text)
+    return ParsedCommand(f"{identifier} {TRYING}" if trial else identifier, read_only=False)
 
 
 def is_known(words: Sequence[Word]) -> bool:

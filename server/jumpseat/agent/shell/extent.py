@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import Final
 
 from jumpseat.agent.shell.likeness import is_output
@@ -57,8 +58,34 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
             return ""
 
 
+def tries(words: Sequence[str]) -> bool | None:
+    """Return whether a command only shows what it would do, or what there is to do; ``None`` if it is not sure."""
+    options = list(takewhile(lambda word: word != "--", words[1:]))
+    short = _short_of_trying(words)
+    found = [n for n, word in enumerate(options) if _TRIES.fullmatch(word) or (short and short.fullmatch(word))]
+    if not found:
+        return None if any(map(_TRIES.fullmatch, words[1:])) else False
+    # The last of two contrary options counts, and what looks like an option may be the value of the one before.
+    if any(map(_CONTRARY.fullmatch, options)):
+        return None
+    before = [options[n - 1] for n in found if n and not options[n].startswith("--")]
+    return None if any(word.startswith("-") for word in before) else True
+
+
+def _short_of_trying(words: Sequence[str]) -> re.Pattern[str] | None:
+    """Return the short options for trying of a program, which another one may start, such as ``bundle exec``."""
+    names = [word.rpartition("/")[2] for word in words[:4]]
+    pairs = [" ".join(pair) for pair in pairwise(names)]
+    return next((_TRIES_SHORT[name] for name in (*names[:3], *pairs) if name in _TRIES_SHORT), None)
+
+
 def covering(identifier: str) -> tuple[str, ...]:
-    """Return the identifiers whose approval covers a command: a tool that changes files may also check them."""
+    """Return the identifiers whose approval covers a command.
+
+    A tool that changes files may also check them, and who may do something may try it.
+    """
+    if identifier.endswith(f" {TRYING}"):
+        return identifier, *covering(identifier.removesuffix(f" {TRYING}"))
     fixing = re.sub(rf" {CHANGING}\Z", "", identifier)
     return (
         identifier,
@@ -123,6 +150,30 @@ CHANGING: Final = "--fix"
 UNSAFE: Final = "--unsafe-fixes"
 UPDATING: Final = "--update"
 """What an approval is called for the use of a tool that only checks, or that also changes files."""
+TRYING: Final = "--dry-run"
+"""At the end, for a command that only shows what it would do."""
+_TRIES: Final = re.compile(
+    r"--(?:collect-?only|co|dry|dry-?run|fix-dry-run|just-print|list|list-?all|list-?tests|list-?tasks|list-?sessions"
+    r"|no-?act|noop|prereqs|question|recon|setup-plan|simulate|summary|tasks|test-dry-run|touch|what-?if)"
+    r"(?:=(?:1|client|on|server|true|yes))?",
+    re.IGNORECASE,
+)
+_CONTRARY: Final = re.compile(r"--no-(?!act)[\w-]+|--?[\w-]+=(?:0|f|false|n|no|none|off)", re.IGNORECASE)
+
+_TRIES_SHORT: Final[Mapping[str, re.Pattern[str]]] = {
+    **dict.fromkeys(
+        ("git add", "git clean", "git mv", "git push", "git rm", "just", "ninja", "rsync", "scons"),
+        re.compile(r"-[A-Za-mo-z]*n[A-Za-z]*"),
+    ),
+    **dict.fromkeys(
+        ("go build", "go generate", "go install", "go run", "go test", "go vet"), re.compile(r"-n(?:=true)?|-list")
+    ),
+    **dict.fromkeys(("gmake", "make"), re.compile(r"-[A-Za-mopr-su-z]*[nqt][A-Za-z]*")),
+    **dict.fromkeys(("nox", "task", "tox"), re.compile(r"-[A-Zb-kmo-z]*[aln][A-Za-z]*")),
+    "ant": re.compile(r"-p(?:rojecthelp)?"),
+    **dict.fromkeys(("gradle", "gradlew"), re.compile(r"-m")),
+    "rake": re.compile(r"-[A-OQ-SUVX-Za-mo-z]*[nTPW][A-Za-z]*"),
+}
 
 _FIX: Final = ("--fix", "--write", "-w")
 _CHECKING: Final[Mapping[str, tuple[str, ...]]] = {

@@ -148,7 +148,7 @@ _CARGO: Final = (
 )
 _INSTALL: Final = "-qs --quiet --silent --no-audit --no-fund --prefer-offline --ignore-scripts <0"
 _DOTNET: Final = (
-    "-c:f:v:r: --configuration= --framework= --verbosity= --runtime= --no-restore --no-incremental --nologo"
+    "-c:f:v: --configuration= --framework= --verbosity= --runtime= --no-restore --no-incremental --nologo"
     " --no-build"
 )
 _SWIFT: Final = "-c:vq --configuration= --verbose --quiet --target= --product= --filter= --skip= --parallel"

@@ -40,6 +40,8 @@ CHANGES: Final = "(changes files)"
 """At the end, for a command that changes what it checks."""
 FIXES: Final = "(fixes) "
 """In front of a tool, the options that decide what it does, and a file or folder that it checks or changes."""
+TRIES: Final = " (tries)"
+"""At the end, for a command that only shows what it would do."""
 LOCALHOST: Final = "(localhost)"
 SHOWS: Final = "(shows) "
 """In front of what is shown by a command that leaves the sandbox, and nothing else does."""
@@ -76,6 +78,23 @@ def prefixed(prefix: str, found: Likeness) -> Likeness:
     )
 
 
+def as_trial(found: Likeness) -> Likeness:
+    """Return the likeness of a command that only shows what it would do, which is no approval to do it.
+
+    A check of files with a linter or formatter covers their fix in any case.
+    """
+
+    def marked(texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(text if text.startswith(FIXES) else f"{text}{TRIES}" for text in texts)
+
+    return replace(
+        found,
+        needs=(*found.needs, *marked(found.needs)),
+        gives=marked(found.gives),
+        bound=found.bound.union(marked(found.bound)),
+    )
+
+
 def descriptions(texts: Iterable[str]) -> list[str]:
     """Return in words which commands likenesses stand for, without those that others include."""
     found = dict.fromkeys(map(_described, texts))
@@ -94,6 +113,8 @@ def descriptions(texts: Iterable[str]) -> list[str]:
 
 
 def _described(text: str) -> str:
+    if text.endswith(TRIES):
+        return _described(text.removesuffix(TRIES)) + _ONLY_TRIES
     if text.startswith(SHOWS):
         return f"other commands that show {text.removeprefix(SHOWS)}"
     if text in _PHRASES:
@@ -117,6 +138,7 @@ _OTHER_ARGUMENTS: Final = " with other arguments"
 _OTHER_OPTIONS: Final = "with options that change what it shows"
 _ALSO_CHANGES: Final = ", also to change files"
 _FIXES_TOO: Final = " to fix or format the same files"
+_ONLY_TRIES: Final = ", as long as they only show what they would do"
 _PHRASES: Final = {
     READS: "commands that only read files of the project",
     CHECKS: "tools that test or check the project",

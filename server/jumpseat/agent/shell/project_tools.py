@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Final
 
 from msgspec.structs import replace
@@ -257,9 +256,9 @@ def _of_toolchain(prefix: str, words: Sequence[str]) -> Likeness:
     mark = " ".join((prefix, words[0], BUILDS, "*"))
     if words[1] not in _TOOLCHAINS[words[0]] or (words[1] == "tool" and words[2:3] != ["cover"]):
         return alike(gives=[mark])
-    operands = [word for before, word in pairwise(words[1:]) if before != "-o"]
-    stems = {word.rstrip("/").rpartition("/")[2] for word in operands if not word.startswith("-")}
     name = " ".join(words[:2])
+    operands = [argument.words[0] for argument in read_arguments(words[2:], tool=name) if not argument.name]
+    stems = {word.rstrip("/").rpartition("/")[2] for word in operands}
     return _checking(name, mark, read_arguments(words[2:], stems, name), prefix)
 
 

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from jumpseat.agent.shell.commands import ParsedCommand, identify, program_name
+from jumpseat.agent.shell.extent import TRYING, tries
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.known_likeness import known_likeness
 from jumpseat.agent.shell.likeness import (
@@ -24,6 +25,7 @@ from jumpseat.agent.shell.likeness import (
     SAME,
     Likeness,
     alike,
+    as_trial,
     is_output,
     joined,
     prefixed,
@@ -58,17 +60,23 @@ def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
             return NOTHING
     if not words or not words[0].fixed or not all(word.fixed or _is_pattern(word) for word in words[1:]):
         return NOTHING
-    same = f"{SAME}{known.identifier}" if known.clear else ""
     texts = [word.text for word in words]
+    trial = tries(texts)
+    if trial is None:
+        return NOTHING
+    if trial:
+        known = replace(known, identifier=known.identifier.removesuffix(f" {TRYING}"))
+    same = f"{SAME}{known.identifier}" if known.clear else ""
     found = _found(texts, words, known)
     own = tuple(filter(None, [same]))
-    return replace(
+    whole = replace(
         found,
         needs=(*found.needs, *own),
         gives=(*found.gives, *own),
         bound=found.bound.union(own),
         scratch=written(texts),
     )
+    return as_trial(whole) if trial else whole
 
 
 def _found(texts: list[str], words: Sequence[Word], known: ParsedCommand) -> Likeness:
@@ -191,13 +199,6 @@ def _ruby(name: str, arguments: Sequence[str]) -> Likeness:
 
 def _php(name: str, arguments: Sequence[str]) -> Likeness:
     return _script("" if arguments[:1] == ["artisan"] else ".php")(name, arguments)
-
-
-def _node(name: str, arguments: Sequence[str]) -> Likeness:
-    if arguments and arguments[0] == "--test":
-        known = not any(word.startswith("-") for word in arguments[1:])
-        return alike(f"{name} --test *", gives=[CHECKS], needs=[CHECKS]) if known else NOTHING
-    return _script("js")(name, arguments)
 
 
 def _go(name: str, arguments: Sequence[str]) -> Likeness:
@@ -385,7 +386,7 @@ _SUBSTITUTION: Final = re.compile(r"s/[^/\\\[\n]+/[^/\\\n]*/[gI]*")
 _KINDS: Final[Mapping[str, Kind]] = {
     "python": _python,
     **dict.fromkeys(("bash", "sh"), _script(".sh")),
-    "node": _node,
+    "node": _script("js"),
     "go": _go,
     "java": _java,
     "ruby": _ruby,

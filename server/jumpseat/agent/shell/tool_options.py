@@ -43,11 +43,13 @@ _SHOWS: Final = frozenset({
 _RUNS: Final = RUNS_OTHERS | TAKES_CODE | SHELLS
 
 _REPORTERS: Final = re.compile(
-    r"(?:[dphj]|allure|auto|basic|blob|checkstyle|clang|codeframe|colored|compact|cobertura|default|doc|documentation|dot|dots"
-    r"|emacs|expanded|failures|fuubar|github|gitlab|grouped|hanging-process|html|jslint-xml|json|json-lines|junit|landing|lcov"
-    r"|line|lines|lint|list|min|minimal|msvs|nyan|offenses|parseable|plain|pretty|progress|quickfix|quiet|raw|sarif|simple"
-    r"|spec|standard|string|stylish|summary|symbols|tap|tap-flat|text|text-summary|tree|unix|unobtrusive|verbose|worst"
-    r"|xunit)(?:,(?:default|dot|html|json|lcov|list|text))*"
+    r"(?:[dphj]|JUnit|TAP|allure|auto|basic|blob|checkstyle|clang|clover|cobertura|codeframe|colored|colorized"
+    r"|compact|default|doc|documentation|dot|dots|emacs|expanded|failures|fuubar|github|gitlab|grouped"
+    r"|hanging-process|html|jslint-xml|json|json-lines|json-summary|junit|landing|lcov|line|lines|lint|list"
+    r"|min|minimal|msvs|none|nyan|offenses|parseable|plain|pretty|progress|quickfix|quiet|raw|sarif|simple"
+    r"|spec|standard|string|stylish|summary|symbols|tap|tap-flat|text|text-summary|tree|unix|unobtrusive"
+    r"|verbose|worst|xunit)"
+    r"(?:,(?:clover|default|dot|html|json|lcov|list|text|text-summary))*"
 )
 _WORD: Final = re.compile(r"[\w-]+(?:,[\w-]+)*")
 
@@ -92,7 +94,15 @@ _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
     "golangci-lint --out-format": _WORD,
     **dict.fromkeys(("phpcbf --standard", "phpcs --standard"), re.compile(r"(?:PSR|PEAR|Squiz|Zend|Generic)\d*")),
     **dict.fromkeys(("phpcs --report", "pint --preset"), _WORD),
-    "pytest --cov-report": re.compile(r"(?:[a-z]+(?:-missing)?|term(?:-missing)?:skip-covered)"),
+    "clang-tidy -p": re.compile(r"(?:\./)?(?:build|out|cmake-build)[\w/-]*"),
+    "gotestsum --packages": re.compile(r"\./[\w./-]*(?: \./[\w./-]*)*"),
+    "test_script --project": re.compile(
+        r"(?:(?:Mobile|Desktop) )?(?:[Cc]hrom(?:e|ium)|[Ff]irefox|[Ww]ebkit|[Ss]afari|unit|e2e)"
+    ),
+    **dict.fromkeys(
+        ("pytest --cov-report", "test_script --cov-report"),
+        re.compile(r"(?:[a-z]+(?:-missing)?|term(?:-missing)?:skip-covered)"),
+    ),
     "pytest -W": re.compile(r"[\w:]*"),
     "pytest -p": re.compile(r"no:[\w.-]+"),
     **dict.fromkeys(
@@ -271,7 +281,11 @@ def _fits_value(tool: str, name: str, value: str) -> bool:
     known = _VALUES.get(f"{program} {name}") or (_VALUES_OF_NAMES.get(last) if name.startswith("--") else None)
     if known is not None:
         return known.fullmatch(value) is not None
-    if last in ("spec", "pattern") and is_other_code(tool, value):
+    if (
+        (last in ("spec", "pattern") or (tool, name) == ("rspec", "-P"))
+        and _CODE.search(value)
+        and not _is_test(value)
+    ):
         return False
     return not value.startswith("-") and _is_plain(value)
 

@@ -450,7 +450,7 @@ async def _call_model(
         tell_of_small_window(session, resolved, request)
         await warn_of_unknown_tools(session, request)
         _warn_about_capability(session, resolved, request)
-        _note_prefix(session, request)
+        await _note_prefix(session, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)
         except SwitchToAutoError as switch:
@@ -483,12 +483,21 @@ async def _call_model(
             return resolved, request, estimate, answer
 
 
-def _note_prefix(session: Session, request: ModelRequest) -> None:
-    """Note a request, and log if it does not begin as the last one."""
-    if session.sent_prefix is None:
-        session.sent_prefix = SentPrefix()
-    if (found := session.sent_prefix.note(request, session.conversation)) is not None:
-        session.sent_prefix.log(session.id, found)
+async def _note_prefix(session: Session, request: ModelRequest) -> None:
+    """Note a request, and log if it does not begin as the last one, also that before the session was opened."""
+    is_main, sent = session.identity is None, session.sent_prefix
+    if sent is None:
+        # A new session has no file.
+        earlier = is_main and len(request.messages) > 1
+        stored = await anyio.to_thread.run_sync(session.storage.read_prefix) if earlier else None
+        sent = session.sent_prefix = SentPrefix(stored)
+    if (found := sent.note(request, session.conversation)) is not None:
+        sent.log(session.id, found)
+    if is_main and (digest := sent.changed(found, request)) is not None:
+        try:
+            await anyio.to_thread.run_sync(session.storage.write_prefix, digest)
+        except StoreError as error:
+            log.warning("session %s: %s", session.id, error)
 
 
 async def _clear_results(

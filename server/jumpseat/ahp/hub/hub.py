@@ -65,6 +65,13 @@ class Hub:
         """Open a channel of which each token has its own, with this state at first."""
         self._own[uri] = state, reducer
 
+    def publish_for_each(self, uri: str, action: Action) -> None:
+        """Publish an action on a channel of which each token has its own; those opened later begin after it."""
+        state, reducer = self._own[uri]
+        self._own[uri] = reducer(state, action), reducer
+        for name in [name for known, name in self._channels if known == uri]:
+            self.publish(uri, action, access=Access(name))
+
     def close(self, uri: str) -> None:
         """Close a channel. Its subscribers learn that by other messages."""
         self._channels.pop((uri, None), None)

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.ahp.hub.channels import Origin
-from jumpseat.ahp.live import client_tools
+from jumpseat.ahp.live import client_tools, commands, customizations, marks
 from jumpseat.ahp.live.mirror import Cause, Mirror
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import Action, JsonObject
@@ -60,6 +60,9 @@ def _start_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
         raise InvalidRequestError(f"turn {turn_id[:100]!r} exists")
     prompt = _prompt(mirror, turn_id, action["message"])
     _use_model(mirror, action["message"])
+    if commands.is_command(mirror, prompt.text):
+        commands.run(mirror, action, origin)
+        return
     cause = Cause("chat/turnStarted", turn_id)
     mirror.expect(cause, origin)
     # Before the messages that a cancelled turn has left waiting.
@@ -89,16 +92,22 @@ def _prompt(mirror: Mirror, turn_id: str, message: JsonObject) -> Prompt:
 
 def _use_model(mirror: Mirror, message: JsonObject) -> None:
     chosen: Any = message.get("model")
-    model: Any = cast("JsonObject", chosen).get("id") if isinstance(chosen, dict) else None
-    if isinstance(model, str) and model and model != mirror.session.settings.options.model:
-        _set_model(mirror, model)
+    if not isinstance(chosen, dict):
+        return
+    selection = cast("JsonObject", chosen)
+    model, options, given = selection.get("id"), mirror.session.settings.options, selection.get("config")
+    effort: Any = cast("JsonObject", given).get(config.EFFORT) if isinstance(given, dict) else None
+    if not isinstance(effort, str) or effort == options.reasoning_effort:
+        effort = None
+    if isinstance(model, str) and model and (model != options.model or effort is not None):
+        _set_model(mirror, model, effort)
 
 
-def _set_model(mirror: Mirror, model: str) -> None:
+def _set_model(mirror: Mirror, model: str, effort: str | None = None) -> None:
     if not mirror.context.models.adapters.may_have(model):
         raise InvalidRequestError(f"unknown model {model[:100]!r}")
     check_allowed(mirror.session.settings, model)
-    mirror.session.use_model(model, "sdk")
+    mirror.session.use_model(model, "sdk", reasoning_effort=effort)
 
 
 def _cancel_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
@@ -106,6 +115,10 @@ def _cancel_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
     if active is None or active["id"] != action["turnId"]:
         raise InvalidRequestError(NO_TURN)
     session = mirror.session
+    if (command := mirror.commands.get(action["turnId"])) is not None:
+        mirror.cancelling[action["turnId"]] = origin
+        command.cancel()
+        return
     mirror.expect(Cause("chat/turnCancelled", action["turnId"]), origin)
     # The messages that wait stay, and follow the next turn.
     session.queue.paused = bool(session.queue.waiting()[0])
@@ -260,8 +273,6 @@ _DIRECT: Final = frozenset(
         "chat/draftChanged",
         "chat/isReadChanged",
         "chat/isArchivedChanged",
-        "session/isReadChanged",
-        "session/isArchivedChanged",
     )
 )
 _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
@@ -277,7 +288,15 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/pendingMessageRemoved": _remove_queued,
     "chat/queuedMessagesReordered": _reorder,
     "session/titleChanged": _set_title,
+    "session/isReadChanged": marks.change,
+    "session/isArchivedChanged": marks.change,
+    "session/customizationToggled": customizations.toggle,
+    "session/mcpServerStartRequested": customizations.start_server,
+    "session/mcpServerStopRequested": customizations.stop_server,
+    "session/mcpServerBackgroundRequested": customizations.move_to_background,
     "session/configChanged": _configure,
     "session/activeClientSet": client_tools.set_client,
     "session/activeClientRemoved": _remove_client,
 }
+SERVED: Final = frozenset(("root/configChanged", *_DIRECT, *_HANDLERS))
+"""The actions that have an effect; all others are refused."""

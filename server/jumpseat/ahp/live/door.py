@@ -15,11 +15,13 @@ from pydantic import ValidationError
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
-from jumpseat.ahp.live import client_tools
+from jumpseat.ahp.live import client_tools, customizations
 from jumpseat.ahp.live.errors import AhpError
+from jumpseat.ahp.live.marks import marks_of
 from jumpseat.ahp.live.mirror import Mirror, Reader
 from jumpseat.ahp.states.root import reduce_root
-from jumpseat.ahp.states.values import IDLE, Action, JsonObject, present
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject
+from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
 from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
@@ -75,33 +77,43 @@ class Door:
         self._mirrors: dict[str, Mirror] = {}
         self._opening: dict[str, anyio.Event] = {}
         self._awaits_ready: dict[str, anyio.Event] = {}
+        self._agents = agents_with(server.models.declared(SessionSettings(cwd=Path.cwd())))
         self.hub.open_for_each(ROOT, self._root_state(), reduce_root)
         tasks.start_soon(self._sweep)
+        tasks.start_soon(self._list_models)
 
     def _root_state(self) -> JsonObject:
-        models = self._server.models.declared(SessionSettings(cwd=Path.cwd()))
-        agent: JsonObject = {
-            "provider": PROVIDER,
-            "displayName": "Jumpseat",
-            "description": "An agent for any model",
-            "models": [
-                present(
-                    {
-                        "id": model.id,
-                        "provider": PROVIDER,
-                        "name": model.name or model.id,
-                        "maxContextWindow": model.context_window,
-                        "maxOutputTokens": model.max_output_tokens,
-                        "maxPromptTokens": model.max_prompt_tokens,
-                        "supportsVision": model.vision,
-                    }
-                )
-                for model in models
-            ],
-        }
         # Clients mirror settings of their own here, which are kept without effect.
         config: JsonObject = {"schema": {"type": "object", "properties": {}}, "values": {}}
-        return {"agents": [agent], "config": config}
+        return {"agents": self._agents, "config": config}
+
+    async def _list_models(self) -> None:
+        """Show all models, once the providers have told theirs."""
+        try:
+            models = await self._server.models.catalogue.list()
+        except JumpseatError as error:
+            log.info("cannot list the models: %s", error)
+            return
+        self._agents = agents_with(models)
+        self.hub.publish_for_each(ROOT, {"type": "root/agentsChanged", "agents": self._agents})
+
+    def models(self) -> list[JsonObject]:
+        """Return the models that are known so far."""
+        return self._agents[0]["models"]
+
+    def folders(self, access: Access) -> list[str]:
+        """Return the working directories of the sessions that a connection sees."""
+        sessions = self.registry(access).list()
+        stored = (session.context.cwd for session in sessions if session.context is not None)
+        return list(dict.fromkeys((*(str(one.session.settings.cwd) for one in self.mirrors(access)), *stored)))
+
+    def mirrors(self, access: Access) -> list[Mirror]:
+        """Return the open mirrors of the live sessions that a connection sees."""
+        return [
+            mirror
+            for mirror in self._mirrors.values()
+            if self.hub.get(mirror.session_uri, access) is not None and self.is_live(mirror)
+        ]
 
     def configure(self, action: Action, origin: Origin, access: Access) -> None:
         """Keep settings that a client mirrors, for the clients with the same token.
@@ -224,10 +236,12 @@ class Door:
     async def _add(self, mirror: Mirror, lifecycle: str) -> None:
         self._mirrors[mirror.session_id] = mirror
         try:
-            await mirror.open(lifecycle=lifecycle)
+            storage = self._server.registry.storage(mirror.session)
+            await mirror.open(lifecycle=lifecycle, marks=marks_of(storage.client_metadata))
         except BaseException:
             del self._mirrors[mirror.session_id]
             raise
+        self._tasks.start_soon(customizations.follow, mirror)
 
     def _readers(self, uris: Iterable[str]) -> list[Reader]:
         channels = [channel for uri in uris if (channel := self.hub.get(uri)) is not None]
@@ -239,6 +253,7 @@ class Door:
         mirror = self._mirrors.pop(session_id, None)
         if mirror is not None:
             mirror.gone = True
+            mirror.customized.set()
             for uri in mirror.uris:
                 self.hub.close(uri)
 
@@ -277,6 +292,17 @@ class Door:
             for mirror in self._mirrors.values()
             if self.hub.get(mirror.session_uri, access) is not None
         ]
+
+    def with_marks(self, summary: JsonObject, access: Access) -> JsonObject:
+        """Return the list entry of a session with the marks of clients; open ones have them."""
+        session_id = session_of(summary["resource"]) or ""
+        if session_id in self._mirrors:
+            return summary
+        try:
+            stored = self.registry(access).store.get_existing(session_id)
+        except JumpseatError:
+            return summary
+        return {**summary, "status": summary["status"] | marks_of(stored.client_metadata)}
 
     def registry(self, access: Access) -> SessionRegistry:
         """Return the sessions that exist for connections with these rights."""

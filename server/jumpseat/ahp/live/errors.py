@@ -14,9 +14,10 @@ PROVIDER_NOT_FOUND: Final = -32002
 SESSION_EXISTS: Final = -32003
 UNSUPPORTED_VERSION: Final = -32005
 NOT_FOUND: Final = -32008
+PERMISSION_DENIED: Final = -32009
 
 
-class AhpError(errors.JumpseatError):
+class AhpError(errors.InvalidRequestError):
     """An error of this protocol, with its code and its data."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:

@@ -39,6 +39,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
+from jumpseat_protocol.mcp import McpOauthToken
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
 
@@ -48,6 +49,10 @@ _SILENT: Final = frozenset(
     ("chat/delta", "chat/reasoning", "chat/toolCallDelta", "chat/toolCallContentChanged", "chat/usage")
 )
 """The frequent actions, of which the channel of the session shows nothing."""
+
+
+_CUSTOMIZING: Final = (events.SessionSkillsLoaded, events.McpServersLoaded, events.McpServerStatusChanged)
+"""The events that tell of other customizations."""
 
 
 class Reader(Subscriber, Protocol):
@@ -101,6 +106,18 @@ class Mirror(ConnectedClient):
         self._early: list[Event] | None = []
         self._stored: set[str] = set()
         self.gone = False
+        self.customized = anyio.Event()
+        """Set when the customizations may have changed, and when the mirror is closed."""
+        self.changing_servers = anyio.Lock()
+        """Held while an MCP server is started or stopped for a client: in the order in which they ask."""
+        self.tokens: dict[str, str] = {}
+        """The tokens that clients have sent for MCP servers, by their addresses, until they are used."""
+        self.interests: list[str] = []
+        """The handles of the interest in questions of MCP servers, while a client has sent a token."""
+        self.commands: dict[str, anyio.CancelScope] = {}
+        """The slash commands that run, by the ids of their turns."""
+        self.cancelling: dict[str, Origin] = {}
+        """The dispatches that cancel them."""
 
     @property
     def session(self) -> Session:
@@ -124,8 +141,11 @@ class Mirror(ConnectedClient):
 
     # --- opening ------------------------------------------------------------------------------------------------
 
-    async def open(self, *, lifecycle: str) -> None:
-        """Open the channels in the state to which the log leads, and apply what has happened since it was read."""
+    async def open(self, *, lifecycle: str, marks: int) -> None:
+        """Open the channels in the state to which the log leads, and apply what has happened since it was read.
+
+        ``marks`` are the bits of the status that clients have set.
+        """
         session = self._source = self.session
         storage = self.context.registry.storage(session)
         workspace = storage.workspace
@@ -141,9 +161,9 @@ class Mirror(ConnectedClient):
         chat = await self._fold(chat)
         access = storage.created_by
         self._hub.open(self.chat_uri, chat, reduce_chat, access)
-        self._hub.open(
-            self.session_uri, self._session_state(session, chat, title, lifecycle), reduce_session, access
-        )
+        state = self._session_state(session, chat, title, lifecycle)
+        state["status"] |= marks
+        self._hub.open(self.session_uri, state, reduce_session, access)
         self._release()
         for question in session.clients.open_questions():
             self._handle(Event.of("", "", None, question))
@@ -250,8 +270,27 @@ class Mirror(ConnectedClient):
             return
         for action in self.translator.actions(event):
             self.publish(action, self._origin_of(action))
+        if self.tokens or self.interests:
+            self._log_in(event.payload)
+        if isinstance(event.payload, _CUSTOMIZING):
+            self.customized.set()
         if isinstance(event.payload, events.SessionIdle):
             self._causes.clear()
+
+    def _log_in(self, payload: events.EventPayload) -> None:
+        host = self.context.mcp.get(self.session)
+        match payload:
+            case events.McpOauthRequired() if host is not None and payload.server_url in self.tokens:
+                token = McpOauthToken(kind="token", access_token=self.tokens.pop(payload.server_url))
+                host.credentials.oauth.answer(payload.request_id, token)
+            case events.McpServerStatusChanged(status="needs-auth") if host is not None and self.tokens:
+                # It had given up before the token came.
+                host.retry_auth(payload.server_name)
+            case events.McpOauthCompleted() | events.McpServerStatusChanged(status="connected") if not self.tokens:
+                while self.interests:
+                    self.session.clients.remove_interest(self.interests.pop())
+            case _:
+                pass
 
     def publish(self, action: Action, origin: Origin | None = None) -> bool:
         """Publish an action on the channel that its type belongs to; return ``False`` if it changes nothing."""

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import NOT_FOUND, UNSUPPORTED_VERSION, AhpError
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.commands.completions import TRIGGERS
 from jumpseat.errors import UnknownItemError
 from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.version import __version__
@@ -48,6 +49,7 @@ async def initialize(connection: Peer, params: JsonObject) -> JsonObject:
         "protocolVersion": version,
         "serverSeq": hub.numbers.last,
         "snapshots": snapshots,
+        "completionTriggerCharacters": list(TRIGGERS),
         "serverInfo": {"name": "jumpseat", "title": "Jumpseat", "version": __version__},
     }
 

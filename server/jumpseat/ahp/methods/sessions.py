@@ -12,6 +12,7 @@ import orjson
 from jumpseat.ahp.hub.channels import envelope_of, older_turns
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import PROVIDER_NOT_FOUND, AhpError
+from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.states.values import IDLE, JsonObject, present
 from jumpseat.ahp.translation import config
 from jumpseat.ahp.translation.attachments import uri_of
@@ -69,17 +70,21 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise AhpError.invalid("limit: expected a positive integer")
     last = _decode(params["cursor"]) if params.get("cursor") is not None else None
-    live = {summary["resource"]: summary for summary in connection.door.live_summaries(connection.rights)}
+    rights, door = connection.rights, connection.door
+    live = {summary["resource"]: summary for summary in door.live_summaries(rights)}
     found: list[tuple[tuple[str, str], JsonObject]] = [(_position(summary), summary) for summary in live.values()]
     # Decoded here: models of ten thousand sessions would hold others up.
-    for listed in orjson.loads(b"".join(connection.door.registry(connection.rights).list_json(None))):
+    for listed in orjson.loads(b"".join(door.registry(rights).list_json(None))):
         if _is_resumable(listed) and (uri := session_uri(listed["sessionId"])) not in live:
             found.append(((listed["modifiedTime"], uri), listed))
     # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
     behind = [one for one in found if last is None or one[0] < last]
     # Only those of the page are described: there may be ten thousand others.
     latest = nlargest(min(limit, PAGE), behind, key=itemgetter(0))
-    page = [live.get(uri) or _summary(SessionMetadata.model_validate(one)) for (_, uri), one in latest]
+    page = [
+        door.with_marks(live.get(uri) or _summary(SessionMetadata.model_validate(one)), rights)
+        for (_, uri), one in latest
+    ]
     answer: JsonObject = {"items": page}
     if len(page) < len(behind):
         answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(page[-1])).encode()).decode()
@@ -119,6 +124,35 @@ def resolve_config(_connection: Peer, params: JsonObject) -> JsonObject:
     given: Any = params.get("config")
     values = config.values_of("interactive", None, allow_all=False)
     return {"schema": config.SCHEMA, "values": {**values, **(given if isinstance(given, dict) else {})}}
+
+
+def complete_config(connection: Peer, params: JsonObject) -> JsonObject:
+    """Return the models whose names contain what the client has typed."""
+    if params.get("property") != config.MODEL:
+        raise AhpError.invalid("property: only models are completed")
+    query = str(params.get("query") or "").casefold()
+    return {
+        "items": [
+            {"value": model["id"], "label": model["name"]}
+            for model in connection.door.models()
+            if query in model["id"].casefold() or query in model["name"].casefold()
+        ]
+    }
+
+
+def authenticate(connection: Peer, params: JsonObject) -> JsonObject:
+    """Give a token to the MCP servers that require one for a resource.
+
+    Raises:
+        AhpError: no server of the client's sessions does.
+    """
+    resource, token = params.get("resource"), params.get("token")
+    if not isinstance(resource, str) or not isinstance(token, str):
+        raise AhpError.invalid("resource and token: expected strings")
+    found = [offer_token(mirror, resource, token) for mirror in connection.door.mirrors(connection.rights)]
+    if not any(found):
+        raise AhpError.invalid("resource: no server requires a token for it")
+    return {}
 
 
 def announce(connection: Peer, params: JsonObject, created_by: str | None) -> None:

@@ -33,7 +33,7 @@ from jumpseat.ahp.states.values import (
 
 def reduce_chat(state: State, action: Action) -> State:
     """Return the state of a chat after an action. Actions about a turn that is not active change nothing."""
-    return reduce(_REDUCERS, state, action)
+    return reduce(REDUCERS, state, action)
 
 
 def later(time: str, duration_ms: int) -> str | None:
@@ -309,7 +309,7 @@ def _reorder(state: State, action: Action) -> State:
     return changed(state, queuedMessages=[*order, *waiting.values()])
 
 
-_REDUCERS: Final[Mapping[str, Reducer]] = {
+REDUCERS: Final[Mapping[str, Reducer]] = {
     "chat/turnStarted": _start_turn,
     "chat/turnComplete": _end_turn("complete"),
     "chat/turnCancelled": _end_turn("cancelled"),

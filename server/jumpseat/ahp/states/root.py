@@ -7,7 +7,7 @@ from typing import Final
 
 from jumpseat.ahp.states.values import Action, Reducer, State, reduce, setter, with_config
 
-_REDUCERS: Final[Mapping[str, Reducer]] = {
+REDUCERS: Final[Mapping[str, Reducer]] = {
     "root/agentsChanged": setter("agents"),
     "root/activeSessionsChanged": setter("activeSessions"),
     "root/terminalsChanged": setter("terminals"),
@@ -17,4 +17,4 @@ _REDUCERS: Final[Mapping[str, Reducer]] = {
 
 def reduce_root(state: State, action: Action) -> State:
     """Return the state of the root channel after an action."""
-    return reduce(_REDUCERS, state, action)
+    return reduce(REDUCERS, state, action)

@@ -31,7 +31,7 @@ from jumpseat.ahp.states.values import (
 
 def reduce_session(state: State, action: Action) -> State:
     """Return the state of a session after an action."""
-    return reduce(_REDUCERS, state, action)
+    return reduce(REDUCERS, state, action)
 
 
 def _fail(state: State, action: Action) -> State:
@@ -160,7 +160,7 @@ def _start_in_background(state: State, action: Action) -> State:
     return _customize(state, action["id"], change)
 
 
-_REDUCERS: Final[Mapping[str, Reducer]] = {
+REDUCERS: Final[Mapping[str, Reducer]] = {
     "session/ready": lambda state, _: changed(state, lifecycle="ready"),
     "session/creationFailed": _fail,
     "session/chatAdded": lambda state, action: with_item(state, "chats", "resource", action["summary"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,13 @@ def to_prompt(message: JsonObject) -> tuple[str, list[dict[str, Any]]]:
 def path_of(uri: str) -> str | None:
     """Return the path of a ``file:`` URI, or ``None`` for other URIs."""
     parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.path else None
+    if parts.scheme != "file" or not parts.path:
+        return None
+    path = unquote(parts.path)
+    # Paths of Windows begin with a drive.
+    return path[1:] if path[2:3] == ":" and os.name == "nt" else path
 
 
 def uri_of(path: str) -> str:
     """Return the ``file:`` URI of an absolute path."""
-    return f"file://{quote(path)}" if path.startswith("/") else f"file:///{quote(path)}"
+    return f"file://{quote(path)}" if path.startswith("/") else f"file:///{quote(path.replace(chr(92), '/'))}"

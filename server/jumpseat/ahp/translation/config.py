@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from jumpseat.ahp.states.values import JsonObject, present
+from jumpseat.shown import options as shown
 from jumpseat_protocol.events import SessionMode
 
-MODE, MODEL, ALLOW_ALL = "mode", "model", "autoApprove"
-MODES: Final[tuple[tuple[SessionMode, str, str], ...]] = (
-    ("interactive", "Agent", "Works with you, and asks before it changes anything"),
-    ("plan", "Plan", "Makes a plan before anything is changed"),
-    ("autopilot", "Autopilot", "Works on by itself until the task is done"),
-)
+MODE, MODEL, ALLOW_ALL, EFFORT = "mode", "model", "autoApprove", "thinkingLevel"
+"""The names that VS Code uses; the effort belongs to the model of a message."""
 SCHEMA: Final[JsonObject] = {
     "type": "object",
     "properties": {
         MODE: {
             "type": "string",
             "title": "Mode",
-            "enum": [mode for mode, *_ in MODES],
-            "enumLabels": [label for _, label, _ in MODES],
-            "enumDescriptions": [description for *_, description in MODES],
+            "enum": [mode for mode, *_ in shown.MODES],
+            "enumLabels": [label for _, label, _ in shown.MODES],
+            "enumDescriptions": [description for *_, description in shown.MODES],
             "default": "interactive",
             "sessionMutable": True,
         },
-        MODEL: {"type": "string", "title": "Model", "sessionMutable": True},
+        MODEL: {"type": "string", "title": "Model", "enumDynamic": True, "sessionMutable": True},
         ALLOW_ALL: {
             "type": "boolean",
-            "title": "Allow everything",
-            "description": "Run every tool call without asking",
+            "title": shown.ALLOW_ALL[0],
+            "description": shown.ALLOW_ALL[1],
             "default": False,
             "sessionMutable": True,
         },
@@ -44,4 +42,13 @@ def values_of(mode: str, model: str | None, *, allow_all: bool) -> JsonObject:
 
 def mode_of(value: Any) -> SessionMode | None:
     """Return a mode, ``None`` for anything else."""
-    return next((mode for mode, *_ in MODES if mode == value), None)
+    return next((mode for mode, *_ in shown.MODES if mode == value), None)
+
+
+def effort_schema(efforts: Sequence[str], default: str | None) -> JsonObject | None:
+    """Return the configuration of a model with these levels of reasoning, ``None`` without any."""
+    if not efforts:
+        return None
+    level: JsonObject = {"type": "string", "title": shown.EFFORT, "enum": list(efforts)}
+    level["enumLabels"] = [effort.capitalize() for effort in efforts]
+    return {"type": "object", "properties": {EFFORT: present({**level, "default": default})}}

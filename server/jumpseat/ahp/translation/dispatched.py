@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.limits import excess_of
 
-_MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
+ACTIONS: Final[Mapping[str, Mapping[str, type]]] = {
     "root/configChanged": {"config": dict},
     "session/defaultChatChanged": {},
     "session/titleChanged": {"title": str},
@@ -43,6 +43,7 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
     "chat/workingDirectorySet": {"directory": str},
     "chat/workingDirectoryRemoved": {"directory": str},
 }
+"""The actions of clients, with the members that they need."""
 
 
 def problem_of(action: Any) -> str | None:
@@ -50,7 +51,7 @@ def problem_of(action: Any) -> str | None:
     if not isinstance(action, dict) or not isinstance(kind := cast("JsonObject", action).get("type"), str):
         return "an action is an object with a string 'type'"
     members = cast("JsonObject", action)
-    if (needed := _MEMBERS.get(kind)) is None:
+    if (needed := ACTIONS.get(kind)) is None:
         return f"{kind[:100]!r} is not an action of clients"
     if (excess := excess_of(action)) is not None:
         return excess

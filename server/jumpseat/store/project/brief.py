@@ -216,7 +216,7 @@ def _git_state(cwd: Path, until_s: float) -> str:
         changed = count_changed(root, git_folder(root), until_s)
     except (OSError, ValueError):
         changed = None
-    known = "" if changed is None else f", {changed} changed file{'s' * (changed != 1)}"
+    known = "" if changed is None else f", {changed} tracked file{'s' * (changed != 1)} changed"
     return f"Git: {state}{known}"
 
 

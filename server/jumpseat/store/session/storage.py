@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 WORKSPACE: Final = "workspace.yaml"
 OBJECTIVE: Final = "autopilot-objective.json"
 BRIEF: Final = "project-brief.json"
+PREFIX: Final = "last-request.json"
 
 
 class _StoredBrief(Struct, frozen=True):
@@ -305,6 +306,26 @@ class SessionStorage:
             self.state.write(BRIEF, msgspec.json.encode(_StoredBrief(cwd, brief)))
         except (OSError, UnicodeEncodeError) as error:
             raise store_error("write", BRIEF, error) from error
+
+    def read_prefix(self) -> bytes | None:
+        """Return the digest of the beginning of the last request, if it is stored with the session."""
+        try:
+            return self.state.read(PREFIX) if self.virtual_files is None else None
+        except OSError:
+            return None
+
+    def write_prefix(self, digest: bytes) -> None:
+        """Store the digest of the beginning of a request, unless the files of the session are virtual.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self.virtual_files is not None:
+            return
+        try:
+            self.state.write(PREFIX, digest)
+        except OSError as error:
+            raise store_error("write", PREFIX, error) from error
 
     @property
     def plan(self) -> Plan:

@@ -29,7 +29,16 @@ from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools, activate
 from jumpseat.tools.shell.sandbox_needs import MAX_COMMAND_BYTES
-from jumpseat.tools.tool import Inner, Ordering, SequentialCalls, Tool, ToolOutcome, failure, is_ignoring
+from jumpseat.tools.tool import (
+    BuiltinTool,
+    Inner,
+    Ordering,
+    SequentialCalls,
+    Tool,
+    ToolOutcome,
+    failure,
+    is_ignoring,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
 
@@ -181,7 +190,8 @@ class ToolCalls:
             # Imported with the first call of a process.
             from jumpseat.agent.session.checks import note_call
 
-            note_call(self._session, record)
+            own = isinstance(self._tools.find(call.name), BuiltinTool)
+            note_call(self._session, record, files_are_noted=own)
         return outcome
 
     async def _run_one(

@@ -32,18 +32,24 @@ class ChangeRecorder:
         self._shells = shells
         self._watch: WorkspaceWatch | None = None
 
+    @property
+    def _tracks(self) -> bool:
+        return self._session.settings.options.enable_file_change_tracking
+
     def record(self, edit: FileEdit) -> None:
         """Record a change that a file tool has made."""
         self._record_all([edit])
 
     async def begin(self, cwd: Path) -> None:
-        """Look at the workspace before a command, if the session tracks files."""
-        if not self._session.settings.options.enable_file_change_tracking:
+        """Look at the workspace before a command, if the session tracks files or has to know whether any change."""
+        if not self._tracks and not self._asks_for_changes():
             return
         if self._watch is None:
             from jumpseat.tools.workspace_watch import WorkspaceWatch
 
-            self._watch = WorkspaceWatch(self._record_all, self._ignored, self._folder, self.is_running, self._warn)
+            found = self._record_all if self._tracks else self._note
+            watch = WorkspaceWatch(found, self._ignored, self._folder, self.is_running, self._warn)
+            self._watch = watch if self._tracks else watch.without_contents()
         await self._watch.begin(cwd)
 
     async def end(self) -> None:
@@ -74,10 +80,26 @@ class ChangeRecorder:
         """Return whether a command of the session still runs."""
         return any(shell.alive for shell in self._shells)
 
+    def _asks_for_changes(self) -> bool:
+        """Return whether the model may have to be reminded of a check, and no change is known yet."""
+        root = self._session.root
+        known = root.brief is None or root.brief[1].check is not None
+        return self._session.reminds_of_checks and root.work is None and known
+
+    def _note(self, edits: Sequence[FileEdit]) -> None:
+        if self._session.reminds_of_checks:
+            # Imported with the first change.
+            from jumpseat.agent.session.checks import note_changes
+
+            note_changes(self._session, (edit.path for edit in edits))
+
     def _record_all(self, edits: Sequence[FileEdit]) -> None:
+        self._note(edits)
         prompt, record = self._session.cause, self._environment.record_changes
         if prompt is not None and record is not None:
             record(self._session.root, prompt, edits)
 
     def _warn(self, message: str) -> None:
+        if not self._tracks:
+            return
         self._session.emit(events.SessionWarning(warning_type="file_tracking", message=message))

@@ -112,9 +112,9 @@ LONE: Final = '<tool name="run"><command>ls</command></tool>'
 
 
 def test_an_answer_may_contain_several_blocks_and_text_around_them() -> None:
-    text = f"```xml\n{BLOCK}\n```\n\nThen {BLOCK} and so on.\n```\n{BLOCK}\n```"
+    text = f"```xml\n{BLOCK}\n```\n\nThen I wait: {BLOCK}\nAnd so on.\n```\n{BLOCK}\n```"
     out, calls, problems = scan(text)
-    assert out == "Then and so on.\n"
+    assert out == "Then I wait: And so on.\n"
     assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
 
 
@@ -255,7 +255,7 @@ def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
 
 def test_the_answer_continues_after_a_malformed_block() -> None:
     bad = '<tools><tool name="free"></x></tool></tools>'
-    assert scan(f"a\n{bad}\nb")[0] == "a\nb"
+    assert scan(f"A.\n{bad}\nb")[0] == "A.\nb"
     assert scan('```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "b"
 
 

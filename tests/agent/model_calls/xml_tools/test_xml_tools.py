@@ -304,6 +304,7 @@ async def test_a_native_model_whose_answer_is_a_written_call_is_understood_with_
 
     (warning,) = data_of(events, "session.warning")
     assert "vLLM: --enable-auto-tool-choice --tool-call-parser hermes" in warning["message"]
+    assert "It is taken as a call" in warning["message"]
     assert [message["content"] for message in data_of(events, "assistant.message")] == ["", "", "It is 3."]
     assert [done["success"] for done in data_of(events, "tool.execution_complete")] == [True, True]
     assert "".join(data["deltaContent"] for data in data_of(events, "assistant.message_delta")) == "It is 3."
@@ -320,6 +321,8 @@ async def test_a_malformed_written_call_is_answered_to_the_model(tmp_path: Path)
     assert [done["success"] for done in data_of(events, "tool.execution_complete")] == [False]
     assert "could not be parsed" in model.requests[1].json["messages"][-1]["content"]
     assert [message["content"] for message in data_of(events, "assistant.message")] == ["", "Oh."]
+    (warning,) = data_of(events, "session.warning")
+    assert "It cannot be run as written: the model gets the reason" in warning["message"]
 
 
 async def test_a_native_model_that_writes_a_call_into_a_text_gets_one_warning(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ fn decode(name: &str, value: Value) -> Value {
         ResolveSessionConfigResult,
         ResourceListResult,
         ResourceReadResult,
+        ResourceRequestResult,
         ResourceResolveResult,
         SessionAddedParams,
         SessionConfigCompletionsResult,

@@ -4,8 +4,8 @@ A block is ``<tools>`` with a ``<tool>`` in it, outside of code, or a lone ``<to
 tool on offer. Either may be the content of a fenced code block that is labelled ``xml`` or has no label, which then
 belongs to the block. Everything else is text, including other XML and XML in other code.
 
-Explanations show calls, too. Below other text, a block in a code block, one that is indented as code, and a lone
-``<tool>`` are calls only if nothing follows them.
+After other text, a block in a fence or indented as code, and a lone ``<tool>``, are calls only if they end the
+answer, and ``<tools>`` is none if a sentence goes on around it: these are examples, and are shown.
 
 The result does not depend on where the text is split. What may begin a block is held back, and so is a block that
 depends on what follows.
@@ -17,9 +17,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-from msgspec import Struct, field
-
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model_calls.xml_tools.place import TAILS, Place
 from jumpseat.agent.model_calls.xml_tools.reader import MAX_TAG_CHARS, PARTIAL_TAG, START, Block, BlockReader
 
 MAX_HELD_CHARS: Final = 1000
@@ -41,17 +40,11 @@ _PARTIAL_NAME: Final = re.compile(
     r"\s*(?:<(?:n(?:a(?:m(?:e(?:\s*(?:>[^<>]*(?:<(?:/(?:n(?:a(?:m(?:e\s*)?)?)?)?)?)?)?)?)?)?)?)?)?\Z"
 )
 _LABELS: Final = ("", "xml")
-_CODE_COLUMNS: Final = 4
-"""The indentation of code in Markdown, in columns."""
+_LONGEST_TAIL: Final = max(map(len, TAILS))
+_GOES_ON: Final = frozenset(",.;:!?)]}|…。、\uff0c\uff1b\uff1a")
+"""Characters with which a sentence goes on, or ends, after a block in it."""
 
 _Verdict: TypeAlias = Literal["block", "text", "more"]
-
-
-class _Held(Struct):
-    """Blocks that are calls only if no text follows, and the text that they were read from."""
-
-    source: list[str] = field(default_factory=list[str])
-    blocks: list[Block] = field(default_factory=list[Block])
 
 
 class Scanner:
@@ -62,8 +55,8 @@ class Scanner:
         self._waiting = ""
         self._out: list[Piece] = []
         self._step = self._in_text
-        # The state of the current line: whether it is blank so far, and its inline code.
-        self._line_is_blank = True
+        self._place = Place()
+        # The inline code of the current line.
         self._ticks = 0
         self._open_ticks = 0
         # The current code block: its fence, its opening line, and its current line.
@@ -72,10 +65,12 @@ class Scanner:
         self._line = ""
         self._reader: BlockReader | None = None
         self._called = False
-        # Whether there was text, and the indentation of the current line as far as it is blank.
-        self._has_text = False
-        self._indentation = ""
-        self._held: _Held | None = None
+        # Blocks that may be examples, and their text; none if there is no such text. They are calls if the answer
+        # ends after them, and maybe if a new sentence follows.
+        self._undecided: list[Block] = []
+        self._source: list[str] | None = None
+        self._must_end = False
+        self._in_line = False
 
     def feed(self, text: str) -> list[Piece]:
         """Add text and return the pieces known so far, in order."""
@@ -93,10 +88,9 @@ class Scanner:
         if self._step == self._at_opening:
             self._enter_code()
         if self._reader is not None:
-            self._end_block(self._reader)
-        if self._held is not None:
-            self._out += self._held.blocks
-            self._held = None
+            self._keep(self._reader.block())
+            self._reader = None
+        self._run()
         out, self._out = self._out, []
         return out
 
@@ -107,8 +101,8 @@ class Scanner:
             after = step(text, at, final)
             if after == at and step == self._step:
                 break
-            if self._held is not None and step in (self._in_block, self._after_block):
-                self._held.source.append(text[at:after])
+            if self._source is not None:
+                self._source.append(text[at:after])
             at = after
         self._waiting = text[at:]
 
@@ -125,14 +119,15 @@ class Scanner:
     def _at_mark(self, text: str, at: int, final: bool) -> int:
         self._end_ticks()
         if not self._open_ticks:
-            if self._called and self._line_is_blank and text.startswith("<tool_result", at):
+            if self._called and self._place.begins_line and text.startswith("<tool_result", at):
                 # The model continues with invented results.
                 self._step = self._discard
                 return at
-            match self._verdict(text, at, final, fresh=self._line_is_blank):
+            fresh = self._place.begins_line
+            match "text" if self._place.is_example else self._verdict(text, at, final, fresh=fresh):
                 case "block":
-                    is_lone = not text.startswith("<tools", at)
-                    self._begin("", unless_text_follows=is_lone or self._is_indented())
+                    may_follow = text.startswith("<tools", at) and not self._place.is_indented
+                    self._begin("", must_end=not may_follow)
                     return at
                 case "more":
                     return at
@@ -145,7 +140,7 @@ class Scanner:
         """Consume backticks or tildes, which open a code block at the beginning of a line."""
         run = _RUN.match(text, at)
         assert run is not None
-        if not self._line_is_blank:
+        if not self._place.may_open_code:
             self._show(run[0])
             return run.end()
         if run.end() == len(text) and not final:
@@ -166,47 +161,23 @@ class Scanner:
             return line_end + 1
         self._line = ""
         self._step = self._at_label if run[0][0] == "`" else self._in_code
-        self._put(run[0])
+        self._show_code(run[0])
         return run.end()
 
     def _show(self, text: str) -> None:
-        self._put(text)
-        self._read_line(text)
-
-    def _read_line(self, text: str) -> None:
-        """Update the state of the current line."""
+        self._decide(text)
+        self._out.append(text)
+        self._place.add(text)
         line = text.rpartition("\n")
         if line[1]:
-            self._begin_line()
+            self._ticks = self._open_ticks = 0
         rest = line[2]
-        self._line_is_blank = self._line_is_blank and not rest.strip()
-        if self._line_is_blank:
-            self._indentation = (self._indentation + rest)[:_CODE_COLUMNS]
         if "`" in rest or self._ticks:
             for piece in _TICKS.findall(rest):
                 if piece[0] == "`":
                     self._ticks += len(piece)
                 else:
                     self._end_ticks()
-
-    def _put(self, text: str) -> None:
-        """Pass on text; what is held back was no call if any follows."""
-        if text and not text.isspace():
-            self._has_text = True
-            if self._held is not None:
-                self._out += self._held.source
-                self._held = None
-        if self._held is None:
-            self._out.append(text)
-        else:
-            self._held.source.append(text)
-
-    def _begin_line(self) -> None:
-        self._line_is_blank, self._ticks, self._open_ticks, self._indentation = True, 0, 0, ""
-
-    def _is_indented(self) -> bool:
-        """Return whether the current line is indented as code, as far as it is blank."""
-        return self._line_is_blank and len(self._indentation.expandtabs(_CODE_COLUMNS)) >= _CODE_COLUMNS
 
     def _end_ticks(self) -> None:
         """End a run of backticks, which opens inline code, or closes code opened by a run of the same length."""
@@ -222,20 +193,22 @@ class Scanner:
     def _at_label(self, text: str, at: int, _final: bool) -> int:
         """Consume the rest of the opening line of a code block; a backtick in it makes it inline code."""
         end, tick = text.find("\n", at), text.find("`", at)
-        if tick >= 0 and (end < 0 or tick < end):
-            self._line_is_blank, self._ticks, self._open_ticks = False, 0, len(self._fence)
+        is_inline = tick >= 0 and (end < 0 or tick < end)
+        end = tick if is_inline else end
+        self._show_code(text[at : end if end >= 0 else len(text)])
+        if is_inline:
+            self._place.add(self._fence)
+            self._ticks, self._open_ticks = 0, len(self._fence)
             self._step = self._in_text
-            end = tick
         elif end >= 0:
             self._step = self._in_code
-        self._put(text[at : end if end >= 0 else len(text)])
         return end if end >= 0 else len(text)
 
     def _in_code(self, text: str, at: int, _final: bool) -> int:
         """Consume a code block without calls up to its closing fence."""
         end = text.find("\n", at) + 1
         self._line = (self._line + text[at : end or len(text)])[:200]
-        self._put(text[at : end or len(text)])
+        self._show_code(text[at : end or len(text)])
         if not end:
             return len(text)
         line, self._line = self._line.strip(), ""
@@ -243,6 +216,15 @@ class Scanner:
             self._step = self._in_text
             self._begin_line()
         return end
+
+    def _show_code(self, text: str) -> None:
+        self._decide(text)
+        self._out.append(text)
+        self._place.pass_code()
+
+    def _begin_line(self) -> None:
+        self._place.begin_line()
+        self._ticks = self._open_ticks = 0
 
     def _at_opening(self, text: str, at: int, final: bool) -> int:
         """Decide whether a code block contains calls; its opening line is held back until then."""
@@ -257,31 +239,31 @@ class Scanner:
         if verdict == "more":
             return at
         if verdict == "block":
-            self._begin(self._fence, unless_text_follows=True, source=self._opening + text[at:start])
+            self._begin(self._fence)
             return start
         self._enter_code()
         return at
 
     def _enter_code(self) -> None:
-        """Treat the code block, or the rest of it, as one without calls."""
-        if self._held is None:
-            self._put(self._opening)
+        """Treat the code block as one without calls."""
+        if not self._show_undecided():
+            self._show_code(self._opening)
         self._line = ""
         self._step = self._in_code
 
     # --- blocks -------------------------------------------------------------------------------------------------
 
-    def _begin(self, fence: str, *, unless_text_follows: bool, source: str = "") -> None:
-        """Begin a block. ``source`` is what was consumed of its code block."""
-        if self._held is None and unless_text_follows and self._has_text:
-            self._held = _Held()
-        elif self._held is not None and not unless_text_follows:
-            self._out += self._held.source
-            self._held = None
-        if self._held is not None:
-            self._held.source.append(source)
+    def _begin(self, fence: str, *, must_end: bool = True) -> None:
+        place = self._place
+        if self._must_end and not must_end:
+            # A plain call below an example.
+            self._show_undecided()
+        if self._source is None and place.shown and (must_end or not place.after_sentence):
+            self._source = [self._opening] if fence else []
+            self._in_line = not fence and not place.begins_line
+        self._must_end = self._must_end or (place.shown and must_end)
         self._fence = fence
-        end = re.compile(rf"\n[ \t]*{fence[0]}{{{len(fence)},}}[ \t]*\n") if fence else None
+        end = re.compile(rf"\n[ \t]*{fence[0]}{{{len(fence)},}}[ \t\r]*\n") if fence else None
         self._reader = BlockReader(self._tools, end)
         self._step = self._in_block
 
@@ -290,45 +272,90 @@ class Scanner:
         assert reader is not None
         after = reader.read(text, at, final=final)
         if reader.done:
-            self._end_block(reader)
+            self._keep(reader.block())
+            self._reader = None
             self._begin_line()
-            self._called = True
             self._step = self._after_block
         return after
-
-    def _end_block(self, reader: BlockReader) -> None:
-        (self._out if self._held is None else self._held.blocks).append(reader.block())
-        self._reader = None
 
     def _after_block(self, text: str, at: int, final: bool) -> int:
         """Drop the layout after a block, and the closing fence of its code block."""
         space = _SPACE.match(text, at)
         assert space is not None
         start = space.end()
-        self._read_line(space[0])
-        if start == len(text):
+        self._place.add(space[0])
+        if start == len(text) or (start > at and self._source is not None):
             return start
         if not self._fence:
-            self._step = self._in_text
+            rest = text[start : start + _LONGEST_TAIL]
+            if rest.startswith(TAILS):
+                self._run()
+                self._step = self._discard
+            elif final or not any(tail.startswith(rest) for tail in TAILS):
+                self._step = self._in_text
             return start
         run = _RUN.match(text, start)
         if run is not None and run[0][0] == self._fence[0]:
             line_end = text.find("\n", run.end())
-            rest = text[run.end() : line_end if line_end >= 0 else len(text)]
-            if not rest.strip():
-                if line_end < 0 and not final:
-                    return start
-                if len(run[0]) >= len(self._fence):
-                    self._fence = ""
-                    return line_end + 1 if line_end >= 0 else len(text)
+            rest = text[run.end() : line_end if line_end >= 0 else len(text)].strip()
+            if line_end < 0 and not final and any(tail.startswith(rest) for tail in TAILS):
+                return start
+            if rest.startswith(TAILS):
+                self._run()
+                self._step = self._discard
+                return start
+            if not rest and len(run[0]) >= len(self._fence):
+                self._fence = ""
+                self._begin_line()
+                return line_end + 1 if line_end >= 0 else len(text)
         verdict = self._verdict(text, start, final, fresh=True) if text.startswith("<", start) else "text"
         if verdict == "more":
             return start
         if verdict == "block":
-            self._begin(self._fence, unless_text_follows=self._held is not None)
+            self._begin(self._fence)
         else:
             self._enter_code()
         return start
+
+    # --- examples -----------------------------------------------------------------------------------------------
+
+    def _keep(self, block: Block) -> None:
+        if self._source is not None:
+            self._undecided.append(block)
+        else:
+            self._out.append(block)
+            self._called = True
+
+    def _run(self) -> None:
+        """Take the undecided blocks as calls."""
+        if self._source is not None:
+            self._out += self._undecided
+            self._called = True
+        self._undecided, self._source, self._must_end = [], None, False
+
+    def _decide(self, text: str) -> None:
+        """Decide about the undecided blocks by the text that follows them."""
+        if self._source is None or not text:
+            return
+        source = "".join(self._source)
+        same_line = "\n" not in source[len(source.rstrip()) :]
+        goes_on = text[0].islower() or text[0] in _GOES_ON or text.startswith("</") or (self._in_line and same_line)
+        if self._must_end or goes_on:
+            self._show_undecided()
+        else:
+            self._run()
+
+    def _show_undecided(self) -> bool:
+        """Show the undecided blocks as text; return whether there are any."""
+        if self._source is None:
+            return False
+        source = "".join(self._source)
+        self._undecided, self._source, self._must_end = [], None, False
+        self._out.append(source)
+        self._begin_line()
+        self._place.shown = True
+        self._place.add(source.rpartition("\n")[2])
+        return True
 
     def _verdict(self, text: str, at: int, final: bool, *, fresh: bool) -> _Verdict:
         """Decide whether a block begins here, or whether more text is needed to tell."""
