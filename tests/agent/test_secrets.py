@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jumpseat.agent.secrets import MaskedStream, Secrets
+from jumpseat.agent.secrets import MOST_CHARS, MaskedStream, Secrets
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import events
 from tests.protocol.samples import sample
@@ -44,6 +44,15 @@ def test_a_short_value_is_refused_and_nothing_is_added() -> None:
     mask.add(["", "  \n"])
     assert not mask
     assert mask("long enough") == "long enough"
+
+
+def test_a_request_with_too_much_to_mask_is_refused() -> None:
+    mask = Secrets()
+    with pytest.raises(InvalidRequestError, match="characters together"):
+        mask.register(["long enough", *(f"value {number}" for number in range(MOST_CHARS // 5))])
+    assert not mask
+    mask.register(["long enough"])
+    assert mask("long enough") == "[redacted]"
 
 
 def test_every_event_is_masked_except_for_its_ids_and_returned_unchanged_without_secrets() -> None:

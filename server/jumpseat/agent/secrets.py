@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
@@ -16,6 +16,8 @@ from jumpseat.errors import InvalidRequestError
 
 MASK: Final = "[redacted]"
 MIN_LENGTH: Final = 4
+MOST_CHARS: Final = 16 * 1024
+"""The characters that a client registers at once: the pattern for all values is made anew, which takes time."""
 # Tools print values of several lines, such as keys, line by line: each line is a secret by itself.
 MIN_LINE_LENGTH: Final = 16
 
@@ -34,6 +36,16 @@ class Secrets:
 
     def __bool__(self) -> bool:
         return bool(self._values)
+
+    def register(self, values: Sequence[str]) -> None:
+        """Mask the values of a client from now on. See :meth:`add`.
+
+        Raises:
+            InvalidRequestError: a value is too short, or there are too many.
+        """
+        if sum(map(len, values)) > MOST_CHARS:
+            raise InvalidRequestError(f"the values of one request may have {MOST_CHARS} characters together")
+        self.add(values)
 
     def add(self, values: Iterable[str]) -> None:
         """Mask these values from now on, in plain and in JSON-escaped form. Empty values are ignored.

@@ -8,5 +8,5 @@ from jumpseat_protocol.server import AddFilterValuesParams, OkResult
 
 def add_filter_values(ctx: Context, params: AddFilterValuesParams) -> OkResult:
     """Mask these values in all sessions, until the process ends."""
-    ctx.process.secrets.add(params.values)
+    ctx.process.secrets.register(params.values)
     return OkResult()

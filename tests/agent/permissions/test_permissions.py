@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+from jumpseat.agent.permissions.paths import MAX_PATH_CHARS, PathScope
 from jumpseat.agent.permissions.permissions import ApprovalLimits, Permissions
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
@@ -563,3 +564,9 @@ async def test_a_question_that_cannot_be_published_does_not_stay_open() -> None:
         await permissions.decide(READ)
 
     assert permissions.questions.pending.open() == []
+
+
+def test_a_path_that_no_system_opens_is_not_resolved(tmp_path: Path) -> None:
+    scope = PathScope(lambda: tmp_path)
+    assert scope.resolve("/x" * MAX_PATH_CHARS) is None
+    assert scope.resolve("x") is not None

@@ -21,6 +21,9 @@ PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 MAX_CACHED_DEPTH: Final = 100
 """Limit of the names in a path whose folders are resolved one by one."""
 
+MAX_PATH_CHARS: Final = 4096
+"""No system opens a longer path, and resolving its links takes quadratic time."""
+
 MAX_LISTED: Final = 200
 """Limit of the entries of a folder that are listed to find the few with protected names."""
 
@@ -76,6 +79,8 @@ class PathScope(Struct):
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath | None:
         """Resolve a path relative to ``base`` (default: the working directory); ``None`` if that fails."""
+        if len(path) > MAX_PATH_CHARS:
+            return None
         try:
             given = (base or self.cwd()) / expand_home(path)
             real = given.resolve()
@@ -210,6 +215,8 @@ def expand_home(path: str) -> str:
 
 
 def _resolve_or_none(folder: Path) -> Path | None:
+    if len(str(folder)) > MAX_PATH_CHARS:
+        return None
     try:
         return folder.resolve()
     except (OSError, RuntimeError, ValueError):
