@@ -7,6 +7,8 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any, Final, cast
 
+import orjson
+
 from jumpseat.ahp.hub.channels import envelope_of, older_turns
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import PROVIDER_NOT_FOUND, AhpError
@@ -70,18 +72,18 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
     last = _decode(params["cursor"]) if params.get("cursor") is not None else None
     rights, door = connection.rights, connection.door
     live = {summary["resource"]: summary for summary in door.live_summaries(rights)}
-    found: list[tuple[tuple[str, str], JsonObject | SessionMetadata]] = [
-        (_position(summary), summary) for summary in live.values()
-    ]
-    for listed in door.registry(rights).list():
-        if listed.resumable and (uri := session_uri(listed.session_id)) not in live:
-            found.append(((listed.modified_time, uri), listed))
+    found: list[tuple[tuple[str, str], JsonObject]] = [(_position(summary), summary) for summary in live.values()]
+    # Decoded here: models of ten thousand sessions would hold others up.
+    for listed in orjson.loads(b"".join(door.registry(rights).list_json(None))):
+        if _is_resumable(listed) and (uri := session_uri(listed["sessionId"])) not in live:
+            found.append(((listed["modifiedTime"], uri), listed))
     # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
     behind = [one for one in found if last is None or one[0] < last]
     # Only those of the page are described: there may be ten thousand others.
     latest = nlargest(min(limit, PAGE), behind, key=itemgetter(0))
     page = [
-        door.with_marks(_summary(one) if isinstance(one, SessionMetadata) else one, rights) for _, one in latest
+        door.with_marks(live.get(uri) or _summary(SessionMetadata.model_validate(one)), rights)
+        for (_, uri), one in latest
     ]
     answer: JsonObject = {"items": page}
     if len(page) < len(behind):
@@ -161,6 +163,12 @@ def announce(connection: Peer, params: JsonObject, created_by: str | None) -> No
         connection.tell(created_by, "root/sessionRemoved", removed)
     elif params["type"] == "session.created":
         connection.door.announce_created(params["sessionId"], connection, created_by)
+
+
+def _is_resumable(listed: JsonObject) -> bool:
+    """See :attr:`jumpseat_protocol.sessions.SessionMetadata.resumable`."""
+    is_ignored = listed.get("oneOff") or listed.get("unanswered")
+    return not is_ignored and bool(listed.get("summary") or listed.get("name"))
 
 
 def _summary(session: SessionMetadata) -> JsonObject:
