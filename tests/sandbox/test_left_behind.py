@@ -97,9 +97,25 @@ async def test_an_interrupted_rebase_does_not_run_a_command_that_a_command_has_a
     assert "exec false" in steps.read_text()
     result = await session.run("git status; touch x")
     assert (result.messages, steps.exists()) == ([], True)
+    result = await session.run("echo ort > .git/rebase-merge/strategy")
+    assert (result.messages, steps.exists()) == ([], True)
+    result = await session.run("echo ../evil > .git/rebase-merge/strategy")
+    assert len(result.messages) == 1
+    assert not steps.with_name("strategy").exists()
     result = await session.run("printf '\\t x evil\\n' >> .git/rebase-merge/git-rebase-todo")
     assert len(result.messages) == 1
     assert not steps.exists()
+
+
+@pytest.mark.parametrize("tree", ["../../../home", "../..", "/home"])
+async def test_a_repository_has_no_work_tree_elsewhere(session: Confining, tree: str) -> None:
+    git(session.project, "init", "-q")
+    result = await session.run("git init -q good; git -C good config core.worktree ..")
+    assert result.messages == []
+    result = await session.run(f"{INIT}git config --file sub/.git/config core.worktree {tree}")
+    assert len(result.messages) == 1
+    assert not (session.project / "sub" / ".git" / "config").exists()
+    assert "worktree" in (session.project / "good" / ".git" / "config").read_text()
 
 
 SETTINGS = (".jumpseat/config.toml", ".vscode/tasks.json", ".github/mcp.json", ".mcp.json")

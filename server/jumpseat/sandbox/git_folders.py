@@ -34,7 +34,6 @@ MAX_KNOWN: Final = 4096
 
 _SETTINGS: Final = ("config", "config.worktree")
 _LINKS: Final = ("commondir", "gitdir")
-_STEPS: Final = "rebase-merge/git-rebase-todo"
 
 # Patterns of this module are compiled at their first use: most processes run no command.
 HARMLESS: Final = (
@@ -60,6 +59,11 @@ _CONTROL: Final = rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"
 
 _EXECUTED: Final = rb"(?m)^[ \t]*(?:exec|x)[ \t].*$"
 """A step of an interrupted rebase that runs a command."""
+_STRATEGY: Final = rb"(?s)\A(?!(?:octopus|ort|ours|recursive|resolve|subtree)\s*\Z).*"
+_STRATEGY_OPTION: Final = (
+    rb"(?mi)^[ \t]*strategy[ \t]*=[ \t]*+(?!(?:octopus|ort|ours|recursive|resolve|subtree)$).*$"
+)
+"""A strategy that git does not have: it runs ``git-merge-NAME``."""
 
 
 class Examined(Struct):
@@ -115,11 +119,13 @@ class GitSettings:
         entries = done.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]
         return [(name, value) for name, _, value in (entry.partition("\n") for entry in entries)]
 
-    def only_describe(self, data: bytes) -> bool:
-        """Return whether all settings in the content of a file only describe a repository."""
+    def only_describe(self, data: bytes, folder: str) -> bool:
+        """Return whether all settings in the content of a file only describe the repository of a git folder."""
         settings = None if re.search(_CONTROL, data) else self.read(data)
         return settings is not None and all(
-            re.fullmatch(HARMLESS, name) and not (name.endswith("url") and re.match(HELPER, value))
+            re.fullmatch(HARMLESS, name)
+            and not (name.endswith("url") and re.match(HELPER, value))
+            and (name != "core.worktree" or _is_beside(folder, value))
             for name, value in settings
         )
 
@@ -190,7 +196,7 @@ class GitSettings:
             return name.endswith(".sample")
         if name in _SETTINGS:
             data = read_small(path)
-            return data is not None and self.only_describe(data)
+            return data is not None and self.only_describe(data, os.path.dirname(path))
         named = _named_path(path)
         if named is None:
             return False
@@ -226,6 +232,16 @@ class GitSettings:
         return Path(repository) if known and _holds_git(repository) else None
 
 
+def _is_beside(folder: str, tree: str) -> bool:
+    """Return whether a work tree is where that of a git folder belongs: next to the outermost folder ``.git``.
+
+    Git overwrites files in its work tree, which must be neither the home of the user nor another project.
+    """
+    root, inside, _ = f"{folder}/".partition("/.git/")
+    path = os.path.normpath(os.path.join(folder, tree))
+    return bool(inside) and f"{path}/".startswith(f"{root}/") and os.path.realpath(path) == path
+
+
 def target_of(link: Path | str) -> str | None:
     """Return the real path of the folder that a ``.git`` file names."""
     named = _named_path(str(link))
@@ -255,12 +271,20 @@ def _present(folder: str) -> Iterator[str]:
 
 
 def _steps(folder: str) -> dict[str, frozenset[bytes]]:
-    """Return the commands of the interrupted rebase of a work tree, by the file that has them."""
-    path = f"{folder}/{_STEPS}"
-    data = read_regular(path, MAX_INDEX_BYTES) if os.path.lexists(path) else b""
-    # A file that cannot be read is as bad as any command.
-    found = frozenset([b""]) if data is None else frozenset(re.findall(_EXECUTED, data))
-    return {path: found} if found else {}
+    """Return what an interrupted rebase or merge of a work tree will run, by the file that has it."""
+    readers: dict[str, Callable[[bytes], list[bytes]]] = {
+        "rebase-merge/git-rebase-todo": lambda data: re.findall(_EXECUTED, data),
+        "rebase-merge/strategy": lambda data: re.findall(_STRATEGY, data),
+        "sequencer/opts": lambda data: re.findall(_STRATEGY_OPTION, data),
+    }
+    found: dict[str, frozenset[bytes]] = {}
+    for name, read in readers.items():
+        path = f"{folder}/{name}"
+        if os.path.lexists(path):
+            data = read_regular(path, MAX_INDEX_BYTES)
+            # A file that cannot be read is as bad as any command.
+            found[path] = frozenset([b""] if data is None else read(data))
+    return {path: commands for path, commands in found.items() if commands}
 
 
 def _submodules(folder: str) -> Iterator[str]:
