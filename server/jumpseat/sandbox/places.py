@@ -45,13 +45,16 @@ NEEDED_IN: Final[Mapping[str, frozenset[str]]] = {
 """Folders whose contents are hidden, too, except for these."""
 
 CREDENTIALS: Final = (
-    ".android/adbkey", ".bundle/config", ".cabal/config", ".cache/gh", ".cache/huggingface/stored_tokens",
-    ".cache/huggingface/token", ".cargo/credentials", ".cargo/credentials.toml", ".conan/.conan.db",
-    ".conan2/.conan.db",
-    ".config/pnpm/auth.ini", ".config/pnpm/rc", ".dotnet/corefx", ".gem/credentials", ".gradle/gradle.properties",
-    ".ivy2/.credentials", ".lein/credentials.clj.gpg", ".local/share/uv/credentials", ".m2/settings-security.xml",
-    ".m2/settings.xml", ".mix/hex.config", ".nuget/NuGet", ".pub-cache/credentials.json", ".sbt/.credentials",
-    ".sbt/1.0/credentials.sbt", ".swiftpm/configuration", "Library/Keychains",
+    ".android/adbkey", ".bundle/config", ".cabal/config", ".cache/gh", ".cache/github-copilot",
+    ".cache/google-vscode-extension", ".cache/huggingface/stored_tokens", ".cache/huggingface/token",
+    ".cargo/credentials", ".cargo/credentials.toml", ".conan/.conan.db", ".conan2/.conan.db",
+    ".conan2/credentials.json", ".config/mise/age.txt", ".config/nix/netrc", ".config/pnpm/auth.ini",
+    ".config/pnpm/rc", ".dotnet/corefx", ".gem/credentials", ".gradle/gradle.properties", ".ivy2/.credentials",
+    ".ivy2/credentials", ".julia/servers", ".lein/credentials.clj.gpg", ".local/share/gem/credentials",
+    ".local/share/uv/credentials", ".luarocks/upload_config.lua", ".m2/settings-security.xml", ".m2/settings.xml",
+    ".mix/hex.config", ".nuget/NuGet", ".platformio/appstate.json", ".pub-cache/credentials.json",
+    ".sbt/.credentials", ".sbt/1.0/credentials.sbt", ".sbt/sonatype_credentials",
+    ".stack/upload/credentials.json", ".swiftpm/configuration", ".wasmer/wasmer.toml", "Library/Keychains",
     *(f".cache/{name}" for name in (
         "BraveSoftware", "chromium", "google-chrome", "librewolf", "microsoft-edge", "mozilla", "opera",
         "thunderbird", "vivaldi",
@@ -60,9 +63,11 @@ CREDENTIALS: Final = (
 """Files and folders with secrets among those that tools need."""
 
 SETTINGS: Final = (
-    ".condarc", ".config/mise/config.toml", ".config/nix/nix.conf", ".config/pip/pip.conf", ".config/uv/uv.toml",
+    ".cargo/config", ".cargo/config.toml", ".condarc", ".config/mise/config.toml", ".config/nix/nix.conf",
+    ".config/pip/pip.conf", ".config/uv/uv.toml", ".gradle/init.gradle", ".gradle/init.gradle.kts",
+    ".lein/profiles.clj",
 )  # fmt: skip
-"""Settings that name a package index, and are hidden if they have a login for it."""
+"""Settings that may name a package index, and are hidden if they have a login for it."""
 
 NAMED_BY: Final = (
     "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONTAINER_HOST",
