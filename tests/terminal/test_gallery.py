@@ -93,7 +93,8 @@ IDLE = {"without": r"ctrl-c cancels"}
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Return a folder whose path is always equally long: the model is told the path, and its tokens are shown."""
-    with TemporaryDirectory(prefix="gallery-", dir="/tmp") as name:
+    # The server ends with its terminal, and may still write.
+    with TemporaryDirectory(prefix="gallery-", dir="/tmp", ignore_cleanup_errors=True) as name:
         yield Path(name)
 
 
