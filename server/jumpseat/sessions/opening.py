@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import platform
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio.to_thread
 
@@ -60,6 +60,19 @@ if TYPE_CHECKING:
     from jumpseat.store.session_fs.storage import ClientStorage
 
 log = logging.getLogger(__name__)
+
+ATTENDED: Final[Mapping[str, bool]] = {
+    "streaming": True,
+    "keepInterruptedAnswers": True,
+    "projectBrief": True,
+    "checkReminder": True,
+    "requestPermission": True,
+    "requestUserInput": True,
+    "requestExitPlanMode": True,
+    "requestAutoModeSwitch": True,
+    "requestElicitation": True,
+}
+"""The options of sessions whose clients show answers as they come and can be asked all questions."""
 
 
 def forward_opening(ctx: Context, session: Session, options: SessionOptions, kind: str) -> None:

@@ -18,7 +18,7 @@ from jumpseat.acp.translation.content import text_of
 from jumpseat.acp.translation.params import McpServer, NewSessionParams, OpenSessionParams, SessionSetup
 from jumpseat.errors import InvalidRequestError
 from jumpseat.rpc.wire_errors import invalid_params
-from jumpseat.sessions.opening import create_session, resume_session
+from jumpseat.sessions.opening import ATTENDED, create_session, resume_session
 from jumpseat_protocol.events import decode_payload
 from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions, SessionResumeParams
 
@@ -100,14 +100,7 @@ def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:
     elicitation = ctx.editor.capabilities.elicitation
     options: dict[str, Any] = {
         "workingDirectory": setup.cwd,
-        "streaming": True,
-        "keepInterruptedAnswers": True,
-        "projectBrief": True,
-        "checkReminder": True,
-        "requestPermission": True,
-        "requestUserInput": True,
-        "requestExitPlanMode": True,
-        "requestAutoModeSwitch": True,
+        **ATTENDED,
         "requestElicitation": elicitation.form is not None or elicitation.url is not None,
         "mcpServers": _servers(setup.mcp_servers),
     }

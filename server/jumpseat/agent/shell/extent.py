@@ -52,7 +52,7 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
             mark = "--noEmit" if known in ("tsc", "vue-tsc") else CHECKING
             return mark if any(text in _CHECKING[known] for text in texts) else ""
         case _ if known in _CHANGING:
-            unsafe = any(text in _UNSAFE for text in texts)
+            unsafe = any(text in UNSAFE_OPTIONS for text in texts)
             return UNSAFE if unsafe else CHANGING if any(text in _CHANGING[known] for text in texts) else ""
         case _:
             return ""
@@ -201,7 +201,8 @@ _CHANGING: Final[Mapping[str, tuple[str, ...]]] = {
     "rubocop": ("-a", "--autocorrect", "--auto-correct"),
     "ruff check": ("--fix",),
 }  # fmt: skip
-_UNSAFE: Final = ("-A", "--autocorrect-all", "--unsafe-fixes")
+UNSAFE_OPTIONS: Final = frozenset({"-A", "--autocorrect-all", "--unsafe-fixes"})
+"""They apply fixes that may change what the code means."""
 _UPDATING: Final[Mapping[str, tuple[str, ...]]] = {
     # Testers accept results, if an option is given.
     **dict.fromkeys(("jest", "pnpm test", "vitest", "yarn test"), ("-u", "--updateSnapshot", "--update")),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from jumpseat.agent.shell.extent import UNSAFE_OPTIONS
 from jumpseat.agent.shell.likeness import FIXES, is_own_folder
 from jumpseat.agent.shell.tool_options import Argument
 
@@ -19,17 +20,9 @@ _FIXERS: Final[Mapping[str, tuple[str, str]]] = {
     # The options with which a linter changes files, and those without which a formatter does.
     **dict.fromkeys(
         (
-            *("ansible-lint", "biome check", "biome format", "biome lint", "cargo clippy", "deno lint", "eslint"),
-            *(
-                "golangci-lint run",
-                "markdownlint",
-                "markdownlint-cli2",
-                "next lint",
-                "oxlint",
-                "standard",
-                "standardrb",
-            ),
-            *("stylelint", "swiftlint", "tflint", "xo"),
+            "ansible-lint", "biome check", "biome format", "biome lint", "cargo clippy", "deno lint", "eslint",
+            "golangci-lint run", "markdownlint", "markdownlint-cli2", "next lint", "oxlint", "standard",
+            "standardrb", "stylelint", "swiftlint", "tflint", "xo",
         ),
         ("--fix --write --apply --autocorrect", ""),
     ),
@@ -63,7 +56,7 @@ _FIXERS: Final[Mapping[str, tuple[str, str]]] = {
     "scalafmt": ("", "--check --test --list"),
     "sqlfluff fix": ("", ""),
     "sqlfluff lint": ("", ""),
-}
+}  # fmt: skip
 _SAME_TOOL: Final[Mapping[str, str]] = {
     "php-cs-fixer check": "php-cs-fixer fix",
     "phpcbf": "phpcs",
@@ -71,8 +64,6 @@ _SAME_TOOL: Final[Mapping[str, str]] = {
 }
 _ONLY_CHECKS: Final = frozenset({"php-cs-fixer check", "phpcs", "sqlfluff lint"})
 
-_UNSAFE: Final = frozenset({"-A", "--autocorrect-all", "--unsafe-fixes"})
-"""They apply fixes that may change what the code means."""
 _UPDATES: Final = re.compile(r"--?(?:auto-?correct|fix|in-place|update|unsafe|snapshot-update|write)|-[iwuA]\Z")
 _EMITS: Final = frozenset({"tsc", "vue-tsc"})
 
@@ -95,7 +86,7 @@ _NEUTRAL_LETTERS: Final[Mapping[str, str]] = {
 
 def is_unsafe(tool: str, arguments: Sequence[Argument]) -> bool:
     """Return whether a tool applies fixes that may change what the code means."""
-    return tool in ("rubocop", "ruff check") and any(_is_one_of(argument, _UNSAFE) for argument in arguments)
+    return tool in ("rubocop", "ruff check") and any(_is_one_of(argument, UNSAFE_OPTIONS) for argument in arguments)
 
 
 def changes_files(tool: str, arguments: Sequence[Argument]) -> bool:

@@ -65,23 +65,9 @@ _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
     # The same by the name of the tool and the option.
     **dict.fromkeys(
         (
-            *("eslint -f", "eslint --format", "stylelint -f", "rspec -f", "rspec --format", "rubocop -f"),
-            *(
-                "rubocop --format",
-                "mocha -R",
-                "pylint -f",
-                "pylint --output-format",
-                "behave -f",
-                "behave --format",
-            ),
-            *(
-                "cucumber -f",
-                "cucumber --format",
-                "standardrb --format",
-                "bats -F",
-                "next -f",
-                "test_script --format",
-            ),
+            "bats -F", "behave --format", "behave -f", "cucumber --format", "cucumber -f", "eslint --format",
+            "eslint -f", "mocha -R", "next -f", "pylint --output-format", "pylint -f", "rspec --format", "rspec -f",
+            "rubocop --format", "rubocop -f", "standardrb --format", "stylelint -f", "test_script --format",
         ),
         _REPORTERS,
     ),
@@ -109,7 +95,7 @@ _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
         ("tsc -p", "tsc --project", "vue-tsc -p", "vue-tsc --project"),
         OWN_PROJECT,
     ),
-}
+}  # fmt: skip
 
 _TEST_FOLDERS: Final = frozenset({
     "__tests__", "cypress", "e2e", "feature", "features", "integration_test", "it", "spec", "specs", "t", "test",

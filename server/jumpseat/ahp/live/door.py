@@ -29,7 +29,7 @@ from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context, Server
-from jumpseat.sessions.opening import create_session, resume_session
+from jumpseat.sessions.opening import ATTENDED, create_session, resume_session
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat_protocol.sessions import SessionCreateParams, SessionResumeParams
 
@@ -41,19 +41,6 @@ READY_S: Final = 0.5
 Clients that subscribe after the answer to ``createSession``, and wait for the action, would miss it otherwise.
 """
 SWEEP_S: Final = 15.0
-
-_ASKS: Final[JsonObject] = {
-    "streaming": True,
-    "keepInterruptedAnswers": True,
-    "projectBrief": True,
-    "checkReminder": True,
-    "requestPermission": True,
-    "requestUserInput": True,
-    "requestExitPlanMode": True,
-    "requestAutoModeSwitch": True,
-    "requestElicitation": True,
-}
-"""The options of sessions whose clients show answers as they come and can be asked all questions."""
 
 
 class Peer(Reader, Protocol):
@@ -160,7 +147,7 @@ class Door:
         try:
             # Watching a session must not end what it waits for; what another process has left is ended.
             is_live = self._server.registry.get_live(session_id) is not None
-            options = {**_ASKS, "sessionId": session_id, "continuePendingWork": is_live}
+            options = {**ATTENDED, "sessionId": session_id, "continuePendingWork": is_live}
             await resume_session(mirror.context, SessionResumeParams.model_validate(options))
             if known is None:
                 await self._add(mirror, "ready")
@@ -192,7 +179,7 @@ class Door:
             raise taken
         directories: Any = options.get("workingDirectories") or []
         config: Any = options.get("config") or {}
-        given: JsonObject = {**_ASKS, "sessionId": session_id}
+        given: JsonObject = {**ATTENDED, "sessionId": session_id}
         if directories:
             path = path_of(str(directories[0]))
             if path is None:
