@@ -26,7 +26,8 @@ from jumpseat.cluster.nats.settings import cluster_settings
 from jumpseat.config import StoreConfig, load_config
 from jumpseat.options import Options
 from tests.support.limits import WAIT_S
-from tests.support.nats import free_ports, nats_server
+from tests.support.nats import nats_server
+from tests.support.ports import free_ports
 from tests.support.server import running_server, scripted
 
 ROOT: Final = Path(__file__).parents[2]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
 
 from tests.support.pages import code_blocks
+from tests.support.ports import free_ports
 from tests.support.toolchains import ROOT
 from tests.support.tutorials import Reader, Written, steps_of
 from tests.terminal.terminal import Place, chat
@@ -18,15 +18,10 @@ TUTORIALS = {
 }
 
 
-def free_port() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
-
-
 @pytest.mark.parametrize("page", TUTORIALS)
 def test_a_reader_of_the_tutorial_sees_what_it_says(tmp_path: Path, page: str) -> None:
-    reader = Reader(tmp_path, {"8123": free_port(), "8124": free_port()})
+    first, second = free_ports(2)
+    reader = Reader(tmp_path, {"8123": str(first), "8124": str(second)})
     try:
         reader.follow(ROOT / page)
     finally:

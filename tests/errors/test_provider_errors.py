@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +17,7 @@ from tests.support.cases import all_cases
 from tests.support.certificates import certificate as certificate
 from tests.support.host_names import resolve_names
 from tests.support.model_server import ModelServer
+from tests.support.ports import closed_port
 from tests.support.server import Wire, running_server
 
 pytestmark = pytest.mark.anyio
@@ -41,8 +41,7 @@ async def addresses(
             url, more = f"{server.url}{failure.path}", ""
             match failure.server:
                 case "closed":
-                    with socket.create_server(("127.0.0.1", 0)) as taken:
-                        url = f"http://127.0.0.1:{taken.getsockname()[1]}{failure.path}"
+                    url = f"http://127.0.0.1:{servers.enter_context(closed_port())}{failure.path}"
                 case "proxy":
                     url, more = f"{HOST}{failure.path}", f'raw = ["--proxy", "{server.url}"]\n'
                 case "silent":

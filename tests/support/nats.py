@@ -15,10 +15,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -31,6 +29,7 @@ import anyio.to_thread
 import httpx2
 
 from tests.support.limits import WAIT_S
+from tests.support.ports import free_ports
 from tests.support.tcp_forwarder import Forwarder, forwarder
 from tests.support.toolchains import missing
 
@@ -284,19 +283,3 @@ async def running_split_nats(folder: Path) -> AsyncGenerator[SplitNats]:
             )
         async with _started(SplitNats(nodes, links)) as servers:
             yield servers
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of loopback that nobody uses.
-
-    They are none of those that the system gives to outgoing connections: a client that connects to such a port
-    again and again is connected to itself one day, and the server cannot have the port any more.
-    """
-    ports: list[int] = []
-    while len(ports) < count:
-        port = random.randint(10_000, 32_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            if port not in ports:
-                ports.append(port)
-    return ports

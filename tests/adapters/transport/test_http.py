@@ -37,6 +37,7 @@ from jumpseat.errors import (
 from tests.support.cases import all_cases
 from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
+from tests.support.ports import closed_port
 
 pytestmark = pytest.mark.anyio
 
@@ -325,9 +326,8 @@ async def test_a_rate_limit_has_the_retry_delay(transport: HttpTransport) -> Non
 
 
 async def test_a_port_without_a_listener_is_a_refused_connection(transport: HttpTransport) -> None:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+    with closed_port() as port:
+        url = f"http://127.0.0.1:{port}"
         for host in (url, url.replace("127.0.0.1", "localhost")):
             with pytest.raises(ProviderTransportError, match="connection refused") as caught:
                 await events_of(openai(host, transport))
@@ -500,9 +500,7 @@ async def test_an_invalid_base_url_is_a_request_error(transport: HttpTransport, 
 
 
 async def test_a_user_and_a_query_in_the_base_url_are_not_shown(transport: HttpTransport) -> None:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
+    with closed_port() as port:
         with pytest.raises(ProviderTransportError) as caught:
             await events_of(openai(f"http://me:hidden@127.0.0.1:{port}/v1", transport))
         with pytest.raises(ProviderTransportError) as caught_too:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from tests.support.cases import all_cases
 from tests.support.certificates import certificate as certificate
 from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, json_reply
+from tests.support.ports import closed_port
 
 PROXY = "http://proxy:3128"
 VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -165,18 +165,10 @@ async def test_an_invalid_proxy_is_reported_without_its_password(monkeypatch: py
     assert not caught.value.retryable
 
 
-@contextmanager
-def _closed_port() -> Generator[int]:
-    """Reserve a port on which nobody listens."""
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        yield int(reserved.getsockname()[1])
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_an_unreachable_proxy_is_named_without_its_password(scheme: str) -> None:
-    with _closed_port() as port:
+    with closed_port() as port:
         async with HttpTransport() as transport:
             proxied = transport.with_network(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
             with anyio.fail_after(WAIT_S), pytest.raises(ProviderTransportError) as caught:
