@@ -211,24 +211,22 @@ ROOMS: dict[str, set[str]] = {
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
     "cli.sessions": {"cli", "errors", "store.session"},
+    "configured": {
+        *("agent.permissions", "agent.session", "config", "errors", "options", "parsing", "sandbox", "sessions"),
+        *("store.project", "store.user"),
+    },
     "app": {
-        *(
-            "acp",
-            "ahp",
-            "ahp.live",
-            "adapters.models",
-            "adapters.providers",
-            "agent",
-            "agent.permissions",
-            "agent.session",
-        ),
-        *("agent.turns",),
-        *("cluster", "cluster.nats", "commands", "config", "errors", "lsp", "mcp", "network", "observability"),
-        *("options", "parsing", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
+        *("acp", "ahp", "ahp.live", "adapters.models", "adapters.providers", "agent", "agent.permissions"),
+        *("agent.session", "agent.turns", "cluster", "commands", "config", "configured", "errors", "lsp", "mcp"),
+        *("observability", "options", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),
         *("tools.orchestrator",),
     },
-    "__main__": {"app", "cli", "options", "system"},
+    "process": {
+        *("adapters.providers", "app", "cluster", "cluster.nats", "config", "errors", "network", "observability"),
+        *("options", "rpc", "sessions", "system"),
+    },
+    "__main__": {"cli", "options", "process", "system"},
 }
 
 
@@ -319,9 +317,9 @@ def test_no_modules_import_each_other_in_a_circle(modules: Modules, package: Pat
     assert circles == set()
 
 
-def test_only_the_entry_point_imports_the_composition_root(modules: Modules) -> None:
+def test_only_the_process_imports_the_composition_root(modules: Modules) -> None:
     importers = {module.path.name for module in modules[SERVER] if "jumpseat.app" in module.imported()}
-    assert importers == {"__main__.py"}
+    assert importers == {"process.py"}
 
 
 def test_the_copilot_api_is_one_adapter_among_others(modules: Modules) -> None:

@@ -129,7 +129,7 @@ COMMANDS: Final = {
     "sessions list": 151,
     "hooks": 180,
 }
-BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 422}
+BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 424}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

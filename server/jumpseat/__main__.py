@@ -87,7 +87,7 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from jumpseat_protocol.lazy_libraries import in_libraries
 
     with in_libraries():
-        from jumpseat.app import run
+        from jumpseat.process import run
 
         # The server's event loop, which anyio imports when it starts.
         import_module("anyio._backends._asyncio")
@@ -96,7 +96,7 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
 
 
 def _serve(options: Options) -> int:
-    from jumpseat.app import run
+    from jumpseat.process import run
 
     return run(options)
 

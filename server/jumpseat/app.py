@@ -1,80 +1,65 @@
-"""The composition root, which creates and connects all parts, and the life of the process.
-
-One root task group owns every task. The process ends at the end of stdin (stdio), on SIGTERM, SIGINT or SIGHUP,
-or on ``runtime.shutdown``: sessions are stopped and written, children are killed, and the process exits within half
-a second, or within :data:`END_S` if a thread does not return.
-"""
+"""The composition root, which creates all parts of the server and connects them."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-import secrets
 import shutil
-import signal
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import asdict
-from pydantic import VERSION
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.client import Client
 from jumpseat.agent.clock import SystemClock
 from jumpseat.agent.observation import Observers
-from jumpseat.agent.permissions.approvals import ApprovalStore
-from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
-from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, NoHookCommands
 from jumpseat.agent.session.limits import BudgetKeeper
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.config import (
-    AgentsConfig,
-    CompactionConfig,
     Config,
-    RetryConfig,
-    SandboxSection,
-    has_store_section,
     home_folder,
     load_config,
 )
-from jumpseat.errors import ConfigError, JumpseatError, UnknownToolError
+from jumpseat.configured import (
+    compaction_policy,
+    given_settings,
+    open_gate,
+    permission_policy,
+    plugin_folders,
+    sandbox_settings,
+)
+from jumpseat.errors import UnknownToolError
 from jumpseat.lsp.source import LanguageServers
 from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
-from jumpseat.observability.log_setup import log_to_stderr, mask_logs
+from jumpseat.observability.log_setup import mask_logs
 from jumpseat.observability.observability import Observability
 from jumpseat.observability.settings import Gauge
-from jumpseat.options import Options, TcpOptions
-from jumpseat.parsing.validation import in_file
+from jumpseat.options import Options
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import IgnoredMembers, find_route
-from jumpseat.rpc.transport import HEADERS, LINES, Framing, Stdio, Wire, open_stdio, take_stdio
+from jumpseat.rpc.transport import HEADERS, LINES, Framing, Wire
 from jumpseat.sandbox.session import Sandboxes
-from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
-from jumpseat.sessions.access import EVERYTHING, Access, Gate
+from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.context import Context, Server
-from jumpseat.sessions.idle import Activity, IdleSessions, activity_of
+from jumpseat.sessions.idle import Activity, activity_of
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.hook_files import HookFiles
 from jumpseat.store.project.instructions import InstructionFiles
-from jumpseat.store.project.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.project.skills import SkillLibrary
 from jumpseat.store.session.sessions import SessionStore
 from jumpseat.store.user.accounts import Accounts
@@ -87,8 +72,7 @@ from jumpseat.system.child_environment import OWN, ChildEnvironment
 from jumpseat.system.descendants import Descendants
 from jumpseat.system.log_fields import fields
 from jumpseat.system.private_files import restrict_contents, restrict_home
-from jumpseat.system.process_memory import protect_memory, use_one_arena
-from jumpseat.system.watchdog import end_within, watch_loop
+from jumpseat.system.process_memory import protect_memory
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.filters import SET_NAMES, SETS, configured_of, unknown_tools
@@ -100,7 +84,6 @@ from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import TOOL_SEARCH, SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol.events import SessionWarning
-from jumpseat_protocol.lazy_models import IS_TESTED, NEWEST_TESTED
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -123,8 +106,6 @@ log = logging.getLogger(__name__)
 CLOSE_S: Final = 0.3
 # Part of CLOSE_S that commands get to exit by themselves.
 GRACE_S: Final = 0.1
-# Time after which the process ends although something in it does not, such as a read from a disk that hangs.
-END_S: Final = 5.0
 # Time that the client gets to disconnect after `runtime.shutdown`.
 DISCONNECT_S: Final = 0.3
 # Interval at which the connections of revoked tokens are closed.
@@ -133,7 +114,6 @@ REVOCATION_CHECK_S: Final = 1.0
 LEAST_FREE_BYTES: Final = 16 << 20
 # Folders in the home folder that only the server writes to.
 WRITTEN: Final = ("session-state", "memories", "quarantine")
-_ENDING: Final = {signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if sys.platform != "win32" else ())}
 
 
 class AnyConnection(Protocol):
@@ -204,7 +184,7 @@ class App:
             self.user_settings, approvals = settings_in(home), approvals_in(home)
         store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
-        self.plugins = PluginFolders(_folders(options.plugin_dirs), home, lambda: self.installed_plugins)
+        self.plugins = PluginFolders(plugin_folders(options.plugin_dirs), home, lambda: self.installed_plugins)
         self.instructions = InstructionFiles(home, options.environ)
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ, children.variables_for)
@@ -219,11 +199,11 @@ class App:
         self._ahp: Door | None = None
         self._on_stdio = options.on_stdio
         self._stdio_client: AnyConnection | None = None
-        self.gate, self.made_token = _gate(options.tcp, home)
+        self.gate, self.made_token = open_gate(options.tcp, home)
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
-        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, children.variables(), self.web.connect)
+        sandboxes = Sandboxes(sandbox_settings(config.sandbox), home, children.variables(), self.web.connect)
         self.declarations = Declarations(
             config.tools.declared,
             home,
@@ -314,7 +294,7 @@ class App:
             ),
             run_prompt=_run_prompt,
             run_command=self._run_command,
-            retry=RetryPolicy(**_given(config.retry)),
+            retry=RetryPolicy(**given_settings(config.retry)),
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
             allow_old_clients=options.allow_old_clients
             if config.permissions.allow_old_clients is None
@@ -326,15 +306,15 @@ class App:
                 else NoHookCommands()
             ),
             secrets=self.secrets,
-            policy=_policy(config, home, self.trust, approvals),
-            compaction=_compaction_policy(config.compaction),
+            policy=permission_policy(config, home, self.trust, approvals),
+            compaction=compaction_policy(config.compaction),
             skills=self.skills.for_session,
             observers=observers,
             find_budget=budgets.find,
             read_brief=_read_brief,
             describes_projects=config.project.brief,
             reminds_of_checks=config.project.check_reminder,
-            agent_limits=AgentLimits(**_given(config.agents)),
+            agent_limits=AgentLimits(**given_settings(config.agents)),
         )
         self.registry = SessionRegistry(store, environment, services, self.announce)
 
@@ -659,84 +639,11 @@ class App:
             self.stop()
 
 
-def _gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:
-    """Return the gate, and the new connection token if none was configured."""
-    pages = None
-    if options is not None and options.web_port is not None:
-        from jumpseat.store.user.page_access import PageAccess
-
-        pages = PageAccess(home)
-    if options is None or options.same_user:
-        return Gate(pages=pages), None
-    from jumpseat.store.user.connection_tokens import ConnectionTokenFile
-
-    known = ConnectionTokenFile(home) if options.named_tokens else None
-    if options.token is not None or (known is not None and known.all()):
-        return Gate(options.token, known, pages), None
-    made = secrets.token_urlsafe(32)
-    return Gate(made, known, pages), made
-
-
-def _folders(given: Sequence[str]) -> list[Path]:
-    """Return the plugin folders in the arguments as absolute paths.
-
-    Raises:
-        ConfigError: a folder does not exist.
-    """
-    folders = [Path(path).expanduser().absolute() for path in given]
-    for folder in folders:
-        if not folder.is_dir():
-            raise ConfigError(f"--plugin-dir: {str(folder)!r} is not a directory")
-    return folders
-
-
 def _syntax_checker(_session: Session) -> Checker:
     # Imported here: many sessions change no file.
     from jumpseat.tools.syntax_checker import SyntaxChecker
 
     return SyntaxChecker()
-
-
-def _policy(config: Config, home: Path, trust: TrustedFolders, approvals: ApprovalStore) -> Policy:
-    """Return the permission policy of the user's configuration.
-
-    Raises:
-        ConfigError: a rule is invalid.
-    """
-    try:
-        user = read_rules(dict(config.permissions))
-    except ValueError as error:
-        raise ConfigError(in_file(home / "config.toml", [f"permissions.{error}"])) from None
-    judge = config.permissions.judge
-    return Policy(
-        rules=PermissionRules(user, trust),
-        location_key=location,
-        approval_store=approvals,
-        guarded=(home,),
-        is_trusted=trust.is_trusted,
-        judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
-    )
-
-
-def _sandbox_settings(config: SandboxSection) -> SandboxSettings:
-    """Return the settings of the sandboxes of sessions that do not choose any."""
-    return SandboxSettings(
-        mode=config.mode,
-        mcp=config.mcp,
-        network=config.network,
-        hosts=tuple(config.hosts),
-        write=tuple(config.write),
-        read_only=tuple(config.read_only),
-        hide=tuple(config.hide),
-        show=tuple(config.show),
-        shared_caches=config.caches == "shared",
-        mechanisms=None if config.mechanisms is None else tuple(config.mechanisms),
-    )
-
-
-def _given(section: RetryConfig | AgentsConfig) -> dict[str, Any]:
-    """Return the settings that have a value."""
-    return {name: value for name, value in section if value is not None}
 
 
 def _read_brief(settings: SessionSettings) -> Brief:
@@ -747,147 +654,8 @@ def _read_brief(settings: SessionSettings) -> Brief:
     return read_brief(settings)
 
 
-def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
-    """Return the compaction policy of sessions without such options."""
-    given: dict[str, Any] = {
-        "enabled": config.enabled,
-        "clears_results": config.clear_results,
-        "background": config.background_threshold,
-        "exhaustion": config.exhaustion_threshold,
-    }
-    return CompactionPolicy(**{name: value for name, value in given.items() if value is not None})
-
-
-USAGE_ERROR: Final = 2
-
-
-def run(options: Options) -> NoReturn:
-    """Serve until the process ends; exit with the exit code."""
-    # Before the first thread.
-    use_one_arena()
-    stdio: Stdio | None = None
-    code = 1
-    try:
-        log_to_stderr(
-            options.log_level, options.log_format, Path(options.log_dir).absolute() if options.log_dir else None
-        )
-        if not IS_TESTED:
-            log.warning(
-                "pydantic %s is newer than the tested %d.%d: the server starts a third slower, with more memory",
-                *(VERSION, *NEWEST_TESTED),
-            )
-        # Before any output: on stdio, fd 1 belongs to the protocol.
-        stdio = take_stdio() if options.on_stdio else None
-        anyio.run(_serve_and_exit, options, stdio)
-    except* JumpseatError as group:
-        for error in group.exceptions:
-            print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
-        if group.subgroup(UnknownToolError):
-            code = USAGE_ERROR
-    _exit(code, stdio)
-
-
 async def _run_prompt(session: Session, prompt: Prompt) -> None:
     # A server that has only started needs none of the modules of a turn.
     from jumpseat.agent.turns.loop import run_prompt
 
     await run_prompt(session, prompt)
-
-
-async def _serve_and_exit(options: Options, stdio: Stdio | None) -> None:
-    with watch_loop():
-        failure = await _serve(options, stdio)
-    if failure is not None:
-        raise JumpseatError(failure)
-    # The event loop is left open: a second signal that arrives while it closes would end the process with another
-    # exit code, or be reported on stderr.
-    _exit(0, stdio)
-
-
-async def _limit_end(app: App, seconds: float, leave: Callable[[], None]) -> None:
-    """Limit the time from the beginning of the end, whatever the reason, to the end of the process."""
-    try:
-        await app.wait_stopped()
-    finally:
-        end_within(seconds, leave)
-
-
-def _exit(code: int, stdio: Stdio | None) -> NoReturn:
-    """Exit without the interpreter's own clean-up: everything is written and closed."""
-    sys.stderr.flush()
-    # Linux closes the last file first, and a client that sees the end of the output may still send a request.
-    with suppress(OSError):
-        if stdio is not None:
-            stdio.stdin.close()
-        os.close(0)
-    os._exit(code)
-
-
-async def _serve(options: Options, stdio: Stdio | None) -> str | None:
-    """Serve until the end; returns the reason if stdin or stdout could not be used any more."""
-    wire: Wire | None = None
-    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
-        cluster = await _join_cluster(options, tasks, stack)
-        app = App(options, tasks, cluster)
-        await app.check_tools()
-        if cluster is not None:
-            cluster.serve(app)
-
-        def leave() -> None:
-            failed = not app.stopping or (wire is not None and wire.failure is not None)
-            # Closed if it has ended.
-            with suppress(OSError, ValueError):
-                if stdio is not None:
-                    os.close(stdio.stdin.fileno())
-            os._exit(int(failed))
-
-        tasks.start_soon(_limit_end, app, END_S if cluster is None else cluster.longest_end_s, leave)
-        loop = asyncio.get_running_loop()
-        for number in _ENDING:
-            if sys.platform == "win32":
-                # Event loops of Windows receive no signals: a handler of the process wakes the loop.
-                signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(app.stop))
-            elif number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                # `nohup` makes a process ignore SIGHUP.
-                loop.add_signal_handler(number, app.stop)
-        await app.observability.serve(tasks, app)
-        if options.session_idle_s is not None:
-            tasks.start_soon(IdleSessions(app.registry, options.session_idle_s).run)
-        if stdio is not None:
-            wire = app.connect_stdio()
-            tasks.start_soon(open_stdio, wire, stdio)
-        if options.tcp is None:
-            await app.wait_stopped()
-        else:
-            from jumpseat.network.serving import serve_tcp
-
-            await serve_tcp(options.tcp, app)
-        await app.close()
-        tasks.cancel_scope.cancel()
-    return wire.failure if wire is not None else None
-
-
-async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStack) -> Cluster | None:
-    """Join the cluster of the configuration until ``stack`` ends; returns ``None`` if there is none.
-
-    Raises:
-        ConfigError: a setting of the cluster is wrong.
-        StoreError: the store of the cluster cannot be reached.
-    """
-    home = home_folder(options.environ)
-    if not has_store_section(home):
-        return None
-    config = load_config(home, environment_providers()).store
-    if config.url is None:
-        return None
-    if options.acp or options.ahp:
-        raise ConfigError("store.url is not available with --acp and --ahp: they keep sessions in files")
-    try:
-        from jumpseat.cluster.cluster import join_cluster
-        from jumpseat.cluster.nats.settings import cluster_settings
-    except ImportError:
-        from jumpseat.system.installation import how_to_add
-
-        raise ConfigError(f"store.url needs the package nats-py: {how_to_add('cluster')}") from None
-    settings = cluster_settings(config, options.environ)
-    return await stack.enter_async_context(join_cluster(settings, home, tasks))
