@@ -30,6 +30,11 @@ def main() -> None:
     if as_copilot and not os.environ.get("COPILOT_HOME"):
         # In the environment, so that the server that a chat starts uses the same folder.
         os.environ["COPILOT_HOME"] = os.path.expanduser("~/.copilot")
+    if "_ARGCOMPLETE" in os.environ:
+        from jumpseat.cli.completion import complete
+        from jumpseat_terminal.options import add_chat_options, add_run_options
+
+        complete({"chat": add_chat_options, "run": add_run_options})
     try:
         command = _command(sys.argv[1:], as_copilot=as_copilot)
     except SystemExit:
@@ -69,13 +74,14 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     """Return the function to run, after its imports; the arguments of servers are parsed first."""
     from msgspec.structs import replace
 
+    from jumpseat.cli.commands import expand, load_command
+
+    argv = expand(argv)
     if argv[:1] in (["chat"], ["run"]) or (not argv and _is_at_a_terminal()):
         from jumpseat_terminal.command import chat
         from jumpseat_terminal.command import run as run_prompt
 
         return lambda: run_prompt(argv[1:]) if argv[:1] == ["run"] else chat(argv[1:])
-    from jumpseat.cli.commands import load_command
-
     if (command := load_command(argv, os.environ, _serve, _show_transcript)) is not None:
         return lambda: _leave(command())
     from jumpseat.cli.arguments import parse

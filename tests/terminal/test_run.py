@@ -176,7 +176,7 @@ def test_call_that_needs_approval_ends_the_run_and_the_allowing_rule_is_suggeste
     done = place.run("-p", "write it")
     assert (done.returncode, done.stdout) == (3, "I will.\n")
     assert "denied: create wants to write" in done.stderr
-    assert "--allow-tool write" in done.stderr
+    assert "  allow it with --allow-tool 'write(a.txt)', or everything with --yolo" in done.stderr
     assert not (place.project / "a.txt").exists()
     result = json.loads(place.run("-p", "write it", "--output-format", "json").stdout)
     assert [(denial["tool"], denial["kind"]) for denial in result["denied"]] == [("create", "write")]
@@ -271,7 +271,7 @@ def test_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
         (("-p", "x", "--continue"), "no session in "),
         (("-p", "x", "-C", "/nowhere/at/all"), "is not a folder"),
         (("-p", "x", "--attach", "nothing"), "no such file to attach: 'nothing'"),
-        (("-p", "x", "--nonsense"), "unrecognized arguments"),
+        (("-p", "x", "--nonsense"), "unknown option '--nonsense'"),
     ],
 )
 def test_invalid_arguments_are_exit_code_2_with_a_message(place: Place, args: tuple[str, ...], reason: str) -> None:

@@ -109,10 +109,19 @@ async def connect_tcp(
             context = ssl.create_default_context() if tls is True else tls
             stream = await anyio.connect_tcp(host, port, ssl_context=context, tls_standard_compatible=False)
     except (OSError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
-        reason = str(error) or "the server ended the connection during the TLS handshake"
-        raise HandshakeError(f"could not connect to {host}:{port}: {reason}") from error
+        raise HandshakeError(f"could not connect to {host}:{port}: {_reason(error)}") from error
     async with stream, open_client(stream, token=token, on_message=on_message) as client:
         yield client
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted: {error.verify_message}"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE"):
+            return "the server does not speak TLS"
+        case _:
+            return str(error) or "the server ended the connection during the TLS handshake"
 
 
 @asynccontextmanager

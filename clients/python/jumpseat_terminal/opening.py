@@ -13,8 +13,11 @@ from typing import Any
 from jumpseat_client import (
     Client,
     Event,
+    HandshakeError,
     JumpseatClientError,
     PermissionHandler,
+    RpcError,
+    ServerGoneError,
     Session,
     SessionSettings,
     connect_stdio,
@@ -66,8 +69,28 @@ async def _connect_to(server: SharedServer) -> AsyncGenerator[Client]:
         tls = ssl.create_default_context(cafile=server.authority) if server.tls else False
     except ssl.SSLError:
         raise JumpseatClientError(f"{str(server.authority)!r} has no certificates in PEM form") from None
-    async with connect_tcp(server.host, server.port, token=token, tls=tls) as client:
-        yield client
+    try:
+        async with connect_tcp(server.host, server.port, token=token, tls=tls) as client:
+            yield client
+    except HandshakeError as error:
+        raise HandshakeError(f"{error}{_advise(server, token, error.__cause__)}") from error
+
+
+def _advise(server: SharedServer, token: str | None, cause: BaseException | None) -> str:
+    """Return what to do about a failed connection, or nothing."""
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return "; --tls-ca FILE trusts the certificates in a file"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE"):
+            return "; leave out --tls"
+        case ServerGoneError() if not server.tls:
+            return "; if the server requires TLS, add --tls"
+        case RpcError() if token is None:
+            return "; set COPILOT_CONNECTION_TOKEN to a token of the server"
+        case RpcError():
+            return "; COPILOT_CONNECTION_TOKEN has to be a token of this server"
+        case _:
+            return ""
 
 
 def _print_log(output: bytes) -> None:

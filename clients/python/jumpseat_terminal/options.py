@@ -93,13 +93,36 @@ class _Parser(argparse.ArgumentParser):
         print(f"error: {message}\nSee: {self.prog} --help", file=sys.stderr)
         sys.exit(USAGE_ERROR)
 
+    def parse_all(self, argv: Sequence[str]) -> Any:
+        """Parse the arguments; name the first one that is unknown, and the option that may have been meant."""
+        known, unknown = self.parse_known_args(argv)
+        if unknown:
+            self.error(self._complain(unknown[0]))
+        return known
+
+    def _complain(self, argument: str) -> str:
+        if not argument.startswith("-"):
+            return f"unexpected argument {argument!r}; put a prompt of several words in quotes"
+        # Imported for errors only.
+        import re
+
+        from jumpseat_protocol.members import nearest
+
+        found = nearest(argument.partition("=")[0], re.findall(r"--[a-z][a-z-]+", self.format_usage()), 0.75)
+        return f"unknown option {argument!r}" + ("" if found is None else f", did you mean {found!r}?")
+
 
 def parse_chat(argv: Sequence[str]) -> Settings:
     """Parse the arguments of ``chat``; exits with code 2 if they are invalid."""
     parser = _Parser(prog="jumpseat chat", allow_abbrev=False, description="Chat with an agent in this folder.")
+    add_chat_options(parser)
+    return _settings(parser, parser.parse_all(argv))
+
+
+def add_chat_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``chat``."""
     parser.add_argument("--resume", nargs="?", const=PICK, metavar="ID", help="resume a session")
     _add_common(parser)
-    return _settings(parser, parser.parse_args(argv))
 
 
 def parse_run(argv: Sequence[str]) -> RunOptions:
@@ -111,19 +134,8 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("words", nargs="?", metavar="PROMPT", help="the prompt; '-', or none, reads it from stdin")
-    parser.add_argument("-p", "--prompt", metavar="TEXT", help="the same")
-    parser.add_argument("--resume", metavar="ID", help="resume a session")
-    parser.add_argument(
-        "--attach", action="append", default=[], metavar="FILE", help="attach a file or folder; repeatable"
-    )
-    parser.add_argument("--log-level", choices=LOG_LEVELS, help="print the log of the server from this level on")
-    parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
-    parser.add_argument(
-        "--json-schema", type=Path, metavar="FILE", help="require an answer in JSON that matches this JSON Schema"
-    )
-    _add_common(parser)
-    known = parser.parse_args(argv)
+    add_run_options(parser)
+    known = parser.parse_all(argv)
     settings = _settings(parser, known)
     if known.words is not None and known.prompt is not None:
         parser.error("PROMPT and --prompt are mutually exclusive")
@@ -142,6 +154,22 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
         tuple(path for _, path in attached if path),
         None if known.json_schema is None else _schema(parser, known.json_schema),
     )
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``run``."""
+    parser.add_argument("words", nargs="?", metavar="PROMPT", help="the prompt; '-', or none, reads it from stdin")
+    parser.add_argument("-p", "--prompt", metavar="TEXT", help="the same")
+    parser.add_argument("--resume", metavar="ID", help="resume a session")
+    parser.add_argument(
+        "--attach", action="append", default=[], metavar="FILE", help="attach a file or folder; repeatable"
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, help="print the log of the server from this level on")
+    parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
+    parser.add_argument(
+        "--json-schema", type=Path, metavar="FILE", help="require an answer in JSON that matches this JSON Schema"
+    )
+    _add_common(parser)
 
 
 def _schema(parser: argparse.ArgumentParser, path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ around it.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from contextlib import suppress
@@ -235,8 +236,9 @@ class _Run:
         because = "a rule requires approval by a user" if self._settings.yolo else "run cannot ask for approval"
         self._progress.write_line(f"denied: {tool or request.kind} wants to {_describe(request)}, but {because}")
         if not self._settings.yolo:
-            rule = _suggest_rule(request, tool, self._settings.folder)
-            self._progress.write_line(f"  allow it with --allow-tool {rule}, or everything with --yolo")
+            rules = _suggest_rules(request, tool, self._settings.folder)
+            options = " ".join(f"--allow-tool {quote(rule)}" for rule in rules)
+            self._progress.write_line(f"  allow it with {options}, or everything with --yolo")
         return reject()
 
     # --- ending -------------------------------------------------------------------------------------------------
@@ -332,15 +334,21 @@ def _describe(request: PermissionRequest) -> str:
             return f"read {one_line(path)}" if isinstance(path, str) else f"make a {request.kind} call"
 
 
-def _suggest_rule(request: PermissionRequest, tool: str | None, folder: Path) -> str:
+def _suggest_rules(request: PermissionRequest, tool: str | None, folder: Path) -> list[str]:
+    """Return the narrowest rules that would allow the call, and others like it."""
     match request:
-        case ShellPermission() if request.can_offer_session_approval and len(request.commands) == 1:
-            return quote(f"shell({one_line(request.commands[0].identifier)} *)")
+        case ShellPermission() if request.can_offer_session_approval and request.commands:
+            return list(dict.fromkeys(f"shell({one_line(command.identifier)} *)" for command in request.commands))
         case McpPermission():
-            return quote(f"mcp({one_line(request.server_name)}:{one_line(request.tool_name)})")
-        case ReadPermission(path=path) | WritePermission(file_name=path) if not is_inside(path, folder):
-            return quote(f"{request.kind}({one_line(path)})")
+            return [f"mcp({one_line(request.server_name)}:{one_line(request.tool_name)})"]
+        case ReadPermission(path=path) | WritePermission(file_name=path):
+            return [f"{request.kind}({one_line(_relative(path, folder))})"]
         case UrlPermission():
-            return quote(f"url({urlsplit(request.url).hostname or one_line(request.url)})")
+            return [f"url({urlsplit(request.url).hostname or one_line(request.url)})"]
         case _:
-            return request.kind if request.kind in ("shell", "write", "read", "memory") else tool or request.kind
+            return [request.kind if request.kind in ("shell", "memory") else tool or request.kind]
+
+
+def _relative(path: str, folder: Path) -> str:
+    """Return a path from the folder of the session on, where rules begin, if it is in it."""
+    return os.path.relpath(folder / path, folder) if is_inside(path, folder) else path

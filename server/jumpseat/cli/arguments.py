@@ -36,99 +36,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     A server starts only if an argument says how it is reached; otherwise, print the possibilities and exit with
     code 2.
     """
-    parser = CommandParser(
-        prog="jumpseat",
-        allow_abbrev=False,
-        description="Agent server of the Copilot SDK protocol, and of the Agent Client and Agent Host Protocols.",
-        epilog=_list_commands(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
-    parser.add_argument("--headless", action="store_true", help="run as a server, over TCP unless --stdio is given")
-    parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
-    parser.add_argument("--ahp", action="store_true", help="speak the Agent Host Protocol, on stdin and stdout")
-    parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
-    parser.add_argument("--port", type=port_number, help="listen on this TCP port; 0: any free port")
-    parser.add_argument("--host", metavar="ADDR", help="listen on this address; default: loopback")
-    parser.add_argument(
-        "--ws-port",
-        type=port_number,
-        metavar="PORT",
-        help="serve WebSocket clients and the page for browsers on this port; 0: any free port",
-    )
-    parser.add_argument(
-        "--ws-origin",
-        type=_origin,
-        metavar="ORIGIN",
-        action="append",
-        default=[],
-        help="also serve the page with this origin, such as https://agents.example.org; can be repeated",
-    )
-    parser.add_argument("--no-token", action="store_true", help="serve processes of the same user without a token")
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM form: require TLS")
-    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate")
-    parser.add_argument(
-        "--behind-tls-proxy",
-        action="store_true",
-        help="allow a --host beyond loopback without TLS, because a proxy between clients and server adds TLS",
-    )
-    parser.add_argument(
-        "--log-level", choices=LOG_LEVELS, default="warning", help="lowest level that is logged to stderr"
-    )
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="form of the log")
-    parser.add_argument("--log-dir", metavar="DIR", help="also write the log to a file in this folder")
-    parser.add_argument(
-        "--metrics-port",
-        type=port_number,
-        metavar="PORT",
-        help="serve health and metrics over HTTP on this loopback port",
-    )
-    parser.add_argument(
-        "--metrics-host",
-        metavar="ADDRESS",
-        help="serve metrics at this address, too: a private one, or any one with a token in JUMPSEAT_METRICS_TOKEN",
-    )
-    parser.add_argument("--auth-token-env", metavar="NAME", help="environment variable that holds a GitHub token")
-    parser.add_argument("--yolo", action="store_true", help="run calls that no attached client can be asked about")
-    parser.add_argument(
-        "--tools",
-        type=_tool_names,
-        metavar="NAMES",
-        help=(
-            "offer minimal, default or all tools, or only these, separated by commas, in sessions whose clients"
-            " choose none; none for no tools"
-        ),
-    )
-    parser.add_argument(
-        "--protocol", type=int, choices=(2, 3), help="speak this protocol version, without detecting the client's"
-    )
-    parser.add_argument(
-        "--plugin-dir",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="plugin folder, with skills and MCP servers for all sessions; can be repeated",
-    )
-    parser.add_argument("--record", metavar="DIR", help="record every call to a provider in this folder")
-    parser.add_argument("--replay", metavar="DIR", help="answer calls to providers from recordings, offline")
-    parser.add_argument("--replay-in-order", action="store_true", help="ignore the bodies of requests in a replay")
-    parser.add_argument("--replay-delays", action="store_true", help="replay with the recorded delays")
-    parser.add_argument(
-        "--session-idle-timeout",
-        type=int,
-        metavar="S",
-        help="close sessions that no client has used for this time, in seconds; they can be resumed",
-    )
-    parser.add_argument(
-        "--keep-model-calls",
-        action="store_true",
-        help="keep the tokens, cost and times of each model call with its session, for clients that plot them",
-    )
-    # Flags of the SDKs that have no effect here.
-    parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--no-auto-login", action="store_true", help="use no GitHub token of the environment or gh")
-    parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
+    parser = server_parser()
+    if argv and not argv[0].startswith("-") and argv[0] not in ("acp", "ahp"):
+        # Imported for errors only.
+        from jumpseat_protocol.members import nearest
+
+        found = nearest(argv[0], COMMANDS)
+        meant = "" if found is None else f", did you mean {found!r}?"
+        parser.error(f"unknown command {argv[0]!r}{meant} ('jumpseat --help' lists the commands)")
     # `jumpseat acp` is the form for people and for settings of editors.
     is_command = bool(argv) and argv[0] in ("acp", "ahp")
     known = parser.parse_options([f"--{argv[0]}", *argv[1:]] if is_command else argv)
@@ -167,11 +82,123 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     return options
 
 
+def server_parser() -> CommandParser:
+    """Return the parser of a server's arguments, whose help lists the commands first."""
+    parser = CommandParser(
+        "jumpseat",
+        usage="jumpseat [COMMAND] [OPTION ...]",
+        description=f"An agent for the terminal, editors and programs, with any model.\n\n{_list_commands()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
+    _add_doors(parser)
+    _add_sessions(parser)
+    _add_records(parser)
+    # Flags of the SDKs that have no effect here.
+    parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def _add_doors(parser: CommandParser) -> None:
+    add = parser.add_argument_group("servers: how clients reach one").add_argument
+    add("--stdio", action="store_true", help="speak on stdin and stdout")
+    add("--headless", action="store_true", help="run as a server, over TCP unless --stdio is given")
+    add("--server", action="store_true", help=argparse.SUPPRESS)
+    add("--port", type=port_number, help="listen on this TCP port; 0: any free port")
+    add(
+        "--ws-port",
+        type=port_number,
+        metavar="PORT",
+        help="serve WebSocket clients and the page for browsers on this port; 0: any free port",
+    )
+    add(
+        "--ws-origin",
+        type=_origin,
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="also serve the page with this origin, such as https://agents.example.org; can be repeated",
+    )
+    add("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
+    add("--ahp", action="store_true", help="speak the Agent Host Protocol, on stdin and stdout")
+    add("--host", metavar="ADDR", help="listen on this address; default: loopback")
+    add("--no-token", action="store_true", help="serve processes of the same user without a token")
+    add("--tls-cert", metavar="FILE", help="certificate chain in PEM form: require TLS")
+    add("--tls-key", metavar="FILE", help="private key of the certificate")
+    add(
+        "--behind-tls-proxy",
+        action="store_true",
+        help="allow a --host beyond loopback without TLS, because a proxy between clients and server adds TLS",
+    )
+    add("--protocol", type=int, choices=(2, 3), help="speak this protocol version, without detecting the client's")
+
+
+def _add_sessions(parser: CommandParser) -> None:
+    add = parser.add_argument_group("servers: what sessions get").add_argument
+    add(
+        "--tools",
+        type=_tool_names,
+        metavar="NAMES",
+        help=(
+            "offer minimal, default or all tools, or only these, separated by commas, in sessions whose clients"
+            " choose none; none for no tools"
+        ),
+    )
+    add("--yolo", action="store_true", help="run calls that no attached client can be asked about")
+    add(
+        "--plugin-dir",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="plugin folder, with skills and MCP servers for all sessions; can be repeated",
+    )
+    add(
+        "--session-idle-timeout",
+        type=int,
+        metavar="S",
+        help="close sessions that no client has used for this time, in seconds; they can be resumed",
+    )
+    add("--auth-token-env", metavar="NAME", help="environment variable that holds a GitHub token")
+    add("--no-auto-login", action="store_true", help="use no GitHub token of the environment or gh")
+
+
+def _add_records(parser: CommandParser) -> None:
+    add = parser.add_argument_group("servers: logs and recordings").add_argument
+    add("--log-level", choices=LOG_LEVELS, default="warning", help="lowest level that is logged to stderr")
+    add("--log-format", choices=("text", "json"), default="text", help="form of the log")
+    add("--log-dir", metavar="DIR", help="also write the log to a file in this folder")
+    add(
+        "--metrics-port",
+        type=port_number,
+        metavar="PORT",
+        help="serve health and metrics over HTTP on this loopback port",
+    )
+    add(
+        "--metrics-host",
+        metavar="ADDRESS",
+        help="serve metrics at this address, too: a private one, or any one with a token in JUMPSEAT_METRICS_TOKEN",
+    )
+    add(
+        "--keep-model-calls",
+        action="store_true",
+        help="keep the tokens, cost and times of each model call with its session, for clients that plot them",
+    )
+    add("--record", metavar="DIR", help="record every call to a provider in this folder")
+    add("--replay", metavar="DIR", help="answer calls to providers from recordings, offline")
+    add("--replay-in-order", action="store_true", help="ignore the bodies of requests in a replay")
+    add("--replay-delays", action="store_true", help="replay with the recorded delays")
+
+
 def _list_commands() -> str:
-    rows = [(f"{name} {info.arguments}".rstrip(), info.help) for name, info in COMMANDS.items()]
-    width = max(len(usage) for usage, _ in rows)
-    lines = "\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows)
-    return f"commands ('jumpseat COMMAND --help' describes each):\n{lines}\n"
+    rows = {f"{name} {info.arguments}".rstrip(): info for name, info in COMMANDS.items()}
+    width = max(map(len, rows))
+    lines: list[str] = []
+    for usage, info in rows.items():
+        if info.group:
+            lines += ("", f"{info.group}:")
+        lines.append(f"  {usage:<{width}}  {info.help}")
+    return "\n".join([*lines[1:], "", "'jumpseat help COMMAND' describes each."])
 
 
 def _tcp_options(parser: CommandParser, known: Any, token: str | None) -> TcpOptions:

@@ -185,7 +185,7 @@ async def _to_check(models: Models, name: str, model: str | None) -> ResolvedMod
         if model is None:
             model = next((model.id for model in await models_of_copilot(models) if model.enabled), None)
     else:
-        raise not_configured(name)
+        raise not_configured(name, configured)
     return await models.resolve(settings.with_options(model=model))
 
 

@@ -25,8 +25,7 @@ DESCRIPTION: Final = "Look at the replicas of a cluster."
 
 
 def add_arguments(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(dest="command", required=True, metavar="status")
-    commands.add_parser("status", help="list the replicas and the stored data", allow_abbrev=False).add_json()
+    parser.add_command("status", "list the replicas and the stored data").add_json()
 
 
 def run(ctx: CommandContext, args: argparse.Namespace) -> int:

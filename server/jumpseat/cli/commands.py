@@ -29,16 +29,57 @@ NOT_CONFIGURED: Final = 3
 class CommandParser(argparse.ArgumentParser):
     """A parser that reports an error in one line, without the usage, and exits with :data:`USAGE_ERROR`."""
 
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, allow_abbrev=False, **settings)
+        self.commands: dict[str, CommandParser] = {}
+
     def error(self, message: str) -> NoReturn:
         print_error(message)
         sys.exit(USAGE_ERROR)
 
+    def add_command(self, name: str, text: str, description: str | None = None) -> CommandParser:
+        """Add a command of this command, with the text for its help; the parsed ``command`` is the name of one."""
+        if not self.commands:
+            self._parsers = self.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+        sentence = f"{text[0].upper()}{text[1:]}."
+        parser = self.commands[name] = self._parsers.add_parser(
+            name, help=text, description=description or sentence
+        )
+        return parser
+
     def parse_options(self, argv: Sequence[str]) -> argparse.Namespace:
-        """Parse the arguments; name the first one that is unknown."""
+        """Parse the arguments; name the first one that is unknown, and what may have been meant."""
+        chosen = self._choose(argv)
         known, unknown = self.parse_known_args(argv)
         if unknown:
-            self.error(f"unknown option {unknown[0]!r}")
+            kind = "unknown option" if unknown[0].startswith("-") else "unexpected argument"
+            self.error(f"{kind} {unknown[0]!r}{chosen.meant(unknown[0])}")
         return known
+
+    def meant(self, option: str) -> str:
+        """Return ", did you mean '--x'?" if an option of this command resembles ``option``."""
+        # Imported for errors only.
+        import re
+
+        from jumpseat_protocol.members import nearest
+
+        name, known = option.partition("=")[0], set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.format_help()))
+        found = nearest(name, known, 0.75) if name.startswith("--") else None
+        return "" if found is None else f", did you mean {found!r}?"
+
+    def _choose(self, argv: Sequence[str]) -> CommandParser:
+        """Return the parser of the command in the arguments, which is this one if it has no commands."""
+        if not self.commands or not {"-h", "--help"}.isdisjoint(argv):
+            return self
+        name = next((word for word in argv if not word.startswith("-")), None)
+        if name is None:
+            self.print_help(sys.stderr)
+            sys.exit(USAGE_ERROR)
+        if name not in self.commands:
+            from jumpseat_protocol.members import hint
+
+            self.error(f"unknown command {name!r} of {self.prog}, {hint(name, self.commands)}")
+        return self.commands[name]
 
     def add_json(self) -> None:
         self.add_argument("--json", action="store_true", help="print JSON")
@@ -99,30 +140,46 @@ class CommandInfo(NamedTuple):
     help: str
     module: str | None = None
     arguments: str = ""
+    group: str = ""
+    """The heading above it and those after it, up to the next heading."""
 
 
 COMMANDS: Final[Mapping[str, CommandInfo]] = {
-    "chat": CommandInfo("chat with an agent in this terminal; 'jumpseat' alone does the same"),
+    "chat": CommandInfo("chat with an agent in this terminal; 'jumpseat' alone does the same", group="use it"),
     "run": CommandInfo("run one prompt, for scripts and pipes", arguments="PROMPT"),
     "web": CommandInfo("open the page for sessions in the browser", "web"),
-    "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'"),
-    "ahp": CommandInfo("serve a client of an agent host: the same as 'jumpseat --ahp'"),
-    "adapters": CommandInfo("list the adapters", "adapters"),
-    "models": CommandInfo("list the models", "models"),
+    "sessions": CommandInfo("list, show, export and delete stored sessions", "sessions.command"),
+    "models": CommandInfo("list the models", "models", group="set it up"),
+    "adapters": CommandInfo("list the adapters, which connect to providers of models", "adapters"),
     "check": CommandInfo("test an adapter, or the sandbox", "check", "ADAPTER"),
     "tools": CommandInfo("list the declared tools", "tools"),
     "hooks": CommandInfo("list the commands that run at hooks", "hooks"),
     "mcp": CommandInfo("list MCP servers and log in to them", "mcp"),
     "plugins": CommandInfo("install, update and remove plugins", "plugins"),
+    "completion": CommandInfo("print what a shell needs to complete commands", "completion", "SHELL"),
+    "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'", group="serve editors and programs"),
+    "ahp": CommandInfo("serve a client of an agent host: the same as 'jumpseat --ahp'"),
     "token": CommandInfo("make and revoke connection tokens", "token"),
-    "sessions": CommandInfo("list, show, export and delete stored sessions", "sessions.command"),
     "status": CommandInfo("print the health of running servers", "status"),
     "cluster": CommandInfo("list the replicas of a cluster", "cluster", "status"),
     "store": CommandInfo("copy sessions between files and a cluster", "store", "copy"),
-    "script": CommandInfo("play a script against a server", "script", "FILE"),
+    "script": CommandInfo("play a script against a server", "script", "FILE", group="build on it"),
     "lab": CommandInfo("run tasks with an agent, and measure success and tokens", "lab"),
     "schema": CommandInfo("print the protocol as JSON Schema", "schema"),
 }
+
+
+def expand(argv: list[str]) -> list[str]:
+    """Return the arguments with the options that the words ``help`` and ``version`` stand for."""
+    match argv:
+        case ["help"]:
+            return ["--help"]
+        case ["help", name, *rest]:
+            return [name, *rest, "--help"]
+        case ["version"]:
+            return ["--version"]
+        case _:
+            return argv
 
 
 class ShowTranscript(Protocol):
@@ -175,7 +232,7 @@ def load_command(
     if info is None or info.module is None:
         return None
     module = cast("CommandModule", import_module(f"jumpseat.cli.{info.module}"))
-    parser = CommandParser(prog=f"jumpseat {name}", allow_abbrev=False, description=module.DESCRIPTION)
+    parser = CommandParser(f"jumpseat {name}", description=module.DESCRIPTION)
     module.add_arguments(parser)
     args = parser.parse_options(argv[1:])
     ctx = CommandContext(options_of_environ(environ), serve, show)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from jumpseat.cli.commands import CommandContext, CommandParser, print_error, print_json, print_table, print_text
+from jumpseat.cli.commands import CommandContext, CommandParser, print_json, print_table, print_text
 from jumpseat.config import Config, load_config
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config
@@ -34,16 +34,15 @@ DESCRIPTION: Final = "Servers of the Model Context Protocol."
 
 
 def add_arguments(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="list the servers that are configured in files", allow_abbrev=False).add_json()
-    login = commands.add_parser("login", help="log in to a server, in a browser", allow_abbrev=False)
+    parser.add_command("list", "list the servers that are configured in files").add_json()
+    login = parser.add_command("login", "log in to a server, in a browser")
     login.add_argument("server", metavar="SERVER", help="name or URL of the server")
     login.add_argument("--no-browser", action="store_true", help="only print the address to open")
     login.add_argument("--client-id", metavar="ID", help="id of an OAuth client that is registered with the server")
     login.add_argument(
         "--client-secret-env", metavar="NAME", help="environment variable that holds the secret of that client"
     )
-    logout = commands.add_parser("logout", help="remove a stored login", allow_abbrev=False)
+    logout = parser.add_command("logout", "remove a stored login")
     logout.add_argument("server", metavar="SERVER", help="name or URL of the server")
 
 
@@ -122,7 +121,7 @@ def _list(
     if as_json:
         print_json(rows)
     elif not rows:
-        print_error("no MCP server is configured in a file, and there is no login")
+        print_text("There are no MCP servers in configuration files, and no logins.")
     else:
         _print_rows([row for row in rows if "problem" not in row])
         for row in rows:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from jumpseat.cli.commands import CommandContext, CommandParser, print_error, pr
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderRequestError
 from jumpseat.store.user.accounts import Accounts
+from jumpseat_protocol.members import hint
 
 DESCRIPTION: Final = "List the available models with their known properties."
 
@@ -73,7 +74,7 @@ async def _show_models(ctx: CommandContext, args: argparse.Namespace, models: Mo
     elif args.adapter == COPILOT:
         found = await models_of_copilot(models)
     else:
-        raise not_configured(args.adapter)
+        raise not_configured(args.adapter, configured)
     if args.json:
         print_json([_as_json(model) for model in found])
     elif found:
@@ -151,9 +152,10 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def not_configured(name: str) -> ConfigError:
+def not_configured(name: str, known: Iterable[str] = ()) -> ConfigError:
+    """Return the error for an adapter that is not among the ``known`` ones, which are configured."""
     if name not in PROVIDERS:
-        return ConfigError(f"unknown adapter {name!r}: run jumpseat adapters for a list")
+        return ConfigError(f"unknown adapter {name!r}, {hint(name, {*PROVIDERS, *known})}")
     provider = PROVIDERS[name]
     if provider.environment is not None:
         variables = f"{provider.key_variable} or {provider.environment.base_url}"

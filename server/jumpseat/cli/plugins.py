@@ -34,10 +34,8 @@ DESCRIPTION: Final = "Plugins of all sessions."
 
 
 def add_arguments(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
     def add(name: str, text: str, argument: str | None = None, **options: Any) -> CommandParser:
-        command = commands.add_parser(name, help=text, allow_abbrev=False)
+        command = parser.add_command(name, text)
         if argument is not None:
             command.add_argument("name", metavar=argument, **options)
         return command
@@ -103,7 +101,7 @@ def _list(installed: InstalledPlugins, *, as_json: bool) -> int:
     if as_json:
         print_json(rows)
     elif not rows:
-        print_error("no plugin is installed")
+        print_text("There are no plugins: 'jumpseat plugins install' adds one.")
     else:
         words = {True: "yes", False: "no", None: "-"}
         shown = [

@@ -14,12 +14,10 @@ DESCRIPTION: Final = "Move sessions between files and a cluster."
 
 
 def add_arguments(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(dest="command", required=True, metavar="copy")
-    copy = commands.add_parser(
+    copy = parser.add_command(
         "copy",
-        help="copy sessions from files to the cluster, or back",
-        description="Copy sessions that are not open. The originals remain; sessions that exist are left out.",
-        allow_abbrev=False,
+        "copy sessions from files to the cluster, or back",
+        "Copy sessions that are not open. The originals remain; sessions that exist are left out.",
     )
     copy.add_argument("--to", choices=("cluster", "files"), required=True, help="where the copies go")
     copy.add_argument("--session", action="append", default=[], metavar="ID", help="only this one; can be repeated")

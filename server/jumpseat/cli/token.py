@@ -13,14 +13,13 @@ DESCRIPTION: Final = "Manage the connection tokens of a shared server. Each one 
 
 
 def add_arguments(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add | list | revoke")
-    add = commands.add_parser("add", help="make a token and print it", allow_abbrev=False)
+    add = parser.add_command("add", "make a token and print it")
     add.add_argument("name", help="name of the token; its sessions are stored with the name")
     add.add_argument(
         "--all", action="store_true", help="see the sessions of all tokens, and change settings of the server"
     )
-    commands.add_parser("list", help="list the names of the tokens", allow_abbrev=False).add_json()
-    revoke = commands.add_parser("revoke", help="revoke a token; its sessions stay", allow_abbrev=False)
+    parser.add_command("list", "list the names of the tokens").add_json()
+    revoke = parser.add_command("revoke", "revoke a token; its sessions stay")
     revoke.add_argument("name", help="name of the token")
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ from jumpseat.cli.sessions.selection import (
     read_transcript,
 )
 from jumpseat.cli.sessions.statistics import Statistics, count_sessions
+from jumpseat.config import has_store_section
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.store.session.pruning import find_prunable
 from jumpseat.store.session.sessions import SessionFolder, SessionStore
@@ -93,6 +93,10 @@ class _Command:
         if self._args.json:
             print_json([_entry(session) for session in shown])
             return 0
+        if has_store_section(self._ctx.home):
+            print_text(
+                "The sessions of a cluster are in its store, and not listed here."
+            )
         if not shown:
             print_text("No sessions.")
             return 0
@@ -237,32 +241,29 @@ def _print_statistics(sums: Statistics) -> None:
 
 
 def add_arguments(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(
-        dest="command", required=True, metavar="list | show | export | delete | prune | stats"
-    )
-    add = partial(commands.add_parser, allow_abbrev=False)
-    listing = add("list", help="list sessions, the last changed first")
+    add = parser.add_command
+    listing = add("list", "list sessions, the last changed first")
     _add_filters(listing)
     listing.add_argument("--limit", type=_number, default=50, metavar="N", help="list at most N; default: 50")
     listing.add_json()
-    showing = add("show", help="show prompts, answers, tool calls, approvals and cost")
+    showing = add("show", "show prompts, answers, tool calls, approvals and cost")
     showing.add_argument("id", metavar="ID")
     showing.add_argument("--full", action="store_true", help="show outputs, changes and reasoning in full")
-    exporting = add("export", help="write a session as Markdown, as an HTML page or as JSON lines")
+    exporting = add("export", "write a session as Markdown, as an HTML page or as JSON lines")
     exporting.add_argument("id", metavar="ID")
     exporting.add_argument("--format", choices=FORMATS, help="default: by the name of the file, or md")
     exporting.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
     exporting.add_argument("--force", action="store_true", help="replace a file that exists")
-    deleting = add("delete", help="delete sessions")
+    deleting = add("delete", "delete sessions")
     deleting.add_argument("ids", metavar="ID", nargs="+")
-    pruning = add("prune", help="delete sessions that have not changed for some time")
+    pruning = add("prune", "delete sessions that have not changed for some time")
     pruning.add_argument("--older-than", type=_age, required=True, metavar="AGE", help="such as 30d, 12h, 4w")
     pruning.add_argument("--only", choices=("one-off", "unanswered"), help="only sessions with this mark")
     pruning.add_argument("--named", action="store_true", help="include sessions that have a name")
     pruning.add_argument("--dry-run", action="store_true", help="only list the sessions to delete")
     for command in (deleting, pruning):
         command.add_argument("--yes", action="store_true", help="do not ask")
-    statistics = add("stats", help="count sessions, calls, tokens and cost")
+    statistics = add("stats", "count sessions, calls, tokens and cost")
     _add_filters(statistics)
     statistics.add_json()
 
