@@ -24,7 +24,9 @@ KEYCTL = {X86_64: 250, I386: 288, AARCH64: 219, ARM: 311}
 SOCKET = {X86_64: 41, I386: 359, AARCH64: 198, ARM: 281}
 IOCTL = {X86_64: 16, I386: 54, AARCH64: 29, ARM: 54}
 CLONE = {X86_64: 56, AARCH64: 220}
-OPENAT = {X86_64: 257, AARCH64: 56}
+OPENAT = {X86_64: 257, I386: 295, AARCH64: 56, ARM: 322}
+FCHMODAT = {X86_64: 268, I386: 306, AARCH64: 53, ARM: 333}
+MKNODAT = {X86_64: 259, I386: 297, AARCH64: 33, ARM: 324}
 AF_INET, AF_ALG, AF_VSOCK = 2, 38, 40
 
 ALL = [
@@ -120,6 +122,47 @@ def test_a_filter_refuses_keyrings_and_sockets_of_the_machine_by_every_interface
     if machine == "x86_64" and kind == "commands":
         # socketcall(SYS_SOCKET) and socketcall(SYS_CONNECT)
         assert (run(found, I386, 102, 1), run(found, I386, 102, 3)) == (errno.ENOSYS, 0)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_filter_refuses_programs_that_run_as_their_owner(machine: str) -> None:
+    found = filters()[f"commands-{machine}"]
+    regular, creating, reading = 0o100000, 0o102, 0o2000000
+    for interface in (X86_64, I386) if machine == "x86_64" else (AARCH64, ARM):
+        for mode, expected in ((0o755, 0), (0o2775, 0), (0o1777, 0), (0o4755, errno.EPERM), (0o6755, errno.EPERM)):
+            assert run(found, interface, FCHMODAT[interface], 0, 0, mode) == expected
+            assert run(found, interface, MKNODAT[interface], 0, 0, regular | mode) == expected
+            assert run(found, interface, OPENAT[interface], 0, 0, creating, mode) == expected
+            assert run(found, interface, OPENAT[interface], 0, 0, reading, mode) == 0
+
+
+MAKES_PROGRAM = (
+    "import os\n"
+    "def attempt(call, *arguments):\n"
+    "    try:\n"
+    "        call(*arguments)\n"
+    "    except OSError:\n"
+    "        return\n"
+    "attempt(os.chmod, 'file', 0o6755)\n"
+    "attempt(os.open, 'made', os.O_CREAT | os.O_WRONLY, 0o6755)\n"
+    "attempt(os.mknod, 'node', 0o106755)\n"
+    "os.chmod('file', 0o755)\n"
+    "os.mkdir('shared')\n"
+    "os.chmod('shared', 0o2775)\n"
+)
+
+
+@linux
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=list(MECHANISMS))
+def test_a_command_leaves_no_program_that_runs_as_its_owner(mechanism: Mechanism, tmp_path: Path) -> None:
+    if number_of("chmod") is None and number_of("fchmodat") is None:
+        pytest.skip("no filter for this processor")
+    (tmp_path / "file").touch()
+    line = mechanism.command(View((tmp_path,)), tmp_path, [sys.executable, "-I", "-S", "-c", MAKES_PROGRAM])
+    subprocess.run(line, cwd=tmp_path, check=True)
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in tmp_path.iterdir()}
+    assert (modes["file"], modes["shared"] & 0o2000) == (0o755, 0o2000)
+    assert [name for name, mode in modes.items() if mode & 0o4000] == []
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -82,6 +82,48 @@ async def test_git_runs_no_program_that_a_command_has_set(tmp_path: Path, sessio
     assert not ran.exists(), result.output
 
 
+NESTED = (
+    "git init -q {0}; cd {0}; git -c user.name=n -c user.email=n@example.com commit -q --allow-empty -m m; "
+    "{1}cd - > /dev/null; "
+    "git update-index --add --cacheinfo 160000,$(git -C {0} -c core.fsmonitor= rev-parse HEAD),{0}"
+)
+AMONG_PACKAGES = ("node_modules/a", ".venv/src/deep/b", "lib/venv/c", "node_modules/x/.venv/d")
+
+
+@pytest.mark.parametrize("place", AMONG_PACKAGES)
+async def test_git_runs_nothing_in_a_repository_among_packages_that_the_index_names(
+    tmp_path: Path, session: Confining, place: str
+) -> None:
+    project, ran = session.project, tmp_path / "ran"
+    git(project, "init", "-q")
+    (project / "run.sh").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (project / "run.sh").chmod(0o755)
+    await session.run("mkdir -p node_modules/.bin; touch node_modules/.bin/x")
+    result = await session.run(NESTED.format(place, ""))
+    assert (result.exit_code, result.messages) == (0, [])
+    # The repository is known by now, and its settings are read-only, but others may take its place.
+    evil = f"printf '[core]\\n\\tfsmonitor = {project}/run.sh\\n' >> .git/config; "
+    result = await session.run(f"mv {place} gone; {NESTED.format(place, evil)}")
+    assert "160000" in git(project, "ls-files", "-s")
+    git(project, "status")
+    assert not ran.exists(), result.output
+
+
+async def test_repositories_among_packages_that_were_there_before_stay_as_they_are(session: Confining) -> None:
+    project = session.project
+    for folder in ("node_modules/a", "sub/.venv/src/b"):
+        (project / folder).mkdir(parents=True)
+        git(project / folder, "init", "-q")
+        git(project / folder, "config", "core.fsmonitor", "true")
+    assert (await session.run("touch x")).messages == []
+    # Whatever else makes packages meanwhile, did not run in the sandbox.
+    (project / "node_modules/.cache").mkdir()
+    git(project, "init", "-q", "venv/c")
+    git(project / "venv/c", "config", "core.fsmonitor", "true")
+    assert (await session.run("git init -q node_modules/d; touch node_modules/a/y")).messages == []
+    assert len(list(project.rglob(".git/config"))) == 4
+
+
 async def test_an_interrupted_rebase_does_not_run_a_command_that_a_command_has_added(session: Confining) -> None:
     project = session.project
     git(project, "init", "-q")

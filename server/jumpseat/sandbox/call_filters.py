@@ -79,8 +79,14 @@ _SYS_SOCKET: Final = 1
 _CLONE_THREAD: Final = 0x10000
 _CREATING: Final = 0o100 | 0o20000000
 """``O_CREAT`` and ``O_TMPFILE``."""
+_AS_OWNER: Final = 0o4000
+"""The permission bit of programs that run as their owner, which no file gets: outside, any user could run them."""
 _WIDE_MODES: Final = 0o4002
-"""Permission bits that no file gets: those of other users to write, and of programs that run as their owner."""
+"""Below Landlock, no file gets that of other users to write, either."""
+_MODES: Final = {
+    "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2,
+}  # fmt: skip
+"""The calls that give a file its permissions, and the place of these among their arguments."""
 _TYPING: Final = (0x5412, 0x541C)
 """``TIOCSTI`` and ``TIOCLINUX``, which type into a terminal."""
 _FLAGS_OF_FILES: Final = (0x40086602, 0x401C5820)
@@ -121,6 +127,7 @@ def built() -> Iterator[tuple[str, bytes]]:
 
 def _for_commands(interface: _Interface) -> list[_Step]:
     return [
+        *_for_files(interface),
         *_if(interface, "add_key request_key keyctl", _refuse(errno.ENOSYS)),
         # Programs go on without; sockets that such a queue makes would not be seen here.
         *_if(interface, "io_uring_setup userfaultfd", _refuse(errno.ENOSYS)),
@@ -130,6 +137,20 @@ def _for_commands(interface: _Interface) -> list[_Step]:
         *_if(interface, "socketcall", _argument(0), *_never((_SYS_SOCKET,), _refuse(errno.ENOSYS))),
         *_if(interface, "ioctl", _argument(1), *_never(_TYPING, _refuse(errno.EPERM))),
     ]
+
+
+def _for_files(interface: _Interface) -> Iterator[_Step]:
+    """Yield the steps that refuse to make programs which run as their owner."""
+    refuse = _refuse(errno.EPERM)
+    # Its arguments are not seen here, and programs go on without.
+    yield from _if(interface, "openat2", _refuse(errno.ENOSYS))
+    for name, index in _MODES.items():
+        yield from _if(interface, name, _argument(index), (_ANY_BIT, 0, 1, _AS_OWNER), refuse, _ALLOW)
+    for name, index in (("open", 1), ("openat", 2)):
+        # The mode counts with these flags only; otherwise it may be anything.
+        creates = (_ANY_BIT, 1, 0, _CREATING)
+        mode = (_argument(index + 1), (_ANY_BIT, 0, 1, _AS_OWNER), refuse, _ALLOW)
+        yield from _if(interface, name, _argument(index), creates, _ALLOW, *mode)
 
 
 def _for_scripts(interface: _Interface) -> list[_Step]:
@@ -167,8 +188,8 @@ def _for_landlock(interface: _Interface, network: bool) -> list[_Step]:
         *_if(interface, "socket", _argument(0), *_only(families, _refuse(errno.EACCES))),
         *_if(interface, "ioctl", _argument(1), *_never((*_TYPING, *_FLAGS_OF_FILES), _refuse(errno.EPERM))),
     ]
-    for name, index in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2)):
-        steps += _if(interface, name, _argument(index), (_ANY_BIT, 0, 1, _WIDE_MODES), no_mode, _ALLOW)
+    for name in ("chmod", "fchmod", "fchmodat", "fchmodat2"):
+        steps += _if(interface, name, _argument(_MODES[name]), (_ANY_BIT, 0, 1, _WIDE_MODES), no_mode, _ALLOW)
     return [*steps, *_for_commands(interface)]
 
 

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -29,10 +29,14 @@ from jumpseat.system.private_files import create_private_folder
 SKIPPED: Final = frozenset(
     {"node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__", ".mypy_cache", ".ruff_cache"}
 )
-"""Folders of installed packages and caches, in which nobody starts git or an editor; they are not examined."""
+"""Folders of installed packages and caches, in which nobody starts an editor. They are only searched for
+repositories: git runs in each one that the index of another one names, wherever it is."""
 
 MAX_FOLDERS: Final = 50_000
 """Limit of the folders that are examined. In a larger project, commands do not count as confined."""
+
+MAX_INSTALLED: Final = 100_000
+"""The same for the folders of installed packages."""
 
 MAX_CONTENTS: Final = 1000
 """Limit of the files that are examined in one folder that configures a program and cannot be made read-only."""
@@ -49,6 +53,7 @@ class _Folder(Struct):
     folders: list[str]
     found: list[str]
     git: list[str]
+    installed: list[str]
 
 
 class Snapshot(Struct):
@@ -72,27 +77,41 @@ class Snapshot(Struct):
 class ConfigurationFiles:
     """The configuration files below the folders of one session. Remembers folders that have not changed.
 
-    ``home`` is the home folder of the user, ``own`` that of the server, which commands cannot reach.
+    ``home`` is the home folder of the user, ``own`` that of the server, which commands cannot reach. Without
+    ``searches``, installed packages are not searched for repositories.
     """
 
-    def __init__(self, home: Path, own: Path, git: GitSettings) -> None:
+    def __init__(self, home: Path, own: Path, git: GitSettings, *, searches: bool = True) -> None:
         self._home = str(home)
         self._own = str(own)
         self._git = git
+        self._searches = searches
         self._known: dict[str, _Folder] = {}
+        self._installed: dict[str, _Folder] = {}
+        self._repositories: list[_Folder] = []
         self._linked: set[str] | None = None
 
-    def snapshot(self, roots: Iterable[Path], git_folders: Iterable[Path] = (), *, contents: bool) -> Snapshot:
+    def snapshot(
+        self, roots: Iterable[Path], git_folders: Iterable[Path] = (), *, contents: bool, search: bool = True
+    ) -> Snapshot:
         """Examine the folders below ``roots``, and git folders elsewhere. Blocks on the file system.
 
-        ``contents`` are kept where the mechanism cannot make files read-only.
+        ``contents`` are kept where the mechanism cannot make files read-only. Without ``search``, the repositories
+        among installed packages are those of the last time, unless there are new packages.
         """
         snapshot = Snapshot()
         seen: dict[str, _Folder] = {}
         names = list(map(str, roots))
         paths = list(self._paths(names, seen, snapshot.git))
         self._known = seen
-        snapshot.folders, snapshot.complete = seen, len(seen) < MAX_FOLDERS
+        installed = [path for folder in seen.values() for path in folder.installed if path not in seen]
+        if self._searches and (search or not self._installed.keys() >= set(installed)):
+            self._search(installed, seen)
+        for folder in self._repositories:
+            snapshot.git.update(folder.git)
+            paths += folder.found
+        snapshot.folders = seen
+        snapshot.complete = len(seen) < MAX_FOLDERS and len(self._installed) < MAX_INSTALLED
         trees: dict[str | None, list[str]] = {}
         for path in paths:
             if os.path.basename(path) == ".git":
@@ -139,7 +158,7 @@ class ConfigurationFiles:
         # Folders that were there before come first: a command may make any number of others.
         while (waiting or new) and len(seen) < MAX_FOLDERS:
             path = (waiting or new).pop()
-            folder = None if path in seen or path == self._own else self._folder(path)
+            folder = None if path in seen or path == self._own else _folder(path, self._known)
             if folder is not None:
                 seen[path] = folder
                 for below in folder.folders:
@@ -147,17 +166,33 @@ class ConfigurationFiles:
                 git.update(folder.git)
                 yield from folder.found
 
-    def _folder(self, path: str) -> _Folder | None:
-        try:
-            status = os.lstat(path)
-            state = status.st_dev, status.st_ino, status.st_ctime_ns
-            known = self._known.get(path)
-            if known is not None and known.state == state:
-                return known
-            with os.scandir(path) as entries:
-                return _examine(path, state, list(entries))
-        except OSError:
-            return None
+    def _search(self, folders: Iterable[str], examined: Container[str]) -> None:
+        """Find the repositories in ``folders`` of installed packages, except in those that are ``examined``."""
+        found: dict[str, _Folder] = {}
+        waiting, new = list(folders), list[str]()
+        while (waiting or new) and len(found) < MAX_INSTALLED:
+            path = (waiting or new).pop()
+            folder = None if path in examined or path in found else _folder(path, self._installed, installed=True)
+            if folder is not None:
+                found[path] = folder
+                for below in folder.folders:
+                    (waiting if below in self._installed else new).append(below)
+        self._installed = found
+        self._repositories = [folder for folder in found.values() if folder.found or folder.git]
+
+
+def _folder(path: str, known: Mapping[str, _Folder], *, installed: bool = False) -> _Folder | None:
+    """Return what matters in a folder, as it is ``known`` if it has not changed; ``None`` if it is gone."""
+    try:
+        status = os.lstat(path)
+        state = status.st_dev, status.st_ino, status.st_ctime_ns
+        before = known.get(path)
+        if before is not None and before.state == state:
+            return before
+        with os.scandir(path) as entries:
+            return _examine(path, state, list(entries), installed=installed)
+    except OSError:
+        return None
 
 
 def _contents(path: str) -> Iterator[str]:
@@ -174,21 +209,25 @@ def _contents(path: str) -> Iterator[str]:
             yield f"{folder}/{name}"
 
 
-def _examine(path: str, state: tuple[int, int, int], entries: list[os.DirEntry[str]]) -> _Folder:
+def _examine(
+    path: str, state: tuple[int, int, int], entries: list[os.DirEntry[str]], *, installed: bool
+) -> _Folder:
     inside = obeyed_inside(path.casefold().split("/")[-2:])
     # A folder that looks like a git folder may be one of the project nevertheless.
-    folder = _Folder(state, [], [], [path] if is_git_folder({entry.name for entry in entries}) else [])
+    folder = _Folder(state, [], [], [path] if is_git_folder({entry.name for entry in entries}) else [], [])
     for entry in entries:
         name = entry.name.casefold()
-        if is_obeyed(name, inside):
+        if not installed and is_obeyed(name, inside):
             folder.found.append(entry.path)
         elif not entry.is_dir(follow_symlinks=False):
             if name == ".git":
                 folder.found.append(entry.path)
         elif name == ".git":
             folder.git.append(entry.path)
-        elif name not in SKIPPED:
+        elif installed or name not in SKIPPED:
             folder.folders.append(entry.path)
+        else:
+            folder.installed.append(entry.path)
     return folder
 
 

@@ -56,9 +56,9 @@ STILL_CONFINED: Final = (
 )
 
 TOO_LARGE: Final = (
-    "This session has more than {} folders, so that settings of other programs which a command leaves"
-    " there may remain. Commands therefore do not count as confined: approvals cover a command only in exactly the"
-    " approved form."
+    "This session has more than {} folders, or {} of installed packages, so that settings of other programs which"
+    " a command leaves there may remain. Commands therefore do not count as confined: approvals cover a command"
+    " only in exactly the approved form."
 )
 
 
@@ -233,7 +233,7 @@ class SessionSandbox:
         from jumpseat.sandbox.surroundings import Surroundings
 
         self._git = GitSettings(lambda: find_program("git", sandboxes.environ, self.opened))
-        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home, self._git)
+        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home, self._git, searches=not of_servers)
         self._lock = anyio.Lock()
         self._surroundings = Surroundings(
             sandboxes.home, sandboxes.user_home, sandboxes.environ, folders, own_folders, self._git
@@ -439,10 +439,10 @@ class SessionSandbox:
     def _tell(self) -> None:
         """Warn once that not everything is examined."""
         if not self.examined and not self._warned:
-            from jumpseat.sandbox.configuration_files import MAX_FOLDERS
+            from jumpseat.sandbox.configuration_files import MAX_FOLDERS, MAX_INSTALLED
 
             self._warned = True
-            self._warn(TOO_LARGE.format(MAX_FOLDERS))
+            self._warn(TOO_LARGE.format(MAX_FOLDERS, MAX_INSTALLED))
 
     # --- in a thread --------------------------------------------------------------------------------------------
 
@@ -498,11 +498,14 @@ class SessionSandbox:
     def _look(self, roots: tuple[Path, ...], contents: bool) -> tuple[tuple[Path, ...], Snapshot]:
         """Return the git folders elsewhere that repositories in ``roots`` use, and the state of all folders."""
         git = tuple(self._surroundings.git_folders(roots))
-        self._looked = True
-        return git, self._snapshot(roots, git, contents)
+        first, self._looked = not self._looked, True
+        # Among thousands of packages, it takes as long as many commands.
+        return git, self._snapshot(roots, git, contents, search=first)
 
-    def _snapshot(self, roots: Sequence[Path], git: Sequence[Path], contents: bool) -> Snapshot:
-        found = self._files.snapshot(roots, git, contents=contents)
+    def _snapshot(
+        self, roots: Sequence[Path], git: Sequence[Path], contents: bool, *, search: bool = True
+    ) -> Snapshot:
+        found = self._files.snapshot(roots, git, contents=contents, search=search)
         # Not reset: what was left out once may be there when the folders are fewer again.
         self.examined = self.examined and found.complete
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,6 +33,30 @@ def walk(folder: Path | str) -> Iterator[tuple[str, list[str], list[str]]]:
             continue
         yield path, folders, others
         waiting += [os.path.join(path, name) for name in folders]
+
+
+def states_of(folders: Iterable[Path], skipped: str, limit: int) -> list[tuple[str, tuple[int, ...]]] | None:
+    """Return the paths below ``folders``, with numbers that change when the file does; sorted.
+
+    What is below folders with the name ``skipped`` is left out. Returns ``None`` if there are more than ``limit``
+    files, or if some cannot be looked at.
+    """
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for folder in set(folders):
+        for path, below, names in walk(folder):
+            if skipped in below:
+                below.remove(skipped)
+            for name in names:
+                try:
+                    status = os.lstat(f"{path}/{name}")
+                except OSError:
+                    return None
+                # Any program can set the other times as it likes.
+                state = status.st_ino, status.st_size, status.st_mode, status.st_ctime_ns
+                found.append((f"{path}/{name}", state))
+                if len(found) > limit:
+                    return None
+    return sorted(found)
 
 
 def delete_folder(folder: Path) -> None:

@@ -76,6 +76,10 @@ COVERED = """
     helm template app > helm template app 2>&1 | grep image
     terraform plan > terraform plan -no-color | tail -40
     kubectl rollout status deploy/a > kubectl rollout status deploy/b
+    gh pr list > timeout 20 gh pr view 5
+    gh api repos/a/b/pulls > gh api repos/a/b/issues --jq '.[].env'
+    ls > echo $HOME; printenv PATH
+    pytest > pytest -q; echo "exit $?"
 """
 
 ASKED = """

@@ -68,6 +68,10 @@ FILES: Final = (
 """Lines that reach it by its file: ``link``, ``hard``, ``copy``, ``changed`` are it, and ``script`` names it."""
 
 CODE: Final = (
+    "gcc -B. x.c", "g++ -O2 -B ./tools x.cc", "cc -wrapper ./q x.c", "clang -fplugin=./q.so x.c", "gcc @opts x.c",
+    "gcc -specs=./q x.c", "tar -I ./q -cf a.tar f", "tar cIf ./q a.tar f", "tar -cvf a.tar -F./q f",
+    "tar --use-comp=./q -cf a.tar f", "cmake -P x.cmake", "cmake -C x.cmake -S . -B build", "cmake -E env ./q",
+    "ctest -S x.cmake", "ctest --build-and-test a b",
     'python3 -c "import os; os.system(\'r\'+\'m f\')"', "python3 -uc 'x'", "python3 - < x.py", "python3 < x.py",
     "echo x | python3", "python3", "perl -e 'unlink f'", "perl -ne 'x' f", "perl -pi -e 'x' f", "ruby -e 'x'",
     "node -e 'x'", "node --eval='x'", "node -pe 'x'", "node -r 'data:text/javascript,x' a.js", "php -r 'x'",
@@ -129,6 +133,12 @@ WORK: Final = r"""
     cargo test --all
     go test ./... -run 'TestA|TestB'
     go build ./...
+    gcc -O2 -DBUILD=1 -IBuild -Wl,-Bstatic x.c -o x
+    cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -G Ninja
+    cmake --build build --target all
+    ctest --test-dir build -R SPEC --output-on-failure
+    tar czf a.tar.gz --exclude=.git --include='*.py' src
+    tar -xf a.tar.gz -C build
     mvn -q test
     ./run
     ./run "two words" --flag=1

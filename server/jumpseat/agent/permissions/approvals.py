@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from jumpseat.agent.permissions.paths import anchors_of
-from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule, likenesses_here, only_shows
+from jumpseat.agent.permissions.rules import CHANGING, ApprovedCommands, Facts, Rule, likenesses_here, shows_only
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -40,8 +40,9 @@ class ApprovalRecord(Struct, frozen=True):
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
     ``texts`` whole command lines, or scopes of calls (:class:`Facts`), ``anchors`` the folder of the approved line,
-    the programs that it names by their paths, and the mark of what git would run (:attr:`Facts.git_mark`),
-    ``alike`` what confined commands have to be like to be covered inside of a sandbox.
+    the programs that it names by their paths, and the marks of what git would run and of the project's files
+    (:attr:`Facts.git_mark`, :attr:`Facts.files_mark`), ``alike`` what confined commands have to be like to be
+    covered inside of a sandbox.
     """
 
     approval: SessionApproval | None = None
@@ -182,14 +183,14 @@ def approval_record(
         if isinstance(request, ShellPermission):
             named = {*(approval.command_identifiers or ())}
             anchors = anchors_of(named, facts.folder).union(segment.anchor for segment in facts.segments)
-            marks = {facts.git_mark} if facts.git_mark else set[str]()
-            record = replace(record, anchors=anchors | facts.programs | marks)
+            marks = {facts.git_mark, facts.files_mark} - {"", CHANGING}
+            record = replace(record, anchors=anchors.union(facts.programs, marks))
             if request.can_offer_session_approval and (
                 request.full_command_text in named
                 or named.issuperset(command.identifier for command in request.commands)
             ):
                 record = replace(record, texts=frozenset([_text_of(request)]))
-                if request.sandboxed or (request.sandboxed is False and only_shows(facts)):
+                if request.sandboxed or (request.sandboxed is False and shows_only(facts.segments)):
                     record = replace(
                         record,
                         alike=frozenset(

@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
-from jumpseat.agent.permissions.rules import Facts, likenesses_here, only_shows
+from jumpseat.agent.permissions.rules import Facts, likenesses_here, shows_only
 from jumpseat.agent.shell.likeness import SAME, descriptions
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -130,7 +130,7 @@ def _texts(value: Any) -> str:
 
 def _also_covered(request: ShellPermission, facts: Facts) -> Iterable[str]:
     """Return the commands that an approval of a confined command covers because they are like it."""
-    shows = request.sandboxed is False and only_shows(facts)
+    shows = request.sandboxed is False and shows_only(facts.segments)
     if not (request.sandboxed or shows) or not request.can_offer_session_approval:
         return ()
     return descriptions(

@@ -23,7 +23,7 @@ from jumpseat.agent.permissions.paths import (
     real_path,
     real_program,
 )
-from jumpseat.agent.permissions.rules import Facts, ResolvedPath, host_of
+from jumpseat.agent.permissions.rules import CHANGING, Facts, ResolvedPath, host_of
 from jumpseat.agent.permissions.targets import GitPrograms, GitWrites, Targets, find_targets, has_bare_repository
 from jumpseat.agent.shell.commands import program_name, verbatim_command
 from jumpseat.agent.shell.effects import CommandWords
@@ -149,6 +149,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         git_writes_unknown=not written.known,
         git_programs=programs.shown,
         git_mark=programs.mark,
+        files_mark=_files_mark(request, line, path_scope),
     )
 
 
@@ -185,6 +186,21 @@ def _effects_of_git(
 
     written = git_writes(line, bases, path_scope) if bases else GitWrites(known=False, any=True)
     return written, GitPrograms() if confined else git_programs(line, bases or [path_scope.cwd()], path_scope)
+
+
+def _files_mark(request: ShellPermission, line: ShellLine, path_scope: PathScope) -> str:
+    """Return the mark of the project's files for a line that leaves a sandbox and may run them, else nothing."""
+    # The warning gives the reason for leaving. Where no command is confined, each can run the files.
+    if request.sandboxed is not False or not request.warning:
+        return ""
+    # Imported with the first such command.
+    from jumpseat.agent.permissions.project_files import mark_of, runs_project
+
+    if not runs_project(line):
+        return ""
+    if any(moves() for moves in tuple(path_scope.movers)):
+        return CHANGING
+    return mark_of((path_scope.main_folder, path_scope.cwd(), *path_scope.added_folders))
 
 
 def _names_files(words: CommandWords) -> bool:

@@ -47,7 +47,7 @@ from jumpseat.agent.permissions.rules import (
     allows,
     first_match,
     first_possible_match,
-    only_shows,
+    shows_only,
 )
 from jumpseat.agent.permissions.session_approvals import SessionApprovals
 from jumpseat.agent.settings import HostPolicy
@@ -184,7 +184,7 @@ class Permissions:
             facts = _gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
-        elif isinstance(request, ShellPermission) and request.sandboxed is False and not only_shows(facts):
+        elif isinstance(request, ShellPermission) and request.sandboxed is False and not shows_only(facts.segments):
             # Approvals cover such a command only as a whole, unless it only looks.
             facts = replace(facts, scope=request.full_command_text)
         # Imported here: no call has to be judged before the first prompt.
@@ -288,7 +288,7 @@ class Permissions:
             return "approval"
         if facts.kind == "read" and facts.paths and all(map(self._is_readable, facts.paths)):
             return "approval"
-        current = self._current_approvals()
+        current = self._current_approvals(facts)
         if covers(current.approvals, request, facts):
             return "approval"
         if isinstance(request, ShellPermission) and request.request_sandbox_bypass:
@@ -307,8 +307,12 @@ class Permissions:
             facts.git_mark in record.anchors for record in self.approvals.current().approvals
         )
 
-    def _current_approvals(self) -> StoredApprovals:
+    def _current_approvals(self, facts: Facts) -> StoredApprovals:
         current = self.approvals.current()
+        if facts.files_mark:
+            # The others were given when the project had other files.
+            records = [record for record in current.approvals if facts.files_mark in record.anchors]
+            current = StoredApprovals(records, current.rules)
         if self._bypass_disabled:
             records = [record for record in current.approvals if not record.of_whole_server]
             return StoredApprovals(records, self._lasting(current.rules))

@@ -137,6 +137,10 @@ class ResolvedPath(Struct, frozen=True):
     is_folder: bool = False
 
 
+CHANGING: Final = "files that may change"
+"""The mark of files about which nothing is certain; no approval has it."""
+
+
 class Facts(Struct, frozen=True):
     """The effects of a call, as far as they are known before it runs.
 
@@ -173,6 +177,7 @@ class Facts(Struct, frozen=True):
     git_writes_unknown: bool = False
     git_programs: tuple[str, ...] = ()
     git_mark: str = ""
+    files_mark: str = ""
     scope: str | None = None
     typed: bool = False
     text: str = ""
@@ -220,9 +225,9 @@ class ApprovedCommands(Struct, frozen=True):
         return not self.alike.isdisjoint(likenesses_here(segment, texts))
 
 
-def only_shows(facts: Facts) -> bool:
+def shows_only(segments: Sequence[ShellSegment]) -> bool:
     """Return whether a line consists of commands that show the state of a service, and filters."""
-    acting = [segment for segment in facts.segments if not segment.filters]
+    acting = [segment for segment in segments if not segment.filters]
     return bool(acting) and all(
         not segment.program and any(text.startswith(_SHOWS) for text in segment.likeness.needs)
         for segment in acting

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from jumpseat.agent.shell.extent import TRYING, command_extent, tries
+from jumpseat.agent.shell.extent import TRYING, command_extent, is_plain_variable, tries
 from jumpseat.agent.shell.harmless import (
     HARMLESS,
     MODULES,
@@ -38,7 +38,7 @@ from jumpseat.agent.shell.programs import (
     TAKES_TARGETS,
 )
 from jumpseat.agent.shell.reading import READING
-from jumpseat.agent.shell.text_programs import printed_files
+from jumpseat.agent.shell.text_programs import printed_files, reads_more
 from jumpseat.agent.shell.tool_options import is_other_code
 from jumpseat.agent.shell.words import Word
 from jumpseat_protocol.structs import PartlyCompared
@@ -102,6 +102,10 @@ def _identifier(words: Sequence[Word]) -> str | None:
     """Return the identifier of a known command with harmless options; ``None`` for any other."""
     # An assignment (PATH=, LD_PRELOAD=) is not a plain name; it may change what the command does.
     if not words or not words[0].fixed or not _PLAIN_NAME.match(words[0].text):
+        return None
+    variables = (name for word in words if not word.fixed for name in _EXPANDED.findall(word.text))
+    if not all(map(is_plain_variable, variables)):
+        # The model would see what they are.
         return None
     name, arguments = words[0].text, list(words[1:])
     # A program that is called with its folder has the same options and subcommands.
@@ -286,10 +290,11 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "date": lambda operand: operand.startswith("+"),
     # In front of the owner, there may be another host.
     "gh repo view": lambda operand: re.fullmatch(r"[\w.-]+(?:/[\w.-]+)?", operand) is not None,
-    "jq": lambda operand: re.search(r"\b(?:import|include)\b", operand) is None,
+    "jq": lambda operand: not reads_more(operand),
 }
 _PRINTERS: Final = frozenset({"awk", "gawk", "mawk", "sed"})
-_PRINTING: Final = frozenset({"sed -n", *(f"{name} print" for name in _PRINTERS)})
+_PRINTING: Final = frozenset({"printenv NAME", "sed -n", *(f"{name} print" for name in _PRINTERS)})
 _PRINTS_LINES: Final = re.compile(r"(?:\d+(?:,(?:\d+|\$))?p;?)+\Z")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./+:@-]+\Z")
+_EXPANDED: Final = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)", re.ASCII)
 _SUBCOMMAND: Final = re.compile(r"[a-z0-9][\w:.-]*\Z", re.ASCII)

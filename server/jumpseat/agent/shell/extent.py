@@ -5,6 +5,7 @@ An approval of ``rm f`` does not cover ``rm -r folder``, and one of ``git push o
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
@@ -27,14 +28,26 @@ def command_extent(known: str, arguments: Sequence[Word], operands: Sequence[str
             named = [*operands, *(text for text in texts if text in _PUSHES_MORE)]
             return None if any(re.search(r"\s", text) for text in named) else " ".join(named)
         case "chmod":
-            return _recursive(texts)
+            return None if not operands or _widens(operands[0]) else _recursive(texts)
+        case "cp" | "ln" | "mv" | "tee" | "touch" | "git mv":
+            return " ".join(obeyed_names(operands))
+        case "git add":
+            # What is ignored may be secret.
+            return "-f" if _has(texts, "-f", "--force") else ""
+        case "printenv":
+            return "NAME" if operands and all(map(is_plain_variable, operands)) else None
         case "rm" | "git rm":
             if any(word.wild for word in arguments) or any(re.search(r"[*?\[]", text) for text in operands):
                 return None
             return _recursive(texts)
         case "git checkout" | "git restore":
             # The work of hours may be in these files.
-            return None if _EVERYTHING.intersection(operands) and not _has(texts, "-S", "--staged") else ""
+            if _EVERYTHING.intersection(operands) and not _has(texts, "-S", "--staged"):
+                return None
+            files = known == "git checkout" and ("--" in texts or any(map(_FILE.search, operands)))
+            return "--" if files else ""
+        case "git reset":
+            return "--soft" if _has(texts, "--soft") or any(map(_OTHER_COMMIT.search, operands)) else ""
         case "curl":
             if _sends_file(texts):
                 return None
@@ -89,6 +102,7 @@ def covering(identifier: str) -> tuple[str, ...]:
     fixing = re.sub(rf" {CHANGING}\Z", "", identifier)
     return (
         identifier,
+        *(f"{identifier} {_MORE[name]}" for name in (identifier.rpartition("/")[2],) if name in _MORE),
         re.sub(rf" (?:{CHECKING}|--noEmit)\Z", "", identifier),
         *(f"{fixing} {mark}" for mark in (CHANGING, UNSAFE, UPDATING)),
     )
@@ -114,6 +128,48 @@ def _builds_other_project(texts: Sequence[str], operands: Sequence[str]) -> bool
 
 OWN_PROJECT: Final = re.compile(r"\.|(?:\./)?tsconfig(?:\.\w+)*\.json")
 """The settings of TypeScript in the folder itself."""
+
+
+def _widens(mode: str) -> bool:
+    """Return whether a mode lets everybody change a file, or makes a program run as its owner."""
+    if re.fullmatch(r"[0-7]{1,6}", mode):
+        return int(mode, 8) & 0o7002 != 0
+    clauses = [_CLAUSE.fullmatch(clause) for clause in mode.split(",")]
+    return any(
+        clause is None
+        or re.search("[gostu]", clause[3]) is not None
+        or ("w" in clause[3] and clause[2] != "-" and re.search("[ao]", clause[1]) is not None)
+        for clause in clauses
+    )
+
+
+def obeyed_names(operands: Sequence[str]) -> list[str]:
+    """Return the names of the files among some that a tool of the project obeys without being told to."""
+    names = {posixpath.basename(operand.rstrip("/")) for operand in operands}
+    return sorted(name for name in names if _OBEYED.fullmatch(name))
+
+
+_OBEYED: Final = re.compile(
+    r"(?i:(?:bsd|gnu)?makefile|build|cmakelists\.txt|(?:docker-)?compose[\w.-]*\.ya?ml|(?:docker|container)file[\w.-]*"
+    r"|go\.(?:mod|work)|(?:gem|guard|just|pip|proc|rake|task|vagrant)file|meson\.build|package(?:-lock)?\.json|pom\.xml"
+    r"|pyproject\.toml|pytest\.ini|setup\.cfg|tox\.ini|workspace|\.env[\w.-]*|cargo\.toml|composer\.json|mix\.exs"
+    r"|\.(?:babel|eslint|mocha|nyc|prettier|stylelint)rc[\w.-]*)"
+    r"|(?:build|conftest|dodo|fabfile|manage|noxfile|setup|sitecustomize|tasks|usercustomize|wscript)(?:\.(?:py|rs|zig))?"
+    r"|[\w.-]+\.(?:config\.[cm]?[jt]s|gradle(?:\.kts)?|gemspec|mk)|(?:gradle|mvn)w"
+)
+
+
+def is_plain_variable(name: str) -> bool:
+    """Return whether a variable of the environment says nothing secret, by its name."""
+    return _PLAIN_VARIABLE.fullmatch(name) is not None
+
+
+_PLAIN_VARIABLE: Final = re.compile(
+    r"BASH(?:PID|_VERSION)|CARGO_HOME|CI|COLUMNS|CONDA_(?:DEFAULT_ENV|PREFIX)|DISPLAY|EDITOR|EUID|GO(?:ARCH|BIN|OS|PATH"
+    r"|ROOT)|HOME|HOSTNAME|HOSTTYPE|JAVA_HOME|LANG|LC_\w+|LINENO|LINES|LOGNAME|MACHTYPE|NODE_ENV|NVM_DIR|OLDPWD|OSTYPE|PATH"
+    r"|PIPESTATUS|PPID|PWD|PYTHON(?:PATH|HOME)|RANDOM|RUSTUP_HOME|SECONDS|SHELL|SHLVL|TERM|TMPDIR|TZ|UID|USER"
+    r"|VIRTUAL_ENV|XDG_\w+"
+)
 
 
 def _recursive(texts: Sequence[str]) -> str:
@@ -208,6 +264,12 @@ _UPDATING: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("jest", "pnpm test", "vitest", "yarn test"), ("-u", "--updateSnapshot", "--update")),
     "pytest": ("--snapshot-update",),
 }
+_MORE: Final = {"git add": "-f", "git reset": "--soft"}
+"""What commands are called that do the same and more."""
+_CLAUSE: Final = re.compile(r"([agou]*)([-+=])([Xrstwx]*|[gou])")
+_FILE: Final = re.compile(r"\.[A-Za-z]\w*\Z|/\Z")
+"""The end of an operand that names a file or folder, and hardly a branch."""
+_OTHER_COMMIT: Final = re.compile(r"[~^@]|\A[0-9a-f]{7,}\Z")
 _PUSHES_MORE: Final = ("--tags", "--follow-tags")
 _EVERYTHING: Final = frozenset({".", "./", ":/", "*", ":", ":/*"})
 _SENDING: Final = ("-d", "-F", "-T", "--data", "--form", "--json", "--upload-file")

@@ -468,6 +468,6 @@ WITH_SUBCOMMAND: Final = frozenset({
 
 ANY_FOLDER: Final = frozenset({
     *(name for name in READING if " " not in name),
-    "chmod", "chmod -r", "cp", "ln", "mkdir", "mv", "rm", "rm -r", "rmdir", "tee", "touch", "truncate",
+    "chmod", "chmod -r", "cp", "cp -r", "ln", "mkdir", "mv", "rm", "rm -r", "rmdir", "tee", "touch", "truncate",
 })  # fmt: skip
 """Commands that use nothing but the files that their words name, so that they may follow a change of the folder."""

@@ -25,7 +25,7 @@ def _git(texts: Sequence[str], identifier: str) -> Likeness:
             # A commit can add the files itself.
             return alike("git commit", gives=["git add"])
         case "add":
-            return alike("git add")
+            return alike(identifier, gives=["git add"])
         case "checkout" | "switch":
             operands = [text for text in texts[2:] if not text.startswith("-")]
             options = [text for text in texts[2:] if text.startswith("-")]

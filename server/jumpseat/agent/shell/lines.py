@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from jumpseat.agent.shell.commands import identify, is_filter
 from jumpseat.agent.shell.effects import FoundCommand, path_forms, reads_named
-from jumpseat.agent.shell.likeness import LOCALHOST, NOTHING, READS, SAME, Likeness, is_scratch
+from jumpseat.agent.shell.likeness import LOCALHOST, NOTHING, READS, SAME, SHOWS, Likeness, is_scratch
 from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
 from jumpseat.agent.shell.runners import likeness
 from jumpseat.agent.shell.words import Word
@@ -90,6 +90,9 @@ def _likeness(command: FoundCommand, moved: str, *, fed: bool) -> Likeness:
         return Likeness((READS,), (READS,), beside=True, scratch=scratch)
     known = identify("", command.words)
     found = likeness(command.words, known) if known.clear or not fed else NOTHING
+    if command.settings and any(text.startswith(SHOWS) for text in found.gives):
+        # Outside of the sandbox, they may name another host or configuration.
+        found = NOTHING
     if not all(text.startswith(SAME) for text in found.gives):
         found = replace(found, gives=(*found.gives, READS))
     reads = known.clear and known.read_only and not command.settings

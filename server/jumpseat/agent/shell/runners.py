@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from jumpseat.agent.shell.commands import ParsedCommand, identify, program_name
-from jumpseat.agent.shell.extent import TRYING, tries
+from jumpseat.agent.shell.extent import TRYING, obeyed_names, tries
 from jumpseat.agent.shell.harmless import ANY_FOLDER
 from jumpseat.agent.shell.known_likeness import known_likeness
 from jumpseat.agent.shell.likeness import (
@@ -23,6 +23,7 @@ from jumpseat.agent.shell.likeness import (
     LOOKS,
     NOTHING,
     SAME,
+    SHOWS,
     Likeness,
     alike,
     as_trial,
@@ -53,7 +54,7 @@ def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
     Scripts with the same first subcommand are alike: ``./manage db`` is not like ``./manage deploy``. An approval
     of a script also covers its subcommands that say that they only show something.
     """
-    inner = _behind_wrappers(words)
+    outer, inner = words, _behind_wrappers(words)
     if inner is not words:
         words, known = inner, identify("", inner)
         if not words or words[0].text in _ALONE:
@@ -69,6 +70,10 @@ def likeness(words: Sequence[Word], known: ParsedCommand) -> Likeness:
     same = f"{SAME}{known.identifier}" if known.clear else ""
     found = _found(texts, words, known)
     own = tuple(filter(None, [same]))
+    sets = any("=" in word.text for word in outer[: len(outer) - len(inner)])
+    if sets and any(text.startswith(SHOWS) for text in found.gives):
+        # Variables in front of it may name another host or configuration.
+        return NOTHING
     whole = replace(
         found,
         needs=(*found.needs, *own),
@@ -334,7 +339,8 @@ def _sed(name: str, arguments: Sequence[str]) -> Likeness:
         and _SUBSTITUTION.fullmatch(arguments[1])
         and all(map(_is_project_file, arguments[2:]))
     )
-    return alike(f"{name} -i s/// *", bound=True) if known else NOTHING
+    obeyed = " ".join(obeyed_names(arguments[2:]))
+    return alike(f"{name} -i s/// {obeyed}*", bound=True) if known else NOTHING
 
 
 _BUILDERS: Final = frozenset({"bun", "cargo", "cmake", "dotnet", "npm", "npx", "pnpm", "swift", "vite", "yarn"})

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from jumpseat.agent.shell.likeness import NOTHING, SHOWS, Likeness, alike
+from jumpseat.agent.shell.text_programs import reads_more
 
 
 def service_likeness(texts: Sequence[str], identifier: str) -> Likeness:
@@ -42,6 +43,8 @@ def _gh(texts: Sequence[str]) -> Sequence[str]:
     if list(texts[1:2]) != ["api"]:
         return ()
     operands = _operands(texts[2:], _GH_OPTIONS, frozenset({"--jq", "-q", "--cache"}))
+    if any(map(reads_more, texts[2:])):
+        return ()
     place = _REPOSITORY.fullmatch(operands[0]) if operands is not None and len(operands) == 1 else None
     return (f"gh api {place[1]}",) if place else ()
 

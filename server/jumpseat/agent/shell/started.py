@@ -19,9 +19,18 @@ from jumpseat.agent.shell.commands import is_known
 from jumpseat.agent.shell.constructs import Doubt, find_constructs
 from jumpseat.agent.shell.effects import CommandWords, FoundCommand
 from jumpseat.agent.shell.harmless import HARMLESS, WITH_SUBCOMMAND
+from jumpseat.agent.shell.options import may_be_option
 from jumpseat.agent.shell.programs import CHANGES_SHELL, INTERPRETERS, RUNS_OTHERS, SHELLS, TAKES_CODE
 from jumpseat.agent.shell.started_languages import judge_awk, judge_git, judge_interpreter, judge_sed
-from jumpseat.agent.shell.starters import ANY_CHECK, NAMES_PACKAGES, STARTS_NOTHING, TEXT_WORDS, WRAPPERS, Wrapper
+from jumpseat.agent.shell.starters import (
+    ANY_CHECK,
+    NAMES_PACKAGES,
+    STARTS_BY_OPTION,
+    STARTS_NOTHING,
+    TEXT_WORDS,
+    WRAPPERS,
+    Wrapper,
+)
 from jumpseat.agent.shell.syntax import MAX_LINE_CHARS, LineReader
 from jumpseat.agent.shell.words import Word
 
@@ -187,6 +196,8 @@ class _Judge:
         judge = self._apart.get(name)
         if judge is not None and (name not in _IF_NOT_KNOWN or not is_known(words)):
             return judge(words)
+        if (option := _starting_option(name, words[1:])) is not None:
+            return Doubt(option, "is an option that starts programs, or names what to start")
         if name in STARTS_NOTHING or (is_known(words) and name != "git"):
             return None
         if name in SHELLS:
@@ -236,7 +247,13 @@ class _Judge:
                     return Doubt(text, "may hold a command, for a program whose options are not known")
                 if not _SHELL_WORDS.isdisjoint(tokens) and self.line(text, self._depth + 1) is not None:
                     return Doubt(text, "may hold a command")
-            elif not packages and _starts(_base(text)) and (doubt := self.command(words[index:])) is not None:
+            # A dot is a folder here: only shells source a file.
+            elif (
+                not packages
+                and text != "."
+                and _starts(_base(text))
+                and (doubt := self.command(words[index:])) is not None
+            ):
                 return doubt
             if not packages and "/" in text:
                 self._named(text)
@@ -440,6 +457,21 @@ def _takes_value(kind: Wrapper, option: str) -> bool | None:
 
 def _starts(name: str) -> bool:
     return name in SHELLS or name in WRAPPERS or INTERPRETERS.match(name) is not None
+
+
+def _starting_option(name: str, words: Sequence[Word]) -> str | None:
+    """Return the option by which a program starts others; ``None`` if there is none."""
+    options = STARTS_BY_OPTION.get(name)
+    if options is None:
+        return None
+    texts = [word.text for word in words]
+    if name != "tar":
+        # They do not join options.
+        return next((text for text in texts if text.startswith(options)), None)
+    if texts and not texts[0].startswith("-"):
+        # The old syntax: options without a dash.
+        texts[0] = f"-{texts[0]}"
+    return next((text for text in texts if text.startswith("-") and may_be_option(text, options)), None)
 
 
 def _unassigned(words: Sequence[Word]) -> list[Word]:

@@ -203,6 +203,18 @@ GIT_STARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "var": ("",),
 }
 
+_COMPILER: Final = ("-B", "-fplugin", "-specs", "--specs", "-wrapper", "@")
+STARTS_BY_OPTION: Final[Mapping[str, tuple[str, ...]]] = {
+    # Options of other programs that start programs, or name a file or folder with what to start.
+    **dict.fromkeys(("c++", "cc", "clang", "clang++", "g++", "gcc"), _COMPILER),
+    "cmake": ("-C", "-E", "-P"),
+    "ctest": ("-S", "--script", "--build-and-test", "--build-makeprogram"),
+    "tar": (
+        "-F", "-I", "--checkpoint-action", "--info-script", "--new-volume-script", "--rmt-command", "--rsh-command",
+        "--to-command", "--use-compress-program",
+    ),
+}  # fmt: skip
+
 TEXT_WORDS: Final = frozenset({"docker", "gh", "glab", "helm", "kubectl", "tar", "terraform", "unzip", "zip"})
 """Programs with words that are texts, beside those whose harmless options are known."""
 

@@ -47,9 +47,15 @@ def _prints(program: str) -> bool:
     return ">" not in actions and "|" not in actions.replace("||", "")
 
 
+def reads_more(program: str) -> bool:
+    """Return whether a program of ``jq`` may read more than its input: modules, or variables of the environment."""
+    return _READS_MORE.search(program) is not None
+
+
+_READS_MORE: Final = re.compile(r"\b(?:import|include)\b|(?<![\w.\"'$-])env\b|\$ENV\b|\$__prog")
 _AWKS: Final = frozenset({"awk", "gawk", "mawk"})
 _AWK_OPTIONS: Final = re.compile(r"-F[^\n]{1,20}|-v\w+=[\w.,:/ %-]*")
-_REACHES: Final = re.compile(r"system|getline|ARGV|ARGC|[@`]|\\\n")
+_REACHES: Final = re.compile(r"system|getline|ARGV|ARGC|ENVIRON|SYMTAB|[@`]|\\\n")
 _SED_OPTIONS: Final = re.compile(r"-[nErs]+")
 _ADDRESS: Final = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*+/)"
 _SUBSTITUTION: Final = "|".join(
