@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -60,6 +60,7 @@ help:
 	@echo "make storms    break, stall and refuse the traffic of providers and MCP servers in thousands of runs  (ARGS='--runs 10000')"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
+	@echo "make lsp-kills  kill servers and their language servers at random moments   (ARGS='--kills 40 --server clangd')"
 	@echo "make cluster-kills  kill replicas and NATS under busy sessions, and compare  (ARGS='--kills 1000 --sessions 100')"
 	@echo "make load      put a server under a mixed load, and check that nothing grows   (ARGS='--minutes 60')"
 	@echo "make long      hold a session of 300 turns with sub-agents, compactions and rewinds  (ARGS='--turns 1000')"
@@ -123,6 +124,9 @@ soak: $(VENV)/.installed-test
 
 kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.kills $(ARGS)
+
+lsp-kills: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soak.language_servers $(ARGS)
 
 cluster-kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.cluster.kills $(ARGS)

@@ -293,6 +293,20 @@ def test_only_one_place_may_fit() -> None:
     assert landed("a = 1 \nb", "a = 2\nb", "a = 1\nb\n  a = 1\nb\n").text == "a = 2\nb\n  a = 1\nb\n"
 
 
+def test_a_sign_is_no_mark_and_an_apostrophe_no_other_quote() -> None:
+    text = "a\n11\n;\nx\nit's\n"
+    edits = {
+        "a sign": ("-11", ""),
+        "a sign in a line": ("-11\n", "12\n"),
+        "a sign and a blank": ("- 11\n", "12\n"),
+        "a sign of a name": ("-x\n", "y\n"),
+        "a sign before punctuation": ("-;", ""),
+        "a quote in place of an apostrophe": ('it"s', "its"),
+        "a quote alone": ('"', ""),
+    }
+    check_each(edits, lambda edit: refused(*edit, text))
+
+
 def test_an_edit_that_is_there_already_says_so() -> None:
     check_each(
         {

@@ -9,6 +9,7 @@ import pytest
 
 from tests.soak.__main__ import run
 from tests.soak.kills import kill_often
+from tests.soak.language_servers import kill_often as kill_language_servers
 from tests.soak.load import run_load
 from tests.soak.long import hold
 from tests.soak.world import World
@@ -53,6 +54,12 @@ def test_an_abort_that_nobody_waits_for_causes_no_warning(tmp_path: Path) -> Non
 @pytest.mark.anyio
 async def test_nothing_announced_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     assert await kill_often(tmp_path, 10, seed=0) > 100
+
+
+@pytest.mark.anyio
+async def test_killed_language_servers_cost_only_diagnostics_and_leave_no_process(tmp_path: Path) -> None:
+    kills, _ = await kill_language_servers(tmp_path, "words", 6, seed=0)
+    assert kills == 6
 
 
 @pytest.mark.anyio

@@ -41,6 +41,9 @@ def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
         raise UncertainError("it is not certain which backslashes in new_str are meant")
     if wanted.keys != there.keys:
         raise UncertainError("old_str can be read in several ways")
+    if "other quotes" in slips and not _quoted_places(old):
+        # A quote that belongs to no string is another sign, such as an apostrophe.
+        raise UncertainError("it is not certain which quotes are meant")
     new_slips = slips - _absent_slips(wanted, there, new)
     result = read(new, new_slips)
     if not result.keys:

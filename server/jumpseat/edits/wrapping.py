@@ -14,6 +14,9 @@ OF_LINES: Final[frozenset[Slip]] = frozenset(
 )
 """What is around or before whole lines, and never around a part of one."""
 
+SURE_LETTERS: Final = 3
+"""Letters and digits that a passage has at least if a mark of a patch or a list may be taken away."""
+
 _Step: TypeAlias = Callable[[str, str], tuple[str, str] | None]
 _Take: TypeAlias = Callable[[str], re.Match[str] | None]
 """Returns the passage and the new text without what was around them; nothing if the passage has none of it."""
@@ -93,12 +96,17 @@ def _without_patch_marks(old: str, new: str) -> tuple[str, str] | None:
     """Take away the first column of a patch: ``-`` and blanks in the passage, ``+`` and blanks in the new text."""
     mark = next((line[0] for line in old.split("\n") if line[:1] in ("-", "+")), "")
     stripped = _without_column(old, mark)
-    if stripped is None:
+    if stripped is None or _is_sign(stripped):
         return None
     if not any(line.startswith(("+", "-")) for line in new.split("\n")):
         return stripped, new
     new_stripped = _without_column(new, "+")
     return None if new_stripped is None else (stripped, new_stripped)
+
+
+def _is_sign(text: str) -> bool:
+    """Return whether what looks like a mark before a text may be a sign: of a number, or of a short name."""
+    return not any(map(str.isalpha, text)) or sum(map(str.isalnum, text)) < SURE_LETTERS
 
 
 def _without_column(text: str, mark: str) -> str | None:
@@ -128,7 +136,7 @@ _ITEM: Final = re.compile(r"([ \t]*+([-*+•]|\d{1,3}[.)])[ \t]++)(.*)", re.DOTA
 def _without_list_mark(old: str, new: str) -> tuple[str, str] | None:
     """Take away the mark of a list before the first line, and the blanks below it before the others."""
     item, new_item = _ITEM.fullmatch(old), _ITEM.fullmatch(new)
-    if item is None or not item[3].strip():
+    if item is None or not item[3].strip() or _is_sign(item[3]):
         return None
     listed = new_item is not None and _kind(new_item) == _kind(item)
     return _without_item(item), _without_item(new_item) if listed and new_item is not None else new
