@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText, PathTexts
 from jumpseat_protocol.sessions import AgentSource, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -69,18 +70,18 @@ class AgentSetPromptParams(WireModel):
 class AgentsDiscoverParams(WireModel):
     """``exclude_host_agents`` excludes the user's own agents; ``agent_directories`` are further folders."""
 
-    project_paths: list[str] = Field(default_factory=list)
-    agent_directories: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
+    agent_directories: PathTexts = Field(default_factory=list)
     exclude_host_agents: StrictBool = False
 
 
 class AgentDiscoveryPath(WireModel):
     """A folder that is searched for agents. ``preferred_for_creation`` marks one folder of each scope."""
 
-    path: str
+    path: PathText
     scope: Literal["user", "project"]
     preferred_for_creation: StrictBool
-    project_path: str | None = None
+    project_path: PathText | None = None
 
 
 class AgentPathsResult(WireModel):

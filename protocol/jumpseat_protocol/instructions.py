@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText, PathTexts
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -20,18 +21,18 @@ class InstructionSourcesResult(WireModel):
 class InstructionsDiscoverParams(WireModel):
     """``exclude_host_instructions`` excludes the user's own instructions."""
 
-    project_paths: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
     exclude_host_instructions: StrictBool = False
 
 
 class InstructionDiscoveryPath(WireModel):
     """A path that is searched for instructions. ``preferred_for_creation`` marks one path of each project."""
 
-    path: str
+    path: PathText
     location: Literal["user", "repository", "working-directory", "plugin"]
     kind: Literal["file", "directory"]
     preferred_for_creation: StrictBool
-    project_path: str | None = None
+    project_path: PathText | None = None
 
 
 class InstructionPathsResult(WireModel):

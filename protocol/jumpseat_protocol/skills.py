@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText, PathTexts
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -23,7 +24,7 @@ class Skill(WireModel):
     source: str
     user_invocable: StrictBool
     enabled: StrictBool
-    path: str | None = None
+    path: PathText | None = None
     plugin_name: str | None = None
     argument_hint: str | None = None
 
@@ -48,7 +49,7 @@ class InvokedSkill(WireModel):
     """A skill that was invoked; ``invoked_at_turn`` is the number of prompts before that."""
 
     name: str
-    path: str
+    path: PathText
     content: str
     allowed_tools: list[str] | None = None
     invoked_at_turn: int
@@ -61,15 +62,15 @@ class SkillsInvokedResult(WireModel):
 class SkillsDiscoverParams(WireModel):
     """``exclude_host_skills`` excludes the user's own skills."""
 
-    project_paths: list[str] = Field(default_factory=list)
-    skill_directories: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
+    skill_directories: PathTexts = Field(default_factory=list)
     exclude_host_skills: StrictBool = False
 
 
 class ServerSkill(Skill):
     """A skill outside of sessions."""
 
-    project_path: str | None = None
+    project_path: PathText | None = None
 
 
 class SkillsDiscoverResult(WireModel):
@@ -78,17 +79,17 @@ class SkillsDiscoverResult(WireModel):
 
 
 class SkillPathsParams(WireModel):
-    project_paths: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
     exclude_host_skills: StrictBool = False
 
 
 class SkillDiscoveryPath(WireModel):
     """A folder that is searched for skills. ``preferred_for_creation`` marks one folder of each scope."""
 
-    path: str
+    path: PathText
     scope: Literal["project", "personal-copilot", "personal-agents", "custom"]
     preferred_for_creation: StrictBool
-    project_path: str | None = None
+    project_path: PathText | None = None
 
 
 class SkillPathsResult(WireModel):
