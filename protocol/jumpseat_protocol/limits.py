@@ -14,6 +14,7 @@ MOST_PATHS: Final = 500
 """The paths of one list."""
 MAX_KEY_CHARS: Final = 16 * 1024
 """Errors and logs are searched for parts of keys."""
+MOST_HEADERS: Final = 200
 MOST_HEADER_CHARS: Final = 32 * 1024
 """All headers of a request to a provider, with their names. Servers accept less."""
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
-from jumpseat_protocol.limits import MAX_KEY_CHARS, MOST_HEADER_CHARS, PathText, PathTexts
+from jumpseat_protocol.limits import MAX_KEY_CHARS, MOST_HEADER_CHARS, MOST_HEADERS, PathText, PathTexts
 from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
@@ -33,6 +33,8 @@ def _one_line(text: str) -> str:
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
+    if len(headers) > MOST_HEADERS:
+        raise PydanticCustomError("header", "must have at most {most} headers", {"most": MOST_HEADERS})
     if sum(len(name) + len(value) for name, value in headers.items()) > MOST_HEADER_CHARS:
         problem = "headers must have at most {most} characters together"
         raise PydanticCustomError("header", problem, {"most": MOST_HEADER_CHARS})

@@ -136,8 +136,8 @@ class PathRenameParams(WireModel):
     """Both paths are relative to the files folder of the session."""
 
     session_id: str
-    source: str
-    destination: str
+    source: PathText
+    destination: PathText
 
 
 class FileStatResult(WireModel):

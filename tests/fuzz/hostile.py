@@ -94,7 +94,8 @@ class Maker:
             return made | _tag(kind)
         if args:
             return [] if len(args) == 1 or args[1] is ... else {}
-        return {str: f"a{next(self._numbers)}", int: 1, float: 1, bool: True, list: [], dict: {}}.get(kind)
+        known: dict[Any, Any] = {int: 1, float: 1, bool: True, list: [], dict: {}}
+        return f"a{next(self._numbers)}" if kind is str else known.get(kind)
 
     def many(self, kind: Any) -> list[Any]:
         """Return as many small values of a type as the size takes, all different."""

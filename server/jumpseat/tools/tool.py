@@ -479,6 +479,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
 
     def describe(self, intention: Callable[[A], str], arguments: JsonObject) -> str | None:
         """Describe what a call is about to do; return ``None`` for invalid arguments."""
+        if excess_of(arguments, MOST_ARGUMENT_ENTRIES) is not None:
+            return None
         try:
             return intention(self.args.model_validate(arguments))
         except ValidationError:
