@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.limits import PathText, PathTexts
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.sessions import AgentSource, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -78,10 +78,10 @@ class AgentsDiscoverParams(WireModel):
 class AgentDiscoveryPath(WireModel):
     """A folder that is searched for agents. ``preferred_for_creation`` marks one folder of each scope."""
 
-    path: PathText
+    path: str
     scope: Literal["user", "project"]
     preferred_for_creation: StrictBool
-    project_path: PathText | None = None
+    project_path: str | None = None
 
 
 class AgentPathsResult(WireModel):

@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.permissions import WireRule
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
@@ -25,7 +24,7 @@ class KeptApproval(WireModel):
     id: str
     scope: Literal["session", "location", "everywhere"]
     rules: list[WireRule]
-    paths: PathTexts = Field(default_factory=list)
+    paths: list[str] = Field(default_factory=list)
     hosts: list[str] = Field(default_factory=list)
     command_lines: list[str] = Field(default_factory=list)
 

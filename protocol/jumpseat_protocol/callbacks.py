@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.events import AutoModeSwitchAnswer, PlanAction
-from jumpseat_protocol.limits import KeyText, PathText
+from jumpseat_protocol.limits import KeyText
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 from jumpseat_protocol.tools import ToolResultObject
 from jumpseat_protocol.wire import WireModel
@@ -236,7 +236,7 @@ class HttpRequestChunkParams(WireModel):
 
 
 class CanvasSessionContext(WireModel):
-    working_directory: PathText | None = None
+    working_directory: str | None = None
 
 
 class CanvasCloseParams(WireModel):

@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -18,7 +17,7 @@ ChangedFileState = Literal["as-left", "changed-since", "not-kept"]
 class ChangedFile(WireModel):
     """A file that tools changed while a prompt ran. ``diff`` is a unified diff, empty for ``not-kept`` files."""
 
-    path: PathText
+    path: str
     state: ChangedFileState
     diff: str
 

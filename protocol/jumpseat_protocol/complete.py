@@ -143,7 +143,7 @@ class CompleteOptions(TypedDict, total=False):
     adapter: str
     provider: ProviderConfig
     model: str
-    cwd: PathText
+    cwd: str
     prompt: str
     messages: Sequence[Message]
     tools: Sequence[Tool]

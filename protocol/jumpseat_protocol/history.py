@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -101,7 +100,7 @@ class PreviewRewindParams(WireModel):
 class RewindFilePreview(WireModel):
     """The change of a file that a rewind takes back. ``path`` is absolute."""
 
-    path: PathText
+    path: str
     change_type: Literal["created", "modified", "deleted"]
     lines_added: int
     lines_removed: int
@@ -125,7 +124,7 @@ class RewindParams(WireModel):
 class SkippedFile(WireModel):
     """A file that a rewind has left alone: changed since by somebody else, or its content was not kept."""
 
-    path: PathText
+    path: str
     reason: Literal["user-modified", "skipped-capture"]
 
 

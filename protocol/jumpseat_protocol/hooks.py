@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import StrictBool
 
-from jumpseat_protocol.limits import PathText, PathTexts
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.wire import Method, WireModel
 
 
@@ -34,7 +34,7 @@ class DiscoveredHook(WireModel):
     hook_type: str
     origin: Literal["user", "repository", "plugin"]
     source: str
-    project_path: PathText | None = None
+    project_path: str | None = None
     enabled: StrictBool
     command: str
     matcher: str | None = None

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.limits import PathText, PathTexts
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -28,11 +28,11 @@ class InstructionsDiscoverParams(WireModel):
 class InstructionDiscoveryPath(WireModel):
     """A path that is searched for instructions. ``preferred_for_creation`` marks one path of each project."""
 
-    path: PathText
+    path: str
     location: Literal["user", "repository", "working-directory", "plugin"]
     kind: Literal["file", "directory"]
     preferred_for_creation: StrictBool
-    project_path: PathText | None = None
+    project_path: str | None = None
 
 
 class InstructionPathsResult(WireModel):

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.limits import PathText, PathTexts
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -24,7 +24,7 @@ class Skill(WireModel):
     source: str
     user_invocable: StrictBool
     enabled: StrictBool
-    path: PathText | None = None
+    path: str | None = None
     plugin_name: str | None = None
     argument_hint: str | None = None
 
@@ -49,7 +49,7 @@ class InvokedSkill(WireModel):
     """A skill that was invoked; ``invoked_at_turn`` is the number of prompts before that."""
 
     name: str
-    path: PathText
+    path: str
     content: str
     allowed_tools: list[str] | None = None
     invoked_at_turn: int
@@ -70,7 +70,7 @@ class SkillsDiscoverParams(WireModel):
 class ServerSkill(Skill):
     """A skill outside of sessions."""
 
-    project_path: PathText | None = None
+    project_path: str | None = None
 
 
 class SkillsDiscoverResult(WireModel):
@@ -86,10 +86,10 @@ class SkillPathsParams(WireModel):
 class SkillDiscoveryPath(WireModel):
     """A folder that is searched for skills. ``preferred_for_creation`` marks one folder of each scope."""
 
-    path: PathText
+    path: str
     scope: Literal["project", "personal-copilot", "personal-agents", "custom"]
     preferred_for_creation: StrictBool
-    project_path: PathText | None = None
+    project_path: str | None = None
 
 
 class SkillPathsResult(WireModel):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
 
-from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.members import hint
 
 TYPES: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
@@ -31,7 +30,7 @@ _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 class Problem(NamedTuple):
     """A problem of a schema and its place: the path from the schema down, such as ``.items.type``."""
 
-    path: PathText
+    path: str
     text: str
 
     def inside(self, name: str) -> Problem:
