@@ -44,7 +44,10 @@ def main() -> int:
     parser.add_argument("--input", type=Path, help="try only the input in this file, without atheris")
     parser.add_argument("--growth", action="store_true", help="measure the time for twice the length instead")
     parser.add_argument(
-        "--holding", nargs="*", metavar="PART", help="measure the messages to methods and tools instead (holding.py)"
+        "--holding",
+        nargs="*",
+        metavar="PART",
+        help="measure the messages to methods and tools instead (holding.py)",
     )
     options = parser.parse_args()
     if options.holding is not None:
