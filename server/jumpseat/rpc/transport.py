@@ -17,6 +17,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 import anyio
@@ -135,7 +136,9 @@ class Wire(asyncio.Protocol):
                 self.behind = True
                 break
         if self.behind != was_behind and isinstance(self._out, asyncio.Transport) and not self._closed:
-            (self._out.pause_reading if self.behind else self._out.resume_reading)()
+            # A pipe for writing calls itself a transport, too, but reads nothing.
+            with suppress(NotImplementedError):
+                (self._out.pause_reading if self.behind else self._out.resume_reading)()
         if self.behind:
             asyncio.get_running_loop().call_soon(self._handle_received)
         elif self._at_end is not None:
