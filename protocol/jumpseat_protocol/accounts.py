@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import KeyText
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, Number, WireModel
@@ -30,7 +31,7 @@ class AuthCredentials(WireModel):
     host: str | None = None
     login: str | None = None
     env_var: str | None = None
-    token: str | None = Field(default=None, repr=False)
+    token: KeyText | None = Field(default=None, repr=False)
     copilot_user: dict[str, Any] | None = None
 
 
@@ -45,7 +46,7 @@ class AuthInfo(WireModel):
     host: str | None = None
     login: str | None = None
     env_var: str | None = None
-    token: str | None = Field(default=None, repr=False)
+    token: KeyText | None = Field(default=None, repr=False)
     copilot_user: dict[str, Any] | None = None
 
 
@@ -60,7 +61,7 @@ class AccountLoginParams(WireModel):
     """Without ``login``, GitHub is asked for the user to whom the token belongs."""
 
     host: str = Field(min_length=1)
-    token: str = Field(min_length=1, repr=False)
+    token: KeyText = Field(min_length=1, repr=False)
     login: str | None = None
 
 
@@ -86,7 +87,7 @@ class StoredAccount(WireModel):
 
     auth_info: AuthInfo
     selection_id: str
-    token: str | None = Field(default=None, repr=False)
+    token: KeyText | None = Field(default=None, repr=False)
 
 
 class SessionLoginParams(WireModel):
@@ -95,7 +96,7 @@ class SessionLoginParams(WireModel):
     session_id: str
     host: str = Field(min_length=1)
     login: str = Field(min_length=1)
-    token: str = Field(min_length=1, repr=False)
+    token: KeyText = Field(min_length=1, repr=False)
     persist: StrictBool = False
 
 
@@ -104,7 +105,7 @@ class SessionSwitchParams(WireModel):
 
     session_id: str
     auth_info: AuthInfo
-    token: str | None = Field(default=None, repr=False)
+    token: KeyText | None = Field(default=None, repr=False)
 
 
 class SessionLogoutUserParams(WireModel):
@@ -130,7 +131,7 @@ class AccountGetQuotaParams(WireModel):
     """``git_hub_token`` selects another account than that of the process."""
 
     selection_id: str | None = None
-    git_hub_token: str | None = Field(default=None, repr=False)
+    git_hub_token: KeyText | None = Field(default=None, repr=False)
 
 
 class AccountQuotaSnapshot(WireModel):

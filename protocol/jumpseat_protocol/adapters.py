@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.wire import Method, WireModel
 
 
@@ -22,7 +23,7 @@ class AdapterSummary(WireModel):
 class AdaptersListParams(WireModel):
     """With ``cwd``, the adapters that sessions in that folder have, including those of its project."""
 
-    cwd: str | None = Field(default=None, min_length=1)
+    cwd: PathText | None = Field(default=None, min_length=1)
 
 
 class AdaptersListResult(WireModel):
@@ -39,7 +40,7 @@ class AdapterGetParams(WireModel):
 
     name: str = Field(min_length=1)
     model: str | None = Field(default=None, min_length=1)
-    cwd: str | None = Field(default=None, min_length=1)
+    cwd: PathText | None = Field(default=None, min_length=1)
 
 
 class AdapterChoice(WireModel):

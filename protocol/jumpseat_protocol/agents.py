@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.sessions import AgentSource, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -69,8 +70,8 @@ class AgentSetPromptParams(WireModel):
 class AgentsDiscoverParams(WireModel):
     """``exclude_host_agents`` excludes the user's own agents; ``agent_directories`` are further folders."""
 
-    project_paths: list[str] = Field(default_factory=list)
-    agent_directories: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
+    agent_directories: PathTexts = Field(default_factory=list)
     exclude_host_agents: StrictBool = False
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.wire import WireModel
 
 
@@ -31,12 +32,12 @@ class LineRange(WireModel):
 class FileAttachment(WireModel):
     """``path`` is absolute, or relative to the session's working directory. Lines are numbered from 1."""
 
-    path: str = Field(min_length=1)
+    path: PathText = Field(min_length=1)
     line_range: LineRange | None = None
 
 
 class DirectoryAttachment(WireModel):
-    path: str = Field(min_length=1)
+    path: PathText = Field(min_length=1)
 
 
 class Position(WireModel):
@@ -52,7 +53,7 @@ class Selection(WireModel):
 class SelectionAttachment(WireModel):
     """Lines are numbered from 0."""
 
-    file_path: str | None = None
+    file_path: PathText | None = None
     display_name: str | None = None
     selection: Selection | None = None
     text: str

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.events import AutoModeSwitchAnswer, PlanAction
+from jumpseat_protocol.limits import KeyText
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 from jumpseat_protocol.tools import ToolResultObject
 from jumpseat_protocol.wire import WireModel
@@ -186,7 +187,7 @@ class ProviderTokenParams(WireModel):
 
 
 class ProviderTokenResult(WireModel):
-    token: str = Field(repr=False)
+    token: KeyText = Field(repr=False)
 
 
 class GitHubTokenParams(WireModel):
@@ -205,7 +206,7 @@ class GitHubTokenResult(WireModel):
     """A token with its lifetime in seconds, or ``cancelled`` if the client provides none."""
 
     kind: Literal["token", "cancelled"]
-    access_token: str | None = Field(default=None, repr=False)
+    access_token: KeyText | None = Field(default=None, repr=False)
     token_type: str | None = None
     expires_in: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 

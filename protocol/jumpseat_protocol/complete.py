@@ -9,6 +9,7 @@ from pydantic import AliasChoices, ConfigDict, Field, StrictBool
 from pydantic.alias_generators import to_snake
 
 from jumpseat_protocol.blocks import Block, Message
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.members import UnknownMember, unknown_members
 from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.sessions import HostedToolConfig, ProviderConfig, ResponseFormatConfig, ToolName
@@ -40,7 +41,7 @@ class ModelChoice(WireModel):
     adapter: str | None = Field(default=None, min_length=1)
     provider: ProviderConfig | None = None
     model: str | None = Field(default=None, min_length=1)
-    cwd: str | None = Field(default=None, min_length=1)
+    cwd: PathText | None = Field(default=None, min_length=1)
 
 
 class CompleteParams(ModelChoice):

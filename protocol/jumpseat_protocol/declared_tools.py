@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.wire import Method, WireModel
 
 
@@ -23,7 +24,7 @@ class DeclaredToolSummary(WireModel):
 class DeclaredToolsListParams(WireModel):
     """``working_directory`` selects the project whose tools are included; by default, none."""
 
-    working_directory: str | None = None
+    working_directory: PathText | None = None
 
 
 class DeclaredToolsListResult(WireModel):
@@ -36,7 +37,7 @@ class DeclaredToolGetParams(WireModel):
     """``working_directory`` is as in ``jumpseat.tools.list``."""
 
     name: str = Field(min_length=1)
-    working_directory: str | None = None
+    working_directory: PathText | None = None
 
 
 class GroupMember(WireModel):

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import StrictBool
 
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.wire import Method, WireModel
 
 
@@ -17,8 +18,8 @@ class HooksDiscoverParams(WireModel):
     leaves out the hooks of the user and of plugins.
     """
 
-    project_paths: list[str] | None = None
-    hook_directories: list[str] | None = None
+    project_paths: PathTexts | None = None
+    hook_directories: PathTexts | None = None
     exclude_host_hooks: StrictBool = False
 
 

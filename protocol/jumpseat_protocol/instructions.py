@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -20,7 +21,7 @@ class InstructionSourcesResult(WireModel):
 class InstructionsDiscoverParams(WireModel):
     """``exclude_host_instructions`` excludes the user's own instructions."""
 
-    project_paths: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
     exclude_host_instructions: StrictBool = False
 
 

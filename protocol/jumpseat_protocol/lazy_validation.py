@@ -20,6 +20,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from jumpseat_protocol.limits import MAX_KEY_CHARS, MOST_PATHS, KeyText, PathText, PathTexts, is_path
+
 _IMMUTABLE: Final = (str, int, float, bool, frozenset, type(None))
 _RULES: Final = frozenset({"__get_pydantic_core_schema__", "__init__", "model_config", "model_post_init"})
 _PLAIN_HINTS: Final[Mapping[str, type]] = {
@@ -31,6 +33,7 @@ _PLAIN_HINTS: Final[Mapping[str, type]] = {
     "dict[str, Any] | None": dict,
 }
 """Hints whose values need no validator, and the exact type of the values."""
+_LIMITED_HINTS: Final[Mapping[str, Any]] = {"KeyText": KeyText, "PathText": PathText, "PathTexts": PathTexts}
 _UNREAD: Final = object()
 
 
@@ -179,6 +182,13 @@ def _reader(module: str, hint: str) -> Callable[[Any], Any]:
 
 
 def _reader_of(of: Any) -> Callable[[Any], Any]:
+    if of == PathText:
+        return _read_path
+    if of == KeyText:
+        return lambda value: value if type(value) is str and len(value) <= MAX_KEY_CHARS else _UNREAD
+    if of == PathTexts:
+        read_all = _reader_of(list[PathText])
+        return lambda value: read_all(value) if _is_short(value) else _UNREAD
     if get_origin(of) is list:
         read = _reader_of(get_args(of)[0])
         return lambda value: _read_all(read, cast("list[Any]", value)) if type(value) is list else _UNREAD
@@ -186,6 +196,14 @@ def _reader_of(of: Any) -> Callable[[Any], Any]:
         return lambda value: value if of is object or type(value) is of else _UNREAD
     make: Callable[[Any], Any] = of.model_validate
     return lambda value: make(value) if type(value) is dict else _UNREAD
+
+
+def _is_short(value: Any) -> bool:
+    return type(value) is list and len(cast("list[Any]", value)) <= MOST_PATHS
+
+
+def _read_path(value: Any) -> Any:
+    return value if type(value) is str and is_path(value) else _UNREAD
 
 
 def _leave_unread(_value: Any) -> Any:
@@ -208,6 +226,8 @@ def _simple_type(module: str, hint: str) -> Any:
     if hint.startswith("list["):
         of = _simple_type(module, hint.removeprefix("list[").removesuffix("]"))
         return None if of is None else list[of]
+    if (limited := _LIMITED_HINTS.get(hint)) is not None:
+        return limited
     named: Any = vars(sys.modules[module]).get(hint.removeprefix("Later[").removesuffix("]"))
     return named if isinstance(named, type) and hasattr(named, "unbuilt_fields") else None
 

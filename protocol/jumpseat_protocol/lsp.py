@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import StrictBool
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method
 
@@ -14,8 +15,8 @@ from jumpseat_protocol.wire import Method
 class LspInitializeParams(SessionParams):
     """The folder whose ``lsp.json`` counts; by default, that of the session. ``force`` ends running servers."""
 
-    working_directory: str | None = None
-    git_root: str | None = None
+    working_directory: PathText | None = None
+    git_root: PathText | None = None
     force: StrictBool = False
 
 

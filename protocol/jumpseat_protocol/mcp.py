@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import AliasChoices, Field, StrictBool
 
+from jumpseat_protocol.limits import KeyText, PathText
 from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.sessions import Headers, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
@@ -117,7 +118,7 @@ class McpOauthToken(WireModel):
     """The token that the server requested. ``expires_in`` is in seconds."""
 
     kind: Literal["token"]
-    access_token: str = Field(min_length=1, repr=False)
+    access_token: KeyText = Field(min_length=1, repr=False)
     token_type: str | None = None
     expires_in: float | None = None
 
@@ -162,7 +163,7 @@ class McpOauthLoginParams(McpServerParams):
     client_name: str | None = None
     callback_success_message: str | None = None
     client_id: str | None = None
-    client_secret: str | None = Field(default=None, repr=False)
+    client_secret: KeyText | None = Field(default=None, repr=False)
 
 
 class McpOauthLoginResult(WireModel):
@@ -295,7 +296,7 @@ class McpNamesParams(WireModel):
 
 
 class McpDiscoverParams(WireModel):
-    working_directory: str | None = None
+    working_directory: PathText | None = None
 
 
 class McpDiscovered(WireModel):

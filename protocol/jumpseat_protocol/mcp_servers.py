@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.wire import Number, WireModel
 
 
@@ -24,7 +25,7 @@ class McpServerConfig(WireModel):
     command: str | None = Field(default=None, min_length=1)
     args: list[str] | None = None
     env: dict[str, str] | None = Field(default=None, repr=False)
-    cwd: str | None = None
+    cwd: PathText | None = None
     url: str | None = Field(default=None, pattern="^https?://[^/]")
     headers: dict[str, str] | None = Field(default=None, repr=False)
     tools: list[str] | None = None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.server import EmptyResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
@@ -44,7 +45,7 @@ class MetadataSnapshotResult(WireModel):
 
 class WorkingDirectoryParams(WireModel):
     session_id: str
-    working_directory: str
+    working_directory: PathText
 
 
 class WorkingDirectoryResult(WireModel):
@@ -54,8 +55,8 @@ class WorkingDirectoryResult(WireModel):
 class ChangedContext(WireModel):
     """The git state of the working directory, as a host reports it."""
 
-    cwd: str
-    git_root: str | None = None
+    cwd: PathText
+    git_root: PathText | None = None
     branch: str | None = None
     repository: str | None = None
     repository_host: str | None = None

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import KeyText
 from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import ModelCapabilities, SessionParams
@@ -93,7 +94,7 @@ class TokenPriceUnitsResult(WireModel):
 
 class ModelsListParams(WireModel):
     selection_id: str | None = None
-    git_hub_token: str | None = Field(default=None, repr=False)
+    git_hub_token: KeyText | None = Field(default=None, repr=False)
 
 
 class ModelsListResult(WireModel):

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.events import SessionManagedSettingsResolved
+from jumpseat_protocol.limits import PathText, PathTexts
 from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, SessionApproval, WireRule
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
@@ -25,9 +26,9 @@ class PathsConfig(WireModel):
     """``include_temp_directory`` and ``workspace_path`` are ignored if ``unrestricted``."""
 
     unrestricted: StrictBool = False
-    additional_directories: list[str] = Field(default_factory=list)
+    additional_directories: PathTexts = Field(default_factory=list)
     include_temp_directory: StrictBool = True
-    workspace_path: str | None = None
+    workspace_path: PathText | None = None
 
 
 class UrlsConfig(WireModel):
@@ -69,7 +70,7 @@ class PermissionPathParams(WireModel):
     """``path`` is absolute, or relative to the working directory."""
 
     session_id: str
-    path: str = Field(min_length=1)
+    path: PathText = Field(min_length=1)
 
 
 class PermissionPathsResult(WireModel):
@@ -83,7 +84,7 @@ class PathAllowedResult(WireModel):
 
 class LocationParams(WireModel):
     session_id: str
-    working_directory: str = Field(min_length=1)
+    working_directory: PathText = Field(min_length=1)
 
 
 class LocationResult(WireModel):

@@ -11,6 +11,7 @@ from msgspec import field
 from pydantic import Field, StrictBool, model_validator
 from pydantic.alias_generators import to_camel
 
+from jumpseat_protocol.limits import KeyText, PathText, PathTexts
 from jumpseat_protocol.wire import NestedNulls, WireModel, WireStruct, always, to_wire
 
 
@@ -282,9 +283,9 @@ class PermissionDecision(WireModel):
     location_key: str | None = None
     domain: str | None = None
     modified_args: dict[str, Any] | None = None
-    directories: list[str] | None = None
+    directories: PathTexts | None = None
     rules: list[WireRule] | None = None
-    path: str | None = None
+    path: PathText | None = None
     message: str | None = None
     reason: str | None = None
     interrupt: StrictBool | None = None
@@ -306,7 +307,7 @@ class DecidedBy(WireStruct, kw_only=True):
     """
 
     client: str | None = None
-    token: str | None = None
+    token: KeyText | None = None
 
 
 class PermissionResult(WireStruct, kw_only=True):

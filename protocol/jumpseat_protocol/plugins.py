@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import StrictBool
 
+from jumpseat_protocol.limits import PathText, PathTexts
 from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
@@ -15,7 +16,7 @@ from jumpseat_protocol.wire import Method, WireModel
 class BuiltinPluginsParams(WireModel):
     """The absolute paths of all plugins that an application brings for the sessions of the process."""
 
-    paths: list[str]
+    paths: PathTexts
 
 
 class SessionPlugin(WireModel):
@@ -63,7 +64,7 @@ class PluginsInstallParams(WireModel):
     """
 
     source: str
-    working_directory: str | None = None
+    working_directory: PathText | None = None
 
 
 class PluginsInstallResult(WireModel):
@@ -110,7 +111,7 @@ class PluginNamesParams(WireModel):
     """Names of plugins, or ``plugin@marketplace``; unknown names are ignored."""
 
     names: list[str]
-    working_directory: str | None = None
+    working_directory: PathText | None = None
 
 
 class MarketplaceInfo(WireModel):
@@ -129,7 +130,7 @@ class MarketplaceAddParams(WireModel):
     """``source`` is a folder, ``owner/repo`` or the URL of a git repository."""
 
     source: str
-    working_directory: str | None = None
+    working_directory: PathText | None = None
 
 
 class MarketplaceAddResult(WireModel):

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from jumpseat_protocol.limits import KeyText
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderModelConfig
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -38,7 +39,7 @@ class ProviderEndpointResult(WireModel):
     type: Literal["openai", "azure", "anthropic"]
     wire_api: Literal["completions", "responses"] | None = None
     base_url: str
-    api_key: str | None = Field(default=None, repr=False)
+    api_key: KeyText | None = Field(default=None, repr=False)
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
 
 

@@ -6,15 +6,16 @@ from urllib.parse import quote
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import KeyText, PathTexts
 from jumpseat_protocol.wire import WireModel
 
 
 class SandboxFiles(WireModel):
     """Paths that commands may write, may only read, and may not read."""
 
-    readwrite_paths: list[str] = Field(default_factory=list)
-    readonly_paths: list[str] = Field(default_factory=list)
-    denied_paths: list[str] = Field(default_factory=list)
+    readwrite_paths: PathTexts = Field(default_factory=list)
+    readonly_paths: PathTexts = Field(default_factory=list)
+    denied_paths: PathTexts = Field(default_factory=list)
     clear_policy_on_exit: StrictBool | None = None
 
 
@@ -23,7 +24,7 @@ class SandboxProxy(WireModel):
 
     url: str
     username: str | None = None
-    password: str | None = Field(default=None, repr=False)
+    password: KeyText | None = Field(default=None, repr=False)
 
     @property
     def address(self) -> str:

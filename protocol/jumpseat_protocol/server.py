@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import KeyText
 from jumpseat_protocol.wire import Method, WireModel, WireStruct, always
 
 
@@ -17,7 +18,7 @@ class EmptyParams(WireModel):
 class ConnectParams(WireModel):
     """``token`` is the connection token, if the server has one."""
 
-    token: str | None = Field(default=None, repr=False)
+    token: KeyText | None = Field(default=None, repr=False)
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
 
 

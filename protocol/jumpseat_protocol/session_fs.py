@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -21,8 +22,8 @@ class FsCapabilities(WireModel):
 class SetFsProviderParams(WireModel):
     """``session_state_path`` is the folder of a session's files; it is the same for all sessions."""
 
-    initial_cwd: str
-    session_state_path: str
+    initial_cwd: PathText
+    session_state_path: PathText
     conventions: Literal["posix", "windows"]
     capabilities: FsCapabilities | None = None
 
@@ -36,7 +37,7 @@ class FsError(WireModel):
 
 class FsPathParams(WireModel):
     session_id: str
-    path: str
+    path: PathText
 
 
 class FsWriteParams(FsPathParams):

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
+from jumpseat_protocol.limits import MAX_KEY_CHARS, MOST_HEADER_CHARS, MOST_HEADERS, PathText, PathTexts
 from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
@@ -24,12 +25,19 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 def _one_line(text: str) -> str:
     text = text.strip()
+    if len(text) > MAX_KEY_CHARS:
+        raise PydanticCustomError("one_line", "must have at most {most} characters", {"most": MAX_KEY_CHARS})
     if _CONTROL.search(text):
         raise PydanticCustomError("one_line", "must not contain line breaks or other control characters")
     return text
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
+    if len(headers) > MOST_HEADERS:
+        raise PydanticCustomError("header", "must have at most {most} headers", {"most": MOST_HEADERS})
+    if sum(len(name) + len(value) for name, value in headers.items()) > MOST_HEADER_CHARS:
+        problem = "headers must have at most {most} characters together"
+        raise PydanticCustomError("header", problem, {"most": MOST_HEADER_CHARS})
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
             raise PydanticCustomError("header", "{name} is not a valid header name", {"name": repr(name)})
@@ -205,7 +213,7 @@ class LargeOutputConfig(WireModel):
 
     enabled: StrictBool = True
     max_size_bytes: int = Field(default=51200, ge=1)
-    output_dir: str | None = None
+    output_dir: PathText | None = None
 
 
 class ToolSearchConfig(WireModel):
@@ -454,11 +462,11 @@ class StoredOptions(WireModel):
     large_output: Later[LargeOutputConfig] = Field(default_factory=cache(LargeOutputConfig.model_construct))
     sandbox_config: Later[SandboxConfig] | None = Field(default=None, repr=False)
     enable_file_hooks: StrictBool | None = None
-    hook_directories: list[str] = Field([])
+    hook_directories: PathTexts = Field([])
     enable_host_git_operations: StrictBool = True
     # Agents.
     custom_agents: list[Later[CustomAgentConfig]] = Field([])
-    agent_directories: list[str] = Field([])
+    agent_directories: PathTexts = Field([])
     default_agent: Later[DefaultAgentConfig] = Field(default_factory=cache(DefaultAgentConfig.model_construct))
     excluded_builtin_agents: list[str] = Field([])
     included_builtin_agents: list[str] = Field(["*"])
@@ -468,15 +476,15 @@ class StoredOptions(WireModel):
     github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
     mcp_o_auth_token_storage: Literal["persistent", "in-memory"] = "persistent"  # noqa: S105 - a kind of storage
     allow_all_mcp_server_instructions: StrictBool = False
-    plugin_directories: list[str] = Field([])
+    plugin_directories: PathTexts = Field([])
     # The system message.
     system_message: Later[SystemMessageConfig] = Field(default_factory=cache(SystemMessageConfig.model_construct))
     skip_custom_instructions: StrictBool = False
-    instruction_directories: list[str] = Field([])
+    instruction_directories: PathTexts = Field([])
     organization_custom_instructions: str | None = None
     enable_config_discovery: StrictBool = False
     enable_skills: StrictBool = True
-    skill_directories: list[str] = Field([])
+    skill_directories: PathTexts = Field([])
     disabled_skills: list[str] = Field([])
     memory: Later[MemoryOptions] | None = None
 
@@ -497,7 +505,7 @@ class KeptOptions(StoredOptions):
     capi: Later[CapiOptions] = Field(default_factory=cache(CapiOptions.model_construct))
     streaming: StrictBool = False
     include_sub_agent_streaming_events: StrictBool = True
-    additional_directories: list[str] = Field([])
+    additional_directories: PathTexts = Field([])
     request_mcp_apps: StrictBool = False
 
 
@@ -512,7 +520,7 @@ class SessionOptions(KeptOptions):
     the trace in which the session is opened (W3C Trace Context).
     """
 
-    working_directory: str | None = None
+    working_directory: PathText | None = None
     tools: list[Later[ClientTool]] = Field([])
     commands: list[Later[ClientCommand]] = Field([])
     canvases: list[Later[CanvasDeclaration]] = Field([])
@@ -644,8 +652,8 @@ class SessionAbortParams(WireModel):
 
 
 class SessionListFilter(WireModel):
-    cwd: str | None = None
-    git_root: str | None = None
+    cwd: PathText | None = None
+    git_root: PathText | None = None
     repository: str | None = None
     branch: str | None = None
 
@@ -655,8 +663,8 @@ class SessionListParams(WireModel):
 
 
 class SessionContext(WireModel):
-    cwd: str
-    git_root: str | None = None
+    cwd: PathText
+    git_root: PathText | None = None
     repository: str | None = None
     branch: str | None = None
 

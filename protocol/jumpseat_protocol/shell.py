@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.wire import Method, WireModel
 
 OUTPUT: Final = "shell.output"
@@ -18,7 +19,7 @@ class ShellExecParams(WireModel):
 
     session_id: str
     command: str
-    cwd: str | None = None
+    cwd: PathText | None = None
     timeout: int | None = Field(None, ge=0)
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathTexts
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -61,8 +62,8 @@ class SkillsInvokedResult(WireModel):
 class SkillsDiscoverParams(WireModel):
     """``exclude_host_skills`` excludes the user's own skills."""
 
-    project_paths: list[str] = Field(default_factory=list)
-    skill_directories: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
+    skill_directories: PathTexts = Field(default_factory=list)
     exclude_host_skills: StrictBool = False
 
 
@@ -78,7 +79,7 @@ class SkillsDiscoverResult(WireModel):
 
 
 class SkillPathsParams(WireModel):
-    project_paths: list[str] = Field(default_factory=list)
+    project_paths: PathTexts = Field(default_factory=list)
     exclude_host_skills: StrictBool = False
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -24,7 +25,7 @@ class FileParams(WireModel):
     """``path`` is relative to the files folder of the session."""
 
     session_id: str
-    path: str
+    path: PathText
 
 
 class FileCreateParams(FileParams):
@@ -135,8 +136,8 @@ class PathRenameParams(WireModel):
     """Both paths are relative to the files folder of the session."""
 
     session_id: str
-    source: str
-    destination: str
+    source: PathText
+    destination: PathText
 
 
 class FileStatResult(WireModel):
@@ -172,7 +173,7 @@ class TruncateSummariesParams(WireModel):
 class WorkspaceContext(WireModel):
     """The members of a host's context that a workspace keeps; others are ignored."""
 
-    git_root: str | None = None
+    git_root: PathText | None = None
     repository: str | None = None
     branch: str | None = None
 

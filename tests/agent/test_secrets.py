@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jumpseat.agent.secrets import MOST_CHARS, MaskedStream, Secrets
+from jumpseat.agent.secrets import GROUP_VALUES, MOST_CHARS, MaskedStream, Secrets
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import events
 from tests.protocol.samples import sample
@@ -53,6 +53,24 @@ def test_a_request_with_too_much_to_mask_is_refused() -> None:
     assert not mask
     mask.register(["long enough"])
     assert mask("long enough") == "[redacted]"
+
+
+def test_secrets_of_different_times_are_masked_together_and_only_the_last_ones_are_looked_at_again() -> None:
+    mask = secrets("abcd", "defg")
+    for number in range(3 * GROUP_VALUES):
+        mask.add([f"value-{number:04}-of-many"])
+    mask.add(["abcdefgh", "abcd", "value-0001-of-many"])
+    assert mask("abcdefgh abcd xdefgh") == "[redacted] [redacted] x[redacted]h"
+    assert mask(f"value-0001-of-many value-{3 * GROUP_VALUES - 1:04}-of-many") == "[redacted] [redacted]"
+    assert mask.split("abcdefgh value-00") == ("[redacted] ", "value-00")
+
+
+def test_a_long_value_is_found_by_all_of_it() -> None:
+    value = "-".join(f"part{number}" for number in range(10_000))
+    mask = secrets(value, "part1-part2x")
+    assert mask(f"a {value[:-1]} {value} {value[:40]} part1-part2x") == (
+        f"a {value[:-1]} [redacted] {value[:40]} [redacted]"
+    )
 
 
 def test_every_event_is_masked_except_for_its_ids_and_returned_unchanged_without_secrets() -> None:

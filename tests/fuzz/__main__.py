@@ -5,6 +5,7 @@
     make fuzz ARGS='--target framing --runs 100000'
     make fuzz ARGS='--runs 10000'                                  # every target
     make fuzz ARGS='--growth'                                      # the time for twice the length
+    make fuzz ARGS='--holding'                                     # messages that hold up other clients
     make fuzz ARGS='--target framing --input .fuzz/framing/crash-3f2a...'
 
 Inputs that reach new code are kept in ``.fuzz/NAME/corpus`` for the next search. An input that breaks the property
@@ -42,7 +43,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the seed of the random changes (default: 1)")
     parser.add_argument("--input", type=Path, help="try only the input in this file, without atheris")
     parser.add_argument("--growth", action="store_true", help="measure the time for twice the length instead")
+    parser.add_argument(
+        "--holding",
+        nargs="*",
+        metavar="PART",
+        help="measure the messages to methods and tools instead (holding.py)",
+    )
     options = parser.parse_args()
+    if options.holding is not None:
+        from tests.fuzz.holding import main as measure_holding
+
+        return measure_holding(options.holding)
     names: list[str] = options.target or list(TARGETS)
     if options.growth:
         for name in names:

@@ -35,7 +35,7 @@ EXAMPLES: Final = {
     "server/jumpseat/edits/hunks.py": {"wanted": "'a b'"},
     "server/jumpseat/lsp/related.py": {"wanted": "['a', 'bc']"},
     "server/jumpseat/lsp/tools.py": {"symbol": "'a'"},
-    "server/jumpseat/agent/secrets.py": {"self": "type('', (), {'_values': ['secret', 'secrets']})"},
+    "server/jumpseat/agent/secrets.py": {"prefixes": "['secret', 'secrets']"},
     "server/jumpseat/syntax/html_tags.py": {"name": "b'script'"},
     "server/jumpseat/store/project/front_matter.py": {"separators": r"r'[,\s]+'"},
     "server/jumpseat/lab/clumsy.py": {"tool": "type('', (), {'name': 'bash'})"},

@@ -82,8 +82,8 @@ class Document:
                 case "exclusiveMinimum":
                     if value <= rule:
                         yield f"{where}: {value!r} violates {keyword} {rule}"
-                case "minLength" | "maxLength" | "minimum" | "maximum":
-                    size = len(value) if keyword.endswith("Length") else value
+                case "minLength" | "maxLength" | "maxItems" | "minimum" | "maximum":
+                    size = len(value) if keyword.endswith(("Length", "Items")) else value
                     if size < rule if keyword.startswith("min") else size > rule:
                         yield f"{where}: {value!r} violates {keyword} {rule}"
                 case _:

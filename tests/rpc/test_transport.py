@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
-from jumpseat.rpc.transport import BUSY_BYTES, HEADERS, LINES, Framing, Wire
+from jumpseat.rpc.transport import AT_ONCE_S, BUSY_BYTES, HEADERS, LINES, Framing, Wire
 from jumpseat_protocol.envelope import FrameDecoder, FramingError, encode_frame
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +31,9 @@ class Recorder(asyncio.WriteTransport):
     def get_write_buffer_size(self) -> int:
         return 0
 
+    def close(self) -> None:
+        pass
+
 
 def connect(framing: Framing) -> tuple[Wire, Recorder]:
     def ignore(_item: bytes | FramingError) -> None:
@@ -39,6 +43,36 @@ def connect(framing: Framing) -> tuple[Wire, Recorder]:
     wire, recorder = Wire(ignore, ignore, nothing, framing), Recorder()
     wire.connection_made(recorder)
     return wire, recorder
+
+
+@pytest.mark.parametrize("ends", ["stays", "ends", "is lost"])
+async def test_others_are_served_between_the_messages_of_one_client_and_no_message_is_lost(ends: str) -> None:
+    served: list[object] = []
+
+    def take(body: bytes | FramingError) -> None:
+        served.append(body)
+        until = time.monotonic() + 2 * AT_ONCE_S
+        while time.monotonic() < until:
+            pass
+
+    wire = Wire(take, take, lambda: served.append("closed"), LINES)
+    wire.connection_made(Recorder())
+    wire.data_received(b"1\n2\n3")
+    wire.data_received(b"\n4\n")
+    asyncio.get_running_loop().call_soon(served.append, "another")
+    if ends == "ends":
+        assert wire.eof_received()
+    elif ends == "is lost":
+        wire.connection_lost(None)
+    for _ in range(8):
+        await asyncio.sleep(0)
+
+    # The first message came alone, and each of the others in a later turn of the loop.
+    assert served[0] == b"1"
+    assert served.index("another") < served.index(b"3")
+    assert [item for item in served if isinstance(item, bytes)] == [b"1", b"2", b"3", b"4"]
+    assert served[-1] == (b"4" if ends == "stays" else "closed")
+    assert not wire.behind
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from jumpseat.acp.methods import (
 )
 from jumpseat.acp.translation import params as p
 from jumpseat.errors import InvalidRequestError
-from jumpseat.rpc.wire_errors import invalid_params
+from jumpseat.rpc.wire_errors import check_size, invalid_params
 from jumpseat_protocol.wire import WireModel
 
 Answer: TypeAlias = dict[str, Any]
@@ -86,6 +86,7 @@ def find_notification(ctx: AcpContext, method: str) -> Callable[[Any], None] | N
 
 
 def _validate(method: str, model: type[WireModel], params: Any) -> Any:
+    check_size(method, params)
     try:
         return model.model_validate({} if params is None else params)
     except ValidationError as error:

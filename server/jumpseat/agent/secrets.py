@@ -17,11 +17,41 @@ from jumpseat.errors import InvalidRequestError
 MASK: Final = "[redacted]"
 MIN_LENGTH: Final = 4
 MOST_CHARS: Final = 16 * 1024
-"""The characters that a client registers at once: the pattern for all values is made anew, which takes time."""
+"""The characters that a client registers at once."""
 # Tools print values of several lines, such as keys, line by line: each line is a secret by itself.
 MIN_LINE_LENGTH: Final = 16
 
+GROUP_VALUES: Final = 200
+"""The values that one pattern finds."""
+PREFIX_CHARS: Final = 32
+"""The characters of a value that are in the pattern: it takes a microsecond to compile each of them."""
+
 T = TypeVar("T")
+
+
+class _Group(Struct):
+    """Secrets that one pattern finds by their first characters, the longest first."""
+
+    values: list[str]
+    prefixes: set[str]
+    pattern: re.Pattern[str]
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where secrets begin and end in a text, from left to right, without those inside of others."""
+        at = 0
+        while (found := self.pattern.search(text, at)) is not None:
+            start = found.start()
+            value = next((value for value in self.values if text.startswith(value, start)), None)
+            at = start + (1 if value is None else len(value))
+            if value is not None:
+                yield start, at
+
+
+def _group(values: Iterable[str]) -> _Group:
+    # Longest first: otherwise a secret that is a prefix of another would leave the rest of it visible.
+    ordered = sorted(values, key=len, reverse=True)
+    prefixes = {value[:PREFIX_CHARS] for value in ordered}
+    return _Group(ordered, prefixes, re.compile("|".join(map(re.escape, sorted(prefixes, key=len, reverse=True)))))
 
 
 class Secrets:
@@ -31,11 +61,12 @@ class Secrets:
     """
 
     def __init__(self) -> None:
-        self._values: tuple[str, ...] = ()
-        self._pattern: re.Pattern[str] | None = None
+        self._known: set[str] = set()
+        # Only the pattern of the last group is made anew for a value: a server may get a token for each session.
+        self._groups: list[_Group] = []
 
     def __bool__(self) -> bool:
-        return bool(self._values)
+        return bool(self._known)
 
     def register(self, values: Sequence[str]) -> None:
         """Mask the values of a client from now on. See :meth:`add`.
@@ -53,44 +84,76 @@ class Secrets:
         Raises:
             InvalidRequestError: a value is so short that it would occur by chance; no value is added then.
         """
-        found = set(self._values)
+        found: set[str] = set()
         for value in filter(None, (value.strip() for value in values)):
             if len(value) < MIN_LENGTH:
                 raise InvalidRequestError(f"a secret must have at least {MIN_LENGTH} characters")
             found.update((value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]))
-            lines = (line.strip() for line in value.splitlines())
+            # No key is longer, and the lines of a book would take long to look for.
+            lines = (line.strip() for line in value.splitlines()) if len(value) <= MOST_CHARS else ()
             found.update(line for line in lines if len(line) >= MIN_LINE_LENGTH)
-        # Longest first: otherwise a secret that is a prefix of another would leave the rest of it visible.
-        self._values = tuple(sorted(found, key=len, reverse=True))
-        self._pattern = re.compile("|".join(map(re.escape, self._values))) if found else None
+        new = sorted(found - self._known)
+        self._known.update(new)
+        for at in range(0, len(new), GROUP_VALUES):
+            values = new[at : at + GROUP_VALUES]
+            if self._groups and len(self._groups[-1].values) + len(values) <= GROUP_VALUES:
+                values = [*self._groups.pop().values, *values]
+            self._groups.append(_group(values))
 
     def __call__(self, text: str) -> str:
-        return self._pattern.sub(MASK, text) if self._pattern else text
+        parts: list[str] = []
+        done = 0
+        for start, end in self._spans(text):
+            parts += (text[done:start], MASK)
+            done = end
+        return "".join((*parts, text[done:])) if parts else text
 
     def mask(self, value: T) -> T:
         """Mask all strings in ``value`` except ids in dataclasses; return ``value`` itself if nothing is masked."""
-        return cast("T", self._mask_value(value)) if self._values else value
+        return cast("T", self._mask_value(value)) if self._known else value
 
     def split(self, text: str) -> tuple[str, str]:
         """Split ``text`` into a masked part and an unmasked rest that may be the beginning of a secret."""
         done = 0
-        longest = max(map(len, self._values), default=0)
-        while True:
-            found = self._pattern.search(text, done) if self._pattern else None
-            places = range(max(done, len(text) - longest + 1), len(text))
-            begun = next((place for place in places if self._begins(text, place)), len(text))
+        for start, end in self._spans(text):
             # The leftmost secret wins, even if another one begins within it.
-            if found is None or begun <= found.start():
+            if (begun := self._begun(text, done)) <= start:
                 return self(text[:begun]), text[begun:]
-            done = found.end()
+            done = end
+        begun = self._begun(text, done)
+        return self(text[:begun]), text[begun:]
 
-    def _begins(self, text: str, place: int) -> bool:
-        left = len(text) - place
-        return any(len(value) > left and value.startswith(text[place:]) for value in self._values)
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where secrets begin and end in a text; those that overlap are one."""
+        if len(self._groups) == 1:
+            return list(self._groups[0].spans(text))
+        joined: list[tuple[int, int]] = []
+        for start, end in sorted(span for group in self._groups for span in group.spans(text)):
+            if joined and start < joined[-1][1]:
+                joined[-1] = joined[-1][0], max(end, joined[-1][1])
+            else:
+                joined.append((start, end))
+        return joined
+
+    def _begun(self, text: str, start: int) -> int:
+        """Return the first place from which on the text is the beginning of a secret; the length without one."""
+        best = len(text)
+        for value in (value for group in self._groups for value in group.values):
+            head = value[:MIN_LENGTH]
+            place = text.find(head, max(start, len(text) - len(value) + 1), best + len(head))
+            while 0 <= place < best and not value.startswith(text[place:]):
+                place = text.find(head, place + 1, best + len(head))
+            best = place if 0 <= place < best else best
+            # Only a part of the head may be there.
+            for place in range(max(start, len(text) - len(head) + 1), best):
+                if value.startswith(text[place:]):
+                    best = place
+                    break
+        return best
 
     def mask_records(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Mask events in wire form, which may have been logged before a secret was added."""
-        if not self._values:
+        if not self._known:
             return list(records)
         return [{**record, "data": self.mask(record.get("data"))} for record in records]
 

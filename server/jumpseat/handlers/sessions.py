@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 from typing import Final
 
+import anyio.lowlevel
 import anyio.to_thread
 from pydantic import ValidationError
 
@@ -246,9 +247,13 @@ async def prune_old(ctx: Context, params: PruneOldParams) -> PruneOldResult:
     )
 
 
-def enrich_metadata(ctx: Context, params: EnrichMetadataParams) -> EnrichMetadataResult:
+async def enrich_metadata(ctx: Context, params: EnrichMetadataParams) -> EnrichMetadataResult:
     """Complete list entries whose metadata ``metadataLimit`` left out."""
-    enriched = (_complete(ctx, session) for session in params.sessions)
+    enriched: list[KnownMetadata | None] = []
+    for session in params.sessions:
+        enriched.append(_complete(ctx, session))
+        # The files of each session are read.
+        await anyio.lowlevel.checkpoint()
     return EnrichMetadataResult(sessions=[session for session in enriched if session is not None])
 
 

@@ -31,6 +31,7 @@ from jumpseat.tools.tool import (
     failure,
     impossible,
 )
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.permissions import ReadPermission, WritePermission
 
 NAME: Final = "lsp"
@@ -42,7 +43,7 @@ LARGEST_FILE: Final = 2 * 1024 * 1024
 
 class LspArgs(ToolArgs):
     operation: Literal["definition", "references", "symbols", "rename"]
-    path: str
+    path: PathText
     symbol: str = Field(default="", description="A name in the file; not for symbols")
     line: int | None = Field(default=None, description="Of the symbol; default: its first one")
     new_name: str = ""

@@ -226,6 +226,10 @@ def _servers_of(path: Path, within: Path | None = None) -> tuple[str, dict[str, 
     return name, cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
 
 
+MOST_COMPARED: Final = 50
+"""The unknown members of a server that are compared with all known ones."""
+
+
 def _name_problem(name: str) -> str | None:
     if not name.strip() or len(name) > 200 or not name.isprintable():
         return "expected a name of 1 to 200 printable characters"
@@ -241,8 +245,8 @@ def _problems(error: ValidationError, raw: Any, whole: str = "server") -> list[s
     if not isinstance(raw, dict):
         return problems
     known = members_of((McpServerConfig,)).shown
-    names = cast("dict[str, Any]", raw).keys() - set(known)
-    found = ((name, nearest(name, known, cutoff=0.75)) for name in sorted(names))
+    names = sorted(cast("dict[str, Any]", raw).keys() - set(known))
+    found = ((name, nearest(name, known, cutoff=0.75)) for name in names[:MOST_COMPARED])
     return [f"{name}: unknown, did you mean {meant!r}?" for name, meant in found if meant is not None] + problems
 
 

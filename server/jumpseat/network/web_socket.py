@@ -25,7 +25,7 @@ from websockets.server import ServerProtocol
 
 from jumpseat.network.listener import Newcomer
 from jumpseat.network.site import AHP_PATH, EDITOR_ORIGIN, RPC_PATH, Answer, Site
-from jumpseat.rpc.transport import Framing
+from jumpseat.rpc.transport import Framing, Wire
 from jumpseat_protocol.envelope import FramingError
 
 log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class WebSocketNewcomer(asyncio.Protocol):
     def _receive(self, data: memoryview) -> None:
         """Handle bytes. Many small frames take time, so the rest of them waits until others have had their turn."""
         frames = 0
-        while data and frames < _MOST_AT_ONCE:
+        while data and frames < _MOST_AT_ONCE and not self._is_behind:
             self._protocol.max_message_size = self._messages.max_body_bytes
             self._protocol.receive_data(bytes(data[:_BYTES_AT_ONCE]))
             data = data[_BYTES_AT_ONCE:]
@@ -161,6 +161,11 @@ class WebSocketNewcomer(asyncio.Protocol):
         if data:
             asyncio.get_running_loop().call_soon(self._go_on)
         self._write()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether messages of this client wait already."""
+        return self._client is not None and isinstance(wire := self._client.wire, Wire) and wire.behind
 
     def _go_on(self) -> None:
         if self._rest:

@@ -22,7 +22,7 @@ import anyio
 from pydantic import ValidationError, create_model
 
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
-from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
+from jumpseat.rpc.wire_errors import SHOWN_PROBLEMS, InvalidParamsError, check_size, invalid_params
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionWarning
 from jumpseat_protocol.members import UnknownMember, dotted, misspelt, nearest, unknown_members
@@ -51,6 +51,9 @@ EXTENSIONS: Final = frozenset(
 ALMOST: Final = 0.8
 """Similarity from which an unknown member is a misspelled extension; the names of all SDKs are less similar."""
 
+MOST_UNKNOWN: Final = 200
+"""The unknown members of a request; the same member of several objects counts once."""
+
 LOGGED_AT_MOST: Final = 500
 """Limits the memory that a client with random names can use up."""
 
@@ -70,7 +73,12 @@ class IgnoredMembers:
             UnsupportedError: a member restricts the request.
         """
         missed: dict[str, str] = {}
+        shapes: set[tuple[str, ...]] = set()
         for member in unknown:
+            shapes.add(member.shape)
+            if len(shapes) > MOST_UNKNOWN:
+                # Each is compared with all known names.
+                raise InvalidParamsError(method, [f"more than {MOST_UNKNOWN} unknown members"])
             if (meant := meant_for_provider(method, member)) is not None:
                 # A prompt and a key must not go to another host than the one that was meant.
                 raise InvalidParamsError(method, [f"{dotted(member.path)}: unknown, did you mean {meant!r}?"])
@@ -316,11 +324,12 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
 
     def serve(params: Any) -> Any:
         check_call(ctx, method)
+        check_size(method, params)
         if (opened := _awaited(ctx, method, params)) is not None:
             return _serve_later(opened, serve, params)
         if is_fixed:
             # Nothing is done that a member could restrict.
-            for member in unknown_members(fixed_answer_params(method), params):
+            for member in unknown_members(fixed_answer_params(method), params)[:MOST_UNKNOWN]:
                 ignored.note(method, member)
             _validate(method, fixed_answer_params(method), params)
             return fixed_answer(ctx, method, params or {})
@@ -329,7 +338,7 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         route = load_route(method)
         unknown = unknown_members(route.params, params)
         if unknown and method.startswith(OURS):
-            raise InvalidParamsError(method, [str(member) for member in unknown])
+            raise InvalidParamsError(method, [str(member) for member in unknown[:SHOWN_PROBLEMS]])
         missed = ignored.missed(method, unknown) if unknown else {}
         result = route.handler(ctx, _validate(method, route.params, params))
         if missed:

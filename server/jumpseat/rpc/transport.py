@@ -14,7 +14,10 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 import anyio
@@ -29,6 +32,8 @@ from jumpseat_protocol.envelope import FrameDecoder, FramingError, LineDecoder, 
 
 log = logging.getLogger(__name__)
 
+AT_ONCE_S: Final = 0.01
+"""The time for messages of one client, in seconds, after which those of others have their turn."""
 BUSY_BYTES: Final = 1 << 20
 LOSSY_BYTES: Final = 8 << 20
 BROKEN_BYTES: Final = 256 << 20
@@ -90,6 +95,12 @@ class Wire(asyncio.Protocol):
         self._drained.set()
         self._paused = False
         self._closed = False
+        self._received: deque[bytes] = deque()
+        self._items: Iterator[bytes | FramingError] = iter(())
+        # What happens once all messages are handled, if the transport has ended.
+        self._at_end: Callable[[], None] | None = None
+        self.behind = False
+        """Whether messages that have arrived wait until others have had their turn."""
         self.failure: str | None = None
         """The reason why the connection has ended, if it is no end that the peer wanted."""
 
@@ -103,26 +114,59 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._closed:
             return
-        for item in self._decoder.feed(data):
-            if isinstance(item, bytes):
+        self._received.append(data)
+        if not self.behind:
+            self._handle_received()
+
+    def _handle_received(self) -> None:
+        """Handle messages for a while; the rest of them waits until other clients have had their turn."""
+        was_behind, self.behind = self.behind, False
+        until = time.monotonic() + AT_ONCE_S
+        while not self._closed:
+            item = next(self._items, None)
+            if item is None:
+                if not self._received:
+                    break
+                self._items = iter(self._decoder.feed(self._received.popleft()))
+            elif isinstance(item, bytes):
                 self._on_body(item)
             else:
                 self._on_framing_error(item)
-            if self._closed:
-                return
+            if time.monotonic() > until and not self._closed:
+                self.behind = True
+                break
+        if self.behind != was_behind and isinstance(self._out, asyncio.Transport) and not self._closed:
+            # A pipe for writing calls itself a transport, too, but reads nothing.
+            with suppress(NotImplementedError):
+                (self._out.pause_reading if self.behind else self._out.resume_reading)()
+        if self.behind:
+            asyncio.get_running_loop().call_soon(self._handle_received)
+        elif self._at_end is not None:
+            self._at_end()
 
     def eof_received(self) -> bool:
         """Return whether the connection stays open for sending."""
         # asyncio closes both directions of TLS.
         has_tls = self._out is not None and self._out.get_extra_info("ssl_object") is not None
-        if self._on_end is None or has_tls:
+        if self.behind and not has_tls:
+            self._at_end = self._end_later
+        elif self._on_end is None or has_tls:
             self._handle_loss()
         elif not self._closed:
             self._on_end()
         return not self._closed
 
+    def _end_later(self) -> None:
+        if not self.eof_received() and self._out is not None:
+            self._out.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._handle_loss()
+        if self.behind and not self._closed:
+            # Messages that have arrived count; nobody reads the responses.
+            self._out, self._at_end = None, self._handle_loss
+            self._drained.set()
+        else:
+            self._handle_loss()
 
     def pause_writing(self) -> None:
         self._paused = True

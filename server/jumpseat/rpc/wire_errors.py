@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from jumpseat import errors
+from jumpseat.parsing.message_size import MOST_ENTRIES, MOST_LONG_ENTRIES, excess_of
 from jumpseat.parsing.validation import validation_problems
 from jumpseat_protocol import envelope
 from jumpseat_protocol.envelope import ErrorObject
@@ -40,16 +41,41 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
 }
 
 
+SHOWN_PROBLEMS: Final = 5
+LONG: Final = frozenset(
+    {
+        "jumpseat.complete",
+        "jumpseat.portability",
+        "session.tools.handlePendingToolCall",
+        "sessions.bulkDelete",
+        "sessions.checkInUse",
+        "sessions.pruneOld",
+    }
+)
+"""The methods whose params may have long arrays: conversations, results of tools, all sessions."""
+
+
 class InvalidParamsError(Exception):
     """The params of ``method`` are not valid. The message names fields and expectations, never values."""
 
     def __init__(self, method: str, problems: Sequence[str]) -> None:
-        super().__init__(f"Invalid params for {method}: {'; '.join(problems[:5])}")
+        super().__init__(f"Invalid params for {method}: {'; '.join(problems[:SHOWN_PROBLEMS])}")
 
 
 def invalid_params(method: str, error: ValidationError, model: type[BaseModel]) -> InvalidParamsError:
     """Return the error for params that ``model`` rejects."""
     return InvalidParamsError(method, validation_problems(error, model, "params"))
+
+
+def check_size(method: str, params: Any) -> None:
+    """Check the number of values in the params of a request.
+
+    Raises:
+        InvalidParamsError: there are too many.
+    """
+    most = MOST_LONG_ENTRIES if method in LONG else MOST_ENTRIES
+    if (excess := excess_of(params, most)) is not None:
+        raise InvalidParamsError(method, [f"params: {excess}"])
 
 
 def error_of(exc: Exception) -> ErrorObject:

@@ -129,12 +129,16 @@ MINIMAL: Final = "@minimal"
 SETS: Final = frozenset({ALL, DEFAULT, MINIMAL})
 
 
+LONGEST_NAME: Final = 100
+"""The characters of a name that are compared with those of tools."""
+
+
 def meant(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that somebody may have meant by an unknown one."""
     # Imported for misspelt names only.
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, known, 1, 0.75)), None)
+    return next(iter(get_close_matches(name[:LONGEST_NAME], known, 1, 0.75)), None)
 
 
 def unknown_tools(names: Collection[str], known: Collection[str]) -> dict[str, str]:

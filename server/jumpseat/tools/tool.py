@@ -40,6 +40,7 @@ from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import HookStopError
+from jumpseat.parsing.message_size import excess_of
 from jumpseat.parsing.validation import validation_problems
 from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.filters import SourceName
@@ -53,6 +54,9 @@ from jumpseat_protocol.permissions import PermissionRequest
 
 TOOL_SEARCH: Final = "tool_search_tool"
 """The tool that finds deferred tools. A client may bring one of this name in place of the server's."""
+
+MOST_ARGUMENT_ENTRIES: Final = 1000
+"""The entries of one array or object in the arguments of a built-in tool, such as the changes of one edit."""
 
 ToolStatus: TypeAlias = Literal["success", "failure", "rejected", "denied", "timeout"]
 
@@ -450,6 +454,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
 
     def parse(self, call: ToolUseBlock) -> A | ToolOutcome:
         """Return the arguments of a call, or the outcome that names what is wrong with them."""
+        if (excess := excess_of(call.arguments, MOST_ARGUMENT_ENTRIES)) is not None:
+            return failure(f"Invalid arguments for `{self.name}`: {excess}")
         try:
             return self.args.model_validate(call.arguments)
         except ValidationError as error:
@@ -463,7 +469,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
         return [
             name
             for name, value in arguments.items()
-            if name not in self._taken and value and _PUNCTUATION.sub("", name).casefold() not in _REMARKS
+            if name not in self._taken and value and _PUNCTUATION.sub("", name[:40]).casefold() not in _REMARKS
         ]
 
     @cached_property
@@ -473,6 +479,8 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
 
     def describe(self, intention: Callable[[A], str], arguments: JsonObject) -> str | None:
         """Describe what a call is about to do; return ``None`` for invalid arguments."""
+        if excess_of(arguments, MOST_ARGUMENT_ENTRIES) is not None:
+            return None
         try:
             return intention(self.args.model_validate(arguments))
         except ValidationError:

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from jumpseat.agent.permissions.paths import MAX_PATH_CHARS, PathScope
+from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import ApprovalLimits, Permissions
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
@@ -23,6 +23,7 @@ from jumpseat.agent.permissions.questions import (
     verdict_of,
 )
 from jumpseat_protocol import events
+from jumpseat_protocol.limits import MAX_PATH_CHARS
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, StrictBool, StrictInt, ValidationError, ValidatorFunctionWrapHandler, field_validator
 from pydantic_core import PydanticUseDefault
 
+from jumpseat_protocol.limits import PathText, PathTexts
 from jumpseat_protocol.wire import WireModel
 
 
@@ -161,9 +162,9 @@ class SystemPrompt(WireModel):
 class SessionSetup(WireModel):
     """The common params of ``session/new``, ``load``, ``resume`` and ``fork``."""
 
-    cwd: str = Field(min_length=1)
+    cwd: PathText = Field(min_length=1)
     mcp_servers: list[McpServer] = Field(default_factory=list[McpServer])
-    additional_directories: list[str] = Field(default_factory=list)
+    additional_directories: PathTexts = Field(default_factory=list)
     system_prompt: SystemPrompt | None = None
 
 
@@ -182,7 +183,7 @@ class SessionParams(WireModel):
 
 
 class ListParams(WireModel):
-    cwd: str | None = None
+    cwd: PathText | None = None
     cursor: str | None = None
 
 

@@ -14,15 +14,13 @@ from msgspec import Struct, field
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule, root_of
 from jumpseat.sandbox.obeyed_files import INSIDE, NAMES, is_obeyed, obeyed_inside
 from jumpseat.system.regular_files import is_link, scan_folder
+from jumpseat_protocol.limits import is_path
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
 
 MAX_CACHED_DEPTH: Final = 100
 """Limit of the names in a path whose folders are resolved one by one."""
-
-MAX_PATH_CHARS: Final = 4096
-"""No system opens a longer path, and resolving its links takes quadratic time."""
 
 MAX_LISTED: Final = 200
 """Limit of the entries of a folder that are listed to find the few with protected names."""
@@ -79,7 +77,8 @@ class PathScope(Struct):
 
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath | None:
         """Resolve a path relative to ``base`` (default: the working directory); ``None`` if that fails."""
-        if len(path) > MAX_PATH_CHARS:
+        # To resolve the links of a path takes quadratic time.
+        if not is_path(path):
             return None
         try:
             given = (base or self.cwd()) / expand_home(path)
@@ -215,7 +214,7 @@ def expand_home(path: str) -> str:
 
 
 def _resolve_or_none(folder: Path) -> Path | None:
-    if len(str(folder)) > MAX_PATH_CHARS:
+    if not is_path(str(folder)):
         return None
     try:
         return folder.resolve()

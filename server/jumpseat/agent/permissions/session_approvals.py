@@ -221,13 +221,14 @@ class SessionApprovals:
         Raises:
             StoreError: the rules of the location cannot be stored.
         """
+        removed = frozenset(remove)
         if scope == "location":
             if self._store is not None:
                 change = partial(self._store.change_rules, remove_all=remove_all)
                 await anyio.to_thread.run_sync(change, self.location_key, add, remove)
         else:
             rules = [] if remove_all else [*self.rules.added, *add]
-            self.rules.added = [rule for rule in dict.fromkeys(rules) if rule not in remove]
+            self.rules.added = [rule for rule in dict.fromkeys(rules) if rule not in removed]
         if remove_all:
             self._records.clear()
-        self._records = [record for record in self._records if not any(rule in remove for rule in record.rules())]
+        self._records = [record for record in self._records if not any(rule in removed for rule in record.rules())]

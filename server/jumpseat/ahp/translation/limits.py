@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import orjson
 
 from jumpseat.ahp.states.values import State
 from jumpseat.errors import InvalidRequestError
+from jumpseat.parsing import message_size
 
 MOST_ENTRIES: Final = 1000
 """The entries of one array or object."""
@@ -19,19 +20,7 @@ MOST_CONFIG_BYTES: Final = 64 * 1024
 
 def excess_of(value: Any) -> str | None:
     """Return what a message has too much of, or ``None``."""
-    left, count = [value], 0
-    while left:
-        current = left.pop()
-        if not isinstance(current, dict | list):
-            continue
-        inner = cast("dict[str, Any] | list[Any]", current)
-        count += len(inner)
-        if len(inner) > MOST_ENTRIES:
-            return f"an array or object has more than {MOST_ENTRIES} entries"
-        if count > MOST_VALUES:
-            return f"more than {MOST_VALUES} values"
-        left += inner.values() if isinstance(inner, dict) else inner
-    return None
+    return message_size.excess_of(value, MOST_ENTRIES, MOST_VALUES)
 
 
 def check_config(state: State) -> None:

@@ -20,6 +20,7 @@ from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.system.file_trees import delete_folder, walk
 from jumpseat.system.private_files import create_private_folder, owner_only
 from jumpseat.system.regular_files import read_whole
+from jumpseat_protocol.limits import is_path
 
 LARGEST_BYTES: Final = 16 * 1024 * 1024
 """Largest file that is read, because its text has to fit into one response."""
@@ -228,12 +229,14 @@ class WorkspaceFiles:
     def _locate(self, name: str, *, follow: bool = True) -> Path:
         """Return the path of a file; unless ``follow``, a link at its end is not resolved."""
         try:
+            if not is_path(name):
+                raise ValueError
             root = self.root.resolve()
             path = (root / name).resolve()
             if not follow and path != root and Path(name).name not in ("", ".."):
                 path = (root / name).parent.resolve() / Path(name).name
         except (OSError, RuntimeError, ValueError):
-            # A loop of links, or characters that are invalid in a path.
+            # A loop of links, or what no path is: its links would take long to resolve.
             raise InvalidRequestError(f"{name!r} is not a path in the workspace files directory") from None
         if path == root or not path.is_relative_to(root):
             raise InvalidRequestError(f"{name!r} is not a path in the workspace files directory")

@@ -15,6 +15,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio.lowlevel
 import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
@@ -238,7 +239,11 @@ class SessionStore:
 
     async def in_use(self, session_ids: Iterable[str]) -> list[str]:
         """Return those of the sessions that another process has open."""
-        return [session_id for session_id in session_ids if self._is_in_use(session_id)]
+        used: list[str] = []
+        for session_id in session_ids:
+            used += [session_id] if self._is_in_use(session_id) else []
+            await anyio.lowlevel.checkpoint()
+        return used
 
     def _is_in_use(self, session_id: str) -> bool:
         try:

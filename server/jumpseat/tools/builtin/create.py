@@ -11,11 +11,12 @@ import anyio.to_thread
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import folder_there, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure, impossible
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.permissions import WritePermission
 
 
 class CreateArgs(ToolArgs):
-    path: str
+    path: PathText
     file_text: str
 
 

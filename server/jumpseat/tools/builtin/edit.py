@@ -14,6 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, Prepared, ToolArgs, ToolContext, ToolOutcome, failure, impossible
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.permissions import WritePermission
 
 
@@ -36,7 +37,7 @@ _EDITS: Final = {
 
 
 class EditArgs(ToolArgs):
-    path: str
+    path: PathText
     old_str: str
     new_str: str
     replace_all: bool = False

@@ -16,6 +16,7 @@ from jumpseat.errors import StoreError
 from jumpseat.tools.files import ignored_note, ignored_paths, problem, readable
 from jumpseat.tools.search.engine import GlobRefusedError, cannot_start, glob_in_python, interrupted
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.permissions import ReadPermission
 
 LIMIT: Final = 5000
@@ -24,7 +25,7 @@ LIMIT: Final = 5000
 
 class GlobArgs(ToolArgs):
     pattern: str = Field(description="** crosses directories: src/**/*.{ts,tsx}")
-    path: str = "."
+    path: PathText = "."
 
 
 async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:

@@ -27,6 +27,7 @@ from jumpseat.tools.search.engine import (
     search_in_python,
 )
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.permissions import ReadPermission
 
 OUTPUT_LIMIT: Final = 2 * 1024 * 1024
@@ -39,7 +40,7 @@ CONTEXT_LIMIT: Final = 1000
 
 class GrepArgs(ToolArgs):
     pattern: str = Field(description="Regular expression")
-    path: str = Field(".", description="Files that git ignores are searched only if named here")
+    path: PathText = Field(".", description="Files that git ignores are searched only if named here")
     output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
     glob: str | None = Field(None, description="Search only these files: *.py")
     line_numbers: bool = Field(False, alias="-n")

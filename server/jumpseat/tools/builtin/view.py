@@ -21,6 +21,7 @@ from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.errors import StoreError
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.permissions import ReadPermission
 
 SHOWN_BYTES: Final = 8 * 1024 * 1024
@@ -36,7 +37,7 @@ SHOWN_ENTRIES: Final = 10_000
 
 
 class ViewArgs(ToolArgs):
-    path: str
+    path: PathText
     view_range: list[int] | None = Field(None, description="[first, last] line from 1; last -1: to the end")
 
 

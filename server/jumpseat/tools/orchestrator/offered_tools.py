@@ -54,6 +54,8 @@ from jumpseat.tools.tool import (
 )
 from jumpseat_protocol import events
 
+MOST_UNKNOWN: Final = 50
+"""The unknown names that a client is told about."""
 MOST_FOUND: Final = 10
 
 NAMES_CHARACTERS: Final = 4000
@@ -363,7 +365,7 @@ class OfferedTools:
         if not wanted:
             return {}
         known = {*self._environment.reserved, *self._environment.builtin_tools(), TOOL_SEARCH, *SETS}
-        unknown = sorted(name for name in wanted if name not in known and not set(name) & set("*:/"))
+        unknown = sorted(name for name in wanted if name not in known and not set(name) & set("*:/"))[:MOST_UNKNOWN]
         if unknown:
             known |= self._all().keys()
         return {
