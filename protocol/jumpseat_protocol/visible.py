@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import compress
 from operator import not_
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 LINE_CHARS: Final = 500
 """Characters of a description on one line; the rest is cut."""
@@ -61,6 +61,8 @@ _NAMED: Final = re.compile(
     "\U00010140-\U000102ff\U00010780-\U000107bf\U00011fb0-\U00011fff\U0001d200-\U0001d24f\U0001df00-\U0001e08f]"
 )
 """All letters that have such names, and others: there is no time to look up every name."""
+# All that is visible in ASCII: only other characters are encoded.
+_IN_URLS: Final = "".join(map(chr, range(33, 127)))
 _ASCII: Final = frozenset(map(chr, range(128)))
 
 _SPACES: Final = re.compile(rf"[ \t]{{{MAX_SPACES + 1},}}+")
@@ -136,6 +138,21 @@ def visible_url(url: str) -> str:
     except ValueError:
         return line
     return line if host.isascii() else f"{line} (host: {_ascii_host(host)})"
+
+
+def plain_url(url: str) -> str:
+    """Return the address that ``url`` leads to, in visible ASCII: no letter of it can imitate another.
+
+    Raises:
+        ValueError: the address has no host, a host in letters that none has, or a name before its host.
+    """
+    parts = urlsplit(url)
+    if parts.hostname is None or "@" in parts.netloc:
+        raise ValueError(f"expected a host, without a name before it, in {exact_line(url)[:200]!r}")
+    host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode("ascii")
+    port = f":{parts.port}" if parts.port is not None else ""
+    netloc = f"[{host}]{port}" if ":" in host else f"{host}{port}"
+    return quote(urlunsplit(parts._replace(netloc=netloc)), safe=_IN_URLS)
 
 
 def _ascii_host(host: str) -> str:

@@ -218,6 +218,21 @@ async def test_a_listener_that_ends_while_a_client_connects_logs_no_failure(
     assert caplog.messages == []
 
 
+async def test_a_port_that_another_program_has_at_one_address_of_loopback_is_not_used() -> None:
+    with socket.socket(socket.AF_INET6) as stranger:
+        try:
+            stranger.bind(("::1", 0))
+        except OSError:
+            pytest.skip("there is no IPv6")
+        stranger.listen()
+        with pytest.raises(OSError, match="in use"):
+            await open_sockets(None, stranger.getsockname()[1])
+    sockets = await open_sockets(None, 0)
+    assert len({listening.getsockname()[1] for listening in sockets}) == 1
+    for listening in sockets:
+        listening.close()
+
+
 # --- the user at the other end ------------------------------------------------------------------------------------
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -79,7 +79,13 @@ test("a change opens as a diff, is made once it is allowed there, and the diff i
   await shot("diff");
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
   await tab.click();
-  await editor.page.getByRole("button", { name: "Allow This Change Once" }).click();
+  // A click that comes as soon as the diff is there allows nothing.
+  const allow = editor.page.getByRole("button", { name: "Allow This Change Once" });
+  await allow.click();
+  await editor.page.locator(".statusbar-item", { hasText: "nothing is allowed yet" }).waitFor();
+  assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
+  await editor.page.waitForFunction((since) => Date.now() - since > 700, Date.now());
+  await allow.click();
   await answer("It says:").waitFor();
   await tab.waitFor({ state: "detached" });
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET.replace("Hello", "Bonjour"));

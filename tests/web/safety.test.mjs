@@ -229,6 +229,53 @@ test("a program that has the port of an ended server gets nothing that logs in e
   }
 });
 
+test("a program that has the port and knows no login gets no connection of an open page", async () => {
+  const ended = await Server.start();
+  const tab = await openPage(browser, ended);
+  const port = ended.webPort;
+  await ended.kill();
+  const seen = [];
+  const stranger = createServer((request, response) => {
+    seen.push(request.url.split("?")[0]);
+    response.statusCode = 404;
+    response.end();
+  });
+  stranger.on("upgrade", (_request, socket) => { seen.push("upgrade"); socket.destroy(); });
+  await new Promise((resolve) => stranger.listen(port, "127.0.0.1", resolve));
+  try {
+    await tab.getByText("it may be another program").waitFor();
+    assert.deepEqual([...new Set(seen)], ["/login"]);
+  } finally {
+    stranger.closeAllConnections();
+    await new Promise((resolve) => stranger.close(resolve));
+  }
+  // The login is kept: the server is known again once it is back.
+  const next = await Server.start({ folder: ended.folder, webPort: port });
+  try {
+    await tab.reload();
+    await tab.getByText(/^Connected/).waitFor({ state: "attached" });
+  } finally {
+    await tab.context().close();
+    await next.stop();
+  }
+});
+
+test("the wire shows neither the token nor the key of a login", async () => {
+  const id = await server.client.create([{ text: "hi" }]);
+  await server.client.prompt(id, "hello");
+  const fresh = await openPage(browser, server);
+  await show(fresh, id, "wire");
+  await fresh.getByText("Messages of this page").click();
+  const messages = fresh.getByText("jumpseat.web.login");
+  await messages.nth(1).waitFor();
+  for (const message of await messages.all()) await message.click();
+  await fresh.getByText("expiresInS").first().waitFor();
+  const shown = await fresh.locator("body").innerText();
+  assert.match(shown, /"key": "\[redacted\]"/);
+  assert.doesNotMatch(shown, /"key": "[\w-]{20,}"/);
+  await fresh.context().close();
+});
+
 test("two clicks at one place answer one question", async () => {
   const calls = ["touch one", "touch two"].map((command, at) => call("bash", { command, description: command }, `c${at}`));
   const id = await server.client.create([{ tool_calls: calls }, { text: "both" }], { workingDirectory: server.work, requestPermission: true });

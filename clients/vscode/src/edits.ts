@@ -4,9 +4,11 @@ import { randomUUID } from "node:crypto";
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import { proposedText } from "../../web/src/state/proposal.ts";
+import { Settling } from "../../web/src/state/settling.ts";
 
 export const SCHEME = "jumpseat-proposal";
 const LARGEST_BYTES = 4 * 1024 * 1024;
+const HINT_MS = 4000;
 
 interface Proposal {
   sessionId: string;
@@ -19,8 +21,18 @@ export type Decide = (sessionId: string, requestId: string, result: Record<strin
 
 export class Edits implements vscode.TextDocumentContentProvider {
   private readonly proposals = new Map<string, Proposal>();
+  private readonly settling = new Settling();
 
   constructor(private readonly decide: Decide) {}
+
+  /** Note which diff editors have come into sight: their buttons are where those of another change were. */
+  followTabs(): vscode.Disposable {
+    return vscode.window.tabGroups.onDidChangeTabs(({ opened, changed }) => {
+      for (const tab of [...opened, ...changed]) {
+        if (tab.isActive && tab.input instanceof vscode.TabInputTextDiff) this.settling.shown(tab.input.modified.toString(), Date.now());
+      }
+    });
+  }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
     return [...this.proposals.values()].find((one) => one.uri.toString() === uri.toString())?.text ?? "";
@@ -45,6 +57,7 @@ export class Edits implements vscode.TextDocumentContentProvider {
     const left = before === null ? vscode.Uri.from({ scheme: SCHEME, path: file.path, query: randomUUID() }) : file;
     const title = before === null ? `${basename(path)} (new, proposed)` : `${basename(path)} (proposed change)`;
     await vscode.commands.executeCommand("vscode.diff", left, uri, title, { preview: true, preserveFocus: true });
+    this.settling.shown(uri.toString(), Date.now());
     // The question may have been answered while the editor was opened.
     if (!this.proposals.has(requestId)) await closeEditors(uri);
   }
@@ -55,6 +68,9 @@ export class Edits implements vscode.TextDocumentContentProvider {
     const wanted = uri ?? (input instanceof vscode.TabInputTextDiff ? input.modified : undefined);
     const proposal = [...this.proposals.values()].find((one) => one.uri.toString() === wanted?.toString());
     if (!proposal) return void vscode.window.showInformationMessage("This change has been decided already.");
+    if (approved && !this.settling.isSettled(proposal.uri.toString(), Date.now())) {
+      return void vscode.window.setStatusBarMessage("The change has only just appeared: nothing is allowed yet.", HINT_MS);
+    }
     let feedback: string | undefined;
     if (!approved) {
       feedback = await vscode.window.showInputBox({ title: "What should the model do instead?", prompt: "Without an answer, its turn ends." });
@@ -69,6 +85,7 @@ export class Edits implements vscode.TextDocumentContentProvider {
     const proposal = this.proposals.get(requestId);
     if (!proposal) return;
     this.proposals.delete(requestId);
+    this.settling.forget(proposal.uri.toString());
     await closeEditors(proposal.uri);
   }
 

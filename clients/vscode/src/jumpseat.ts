@@ -191,6 +191,7 @@ export class Jumpseat implements PageHandler {
         if (PATH_SETTINGS.some((name) => change.affectsConfiguration(`jumpseat.${name}`))) this.startAgainSoon();
       }),
       this.context.secrets.onDidChange(() => this.startAgainSoon()),
+      this.edits.followTabs(),
       { dispose: () => clearTimeout(this.settling) },
     ];
   }

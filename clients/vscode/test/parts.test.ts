@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rpc } from "../../web/src/rpc.ts";
 import { proposedText } from "../../web/src/state/proposal.ts";
+import { SETTLE_MS, Settling } from "../../web/src/state/settling.ts";
 import { after, IDLE } from "../src/activity.ts";
 import { editorsText, plainOutput, problemsText, runsText, selectionText } from "../src/format.ts";
 import { frame, Frames } from "../src/framing.ts";
@@ -157,4 +158,17 @@ test("a server that was started is ended by the end of its input, and started ag
   await server.stop();
   assert.equal(seen.filter((status) => status.kind === "ready").length, 1);
   assert.equal(server.status.kind, "stopped");
+});
+
+test("a change takes no answer before a person can have seen it, and none that was never shown", () => {
+  const settling = new Settling();
+  assert.equal(settling.isSettled("a", 10_000), false);
+  settling.shown("a", 10_000);
+  assert.equal(settling.isSettled("a", 10_000 + SETTLE_MS - 1), false);
+  assert.equal(settling.isSettled("a", 10_000 + SETTLE_MS), true);
+  // Another editor was in front of it.
+  settling.shown("a", 20_000);
+  assert.equal(settling.isSettled("a", 20_100), false);
+  settling.forget("a");
+  assert.equal(settling.isSettled("a", 30_000), false);
 });

@@ -108,7 +108,8 @@ export class Rpc {
 
   private record(sent: boolean, bytes: number, body: any, method: string): void {
     if (this.most === 0) return;
-    if (body.result?.token) body = { ...body, result: { ...body.result, token: "[redacted]" } };
+    // Nor may the key of the login.
+    if (method === "jumpseat.web.login" && body.result) body = { ...body, result: { ...body.result, key: "[redacted]" } };
     const kind = body.method === undefined ? (body.error ? "error" : "response") : body.id === undefined ? "notification" : "request";
     this.messages.push({
       number: ++this.lastNumber, time: Date.now(), sent, method, kind, id: body.id ?? null, bytes, body,

@@ -22,6 +22,8 @@ export class SocketConnection extends Connection {
   private delayMs = FIRST_DELAY_MS;
   private login: Login | null = null;
   private lostAt = Date.now();
+  /** Whether this page has spoken with a server that knew its login, or needed none. */
+  private hasOpened = false;
 
   /** `pass` is a secret that is sent once: a pass, or a token that a person has typed. */
   constructor(readonly rpc: Rpc, private pass: string | null) {
@@ -64,8 +66,15 @@ export class SocketConnection extends Connection {
     this.login ??= await keptLogin();
     if (this.login === null) return null;
     const token = await prove(this.login, location.origin, (path) => fetch(path, { cache: "no-store" }));
-    if (token === null) this.login = null;
-    return token;
+    if (token !== null) return token;
+    this.login = null;
+    if (this.hasOpened) {
+      // Prompts and answers must not go to a program that only has the port of the server.
+      this.problem.value = "The server on this port does not know the login of this page: it may be another program. Its own page shows whether it is yours.";
+      this.link.value = "locked";
+      throw new Error(this.problem.value);
+    }
+    return null;
   }
 
   private lose(): void {
@@ -90,6 +99,7 @@ export class SocketConnection extends Connection {
       this.pass = null;
       this.delayMs = FIRST_DELAY_MS;
       this.problem.value = "";
+      this.hasOpened = true;
       this.link.value = "open";
       this.onOpen();
     } catch (error) {

@@ -7,7 +7,6 @@ from typing import Any, Final, cast
 
 import anyio
 import mcp.types as types
-import orjson
 from msgspec import Struct
 from pydantic import ValidationError
 
@@ -17,13 +16,13 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.results import as_json
 from jumpseat_protocol import events
+from jumpseat_protocol.visible import plain_url
 
 log = logging.getLogger(__name__)
 
 PERSON_S: Final = 900.0
 """Time-out of a request that a person answers."""
 
-MAX_SCHEMA_BYTES: Final = 64 * 1024
 REJECTED: Final = -1
 """Error code of the specification for a request that the user has rejected."""
 
@@ -86,13 +85,14 @@ class Questions:
         schema: dict[str, Any] = {}
         url: str | None = None
         if isinstance(params, types.ElicitRequestURLParams):
-            url = params.url
-            if not url.startswith(("https://", "http://")):
+            if not params.url.startswith(("https://", "http://")):
                 return _refusal("the URL of an elicitation must begin with https:// or http://")
+            try:
+                url = plain_url(params.url)
+            except ValueError as error:
+                return _refusal(f"the URL of an elicitation is invalid: {error}")
         else:
             schema = params.requested_schema
-            if len(orjson.dumps(schema, default=str)) > MAX_SCHEMA_BYTES:
-                return _refusal("the form is too large")
         result = None
         try:
             with anyio.move_on_after(PERSON_S):

@@ -32,6 +32,8 @@ GREETING_S: Final = 10.0
 # The kernel's queue of connections that are not accepted yet.
 BACKLOG: Final = 100
 PAUSE_S: Final = 0.5
+# The free ports that are tried until one is free for both addresses of loopback.
+_ATTEMPTS: Final = 20
 # The limits where the number of file handles is very large or unknown.
 MOST_PENDING: Final = 64
 MOST_CONNECTIONS: Final = 10_000
@@ -196,14 +198,7 @@ async def open_sockets(host: str | None, port: int) -> list[socket.socket]:
         OSError: the host is unknown, or the port is in use.
     """
     if host is None or host == "localhost":
-        # Clients resolve `localhost` to either address.
-        first = _listen(socket.AF_INET, ("127.0.0.1", port))
-        try:
-            second = _listen(socket.AF_INET6, ("::1", first.getsockname()[1])) if socket.has_ipv6 else None
-        except OSError:
-            log.info("IPv6 loopback is not available")
-            second = None
-        return [first] if second is None else [first, second]
+        return _listen_on_loopback(port)
     addresses = await asyncio.get_running_loop().getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
@@ -217,6 +212,28 @@ async def open_sockets(host: str | None, port: int) -> list[socket.socket]:
             opened.close()
         raise
     return sockets
+
+
+def _listen_on_loopback(port: int) -> list[socket.socket]:
+    """Listen on both addresses, because clients resolve ``localhost`` to either one.
+
+    Another program that has the port on one of them would get the tokens of these clients.
+    """
+    attempts = _ATTEMPTS if port == 0 else 1
+    while True:
+        first = _listen(socket.AF_INET, ("127.0.0.1", port))
+        if not socket.has_ipv6:
+            return [first]
+        try:
+            return [first, _listen(socket.AF_INET6, ("::1", first.getsockname()[1]))]
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                log.info("IPv6 loopback is not available")
+                return [first]
+            first.close()
+            attempts -= 1
+            if not attempts:
+                raise
 
 
 def _listen(family: socket.AddressFamily, address: tuple[str | int, ...]) -> socket.socket:

@@ -98,6 +98,8 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._connect_ahp = connect_ahp
         self._peer = peer
         self._protocol = ServerProtocol(max_size=_NO_MESSAGE_BYTES, logger=log.getChild("protocol"))
+        # It would log each address, header and frame, in which there are tokens.
+        self._protocol.debug = False
         self._messages = Messages()
         self._parts: list[bytes] = []
         self._rest = memoryview(b"")

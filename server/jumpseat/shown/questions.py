@@ -79,7 +79,8 @@ def describe(request: PermissionRequest, title: str | None) -> Described:
             return Described("read", named, facts((f"Read {path}", "")), paths=[path])
         case McpPermission():
             name = f"{request.tool_name} of the MCP server {request.server_name}"
-            return Described("other", on_one_line(name, TITLE_CHARS), arguments=request.args)
+            warned = facts((request.warning, ""))
+            return Described("other", on_one_line(name, TITLE_CHARS), warned, request.args)
         case UrlPermission():
             named = f"{request.intention}: {visible_url(request.url)}"
             return Described("fetch", named, arguments={"url": request.url})
@@ -87,7 +88,7 @@ def describe(request: PermissionRequest, title: str | None) -> Described:
             named = title or f"{request.action or 'store'} a memory"
             return Described("other", named, facts((_memory(request), "")))
         case CustomToolPermission():
-            shown = facts((request.tool_description, ""))
+            shown = facts((request.warning, ""), (request.tool_description, ""))
             return Described("other", title or request.tool_name, shown, request.args)
         case HookPermission():
             shown = facts((request.hook_message, ""))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from jumpseat.agent.session.forms import shown_form
+from jumpseat.errors import InvalidRequestError
+from tests.support.cases import all_cases
 from tests.support.server import running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -81,3 +85,39 @@ async def test_an_open_form_is_cancelled_with_its_session(tmp_path: Path) -> Non
         await server.wire.event("elicitation.requested")
         await server.wire.call("session.delete", {"sessionId": session})
         assert (await server.wire.response(request_id))["result"] == {"action": "cancel"}
+
+
+NO_FORMS = {
+    "a field that is no object": {"properties": {"a": "text"}},
+    "fields that are no object": {"properties": "abc"},
+    "required fields that are no array": {"properties": {"a": {"type": "string"}}, "required": 5},
+    "a title that is an object": {"properties": {"a": {"title": {"x": 1}}}},
+    "choices that are objects": {"properties": {"a": {"enum": [{"b": 1}]}}},
+    "titled choices without a value": {"properties": {"a": {"oneOf": [{"title": "A"}]}}},
+    "choices of an array that are objects": {"properties": {"a": {"type": "array", "items": {"enum": [[]]}}}},
+    "a default that is an object": {"properties": {"a": {"default": {"b": 1}}}},
+    "a length that is a text": {"properties": {"a": {"minLength": "1"}}},
+    "a description without an end": {"properties": {"a": {"description": "x" * 70_000}}},
+    "very many fields": {"properties": {f"field-{number}": {} for number in range(6000)}},
+    "very deep": {"properties": {"a": {"items": json.loads('{"a":' * 300 + "1" + "}" * 300)}}},
+}
+
+
+def test_a_schema_that_clients_cannot_show_is_refused() -> None:
+    with all_cases() as case:
+        for name, schema in NO_FORMS.items():
+            with case(name), pytest.raises(InvalidRequestError, match="form"):
+                shown_form({"type": "object", **schema})
+
+
+def test_a_form_keeps_what_people_see_and_loses_members_without_a_value() -> None:
+    field = {
+        "type": "array",
+        "title": "Colours",
+        "items": {"anyOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
+        "default": ["r"],
+        "x-own": {"anything": [1]},
+    }
+    form = {"type": "object", "properties": {"colours": field}, "required": ["colours"]}
+    given = {**form, "properties": {"colours": {**field, "description": None}}, "title": None}
+    assert shown_form(given) == form

@@ -18,6 +18,11 @@ local function target(request)
   return request.resolvedPath and { "# leads to " .. one_line(request.resolvedPath) } or {}
 end
 
+--- Return the line with the warning of the server, which names characters that hide or imitate something.
+local function warning(request)
+  return request.warning and { "# " .. one_line(request.warning) } or {}
+end
+
 local function relative(path)
   return vim.fn.fnamemodify(path or "?", ":~:.")
 end
@@ -69,11 +74,7 @@ local KINDS = {
   end,
   url = function(request)
     local from = request.redirectedFrom and { "redirected from " .. one_line(request.redirectedFrom) } or {}
-    if (request.url or ""):find("[\128-\255]") then
-      -- Names the host in ASCII, because its letters may imitate others.
-      table.insert(from, 1, "# " .. one_line(request.intention or ""))
-    end
-    return ("open %s?"):format(one_line(request.url or "?")), from, ""
+    return ("open %s?"):format(one_line(request.url or "?")), vim.list_extend(warning(request), from), ""
   end,
   memory = function(request)
     local lines = { one_line(request.fact or "") }
@@ -90,14 +91,15 @@ local KINDS = {
     if request.readOnly then
       table.insert(lines, 1, "# declared read-only by the server")
     end
-    return ("call %s of the MCP server %s?"):format(request.toolName or "?", request.serverName or "?"), lines, ""
+    local title = ("call %s of the MCP server %s?"):format(request.toolName or "?", request.serverName or "?")
+    return title, vim.list_extend(warning(request), lines), ""
   end,
   ["custom-tool"] = function(request)
     local lines = arguments(request.args)
     if request.toolDescription and request.toolDescription ~= "" then
       table.insert(lines, 1, "# " .. one_line(request.toolDescription))
     end
-    return ("call %s?"):format(request.toolName or "?"), lines, ""
+    return ("call %s?"):format(request.toolName or "?"), vim.list_extend(warning(request), lines), ""
   end,
   hook = function(request)
     local lines = arguments(request.toolArgs)

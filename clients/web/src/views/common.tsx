@@ -3,6 +3,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SafeHtml } from "../markdown.ts";
+import { SETTLE_MS } from "../state/settling.ts";
 
 const PATHS: Record<string, string> = {
   menu: "M4 6h16M4 12h16M4 18h16",
@@ -57,9 +58,6 @@ export class Boundary extends Component<{ what: string; children: ComponentChild
     return this.state.failed ? <p class="row note error" role="alert">The page cannot show {this.props.what}.</p> : this.props.children;
   }
 }
-
-/** The time in milliseconds for which a new question takes no answer: a click may have been meant for the one before. */
-export const SETTLE_MS = 600;
 
 /** The controls of a question, which take no answer before a person can have seen it, and none of a double click. */
 export function Settled({ children, class: name }: { children: ComponentChildren; class?: string }) {

@@ -23,13 +23,13 @@ export function Questions({ store, state }: { store: Store; state: SessionState 
   return (
     <section class="question" aria-label="A question to you" data-question={question.kind}>
       {agent && <p class="faint"><Icon name="robot" size={14} /> The sub-agent {agent.name} asks</p>}
-      <Settled key={question.id}>
+      <Settled key={question.id}><Boundary what="this question: stop the session, or answer elsewhere">
         {question.kind === "permission" && <Permission {...props} question={question} />}
         {question.kind === "input" && <Input {...props} question={question} />}
         {question.kind === "plan" && <Plan {...props} question={question} />}
         {question.kind === "form" && <Form {...props} question={question} />}
         {question.kind === "switch" && <Switch {...props} question={question} />}
-      </Settled>
+      </Boundary></Settled>
       {more > 0 && <p class="faint">{more === 1 ? "One more question waits" : `${more} more questions wait`}</p>}
     </section>
   );

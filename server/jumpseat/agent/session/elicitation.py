@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.agent.clock import new_id
+from jumpseat.agent.session.forms import shown_form
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import events
@@ -19,15 +20,16 @@ async def elicit(
     ``source`` names who asks, if not the session itself. A ``url`` is opened instead of a form.
 
     Raises:
-        InvalidRequestError: no attached client can show a form.
+        InvalidRequestError: no attached client can show a form, or the schema is no form.
     """
     if not session.clients.can_elicit():
         raise InvalidRequestError("elicitation is not supported by any attached client")
+    form = shown_form(schema) if url is None else None
     question = events.ElicitationRequested(
         request_id=new_id(),
         message=message,
         mode="form" if url is None else "url",
-        requested_schema=schema if url is None else None,
+        requested_schema=form,
         elicitation_source=source,
         url=url,
     )
