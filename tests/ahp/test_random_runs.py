@@ -35,6 +35,7 @@ SCRIPT: Final[JsonObject] = {
 }
 RUNS: Final = int(os.environ.get("AHP_RUNS", "4"))
 KILLS: Final = int(os.environ.get("AHP_KILLS", "4"))
+ENDS: Final = ("chat/turnComplete", "chat/turnCancelled", "chat/error")
 PROMPTS: Final = ("hang on", "make a file", "hello")
 
 
@@ -55,6 +56,11 @@ async def until_stable(client: Client) -> None:
 
 
 def was_cancelled(client: Client) -> bool:
+    """Return whether the last turn that ended was cancelled, also if it was cut off later: then the queue waits."""
+    for message in reversed(client.received):
+        params: JsonObject = message.get("params") or {}
+        if params.get("action", {}).get("type") in ENDS and "rejectionReason" not in params:
+            return params["action"]["type"] == "chat/turnCancelled"
     turns = client.states[client.chat]["turns"]
     return bool(turns) and turns[-1]["state"] == "cancelled"
 

@@ -95,3 +95,49 @@ async def test_two_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
         assert any(message.get("method") == "root/sessionRemoved" for message in ada.received)
         await eve.settle()
         assert not any("method" in message for message in eve.received)
+
+
+async def test_two_tokens_read_nothing_of_each_others_files(tmp_path: Path) -> None:
+    tokens = ConnectionTokenFile(tmp_path / "home")
+    ada_query, eve_query = (f"?tkn={tokens.add(name, all_sessions=False)}" for name in ("ada", "eve"))
+    for name in ("ada", "eve"):
+        (tmp_path / name / "folder").mkdir(parents=True)
+        (tmp_path / name / "folder" / "notes.txt").write_text(f"words of {name}")
+    (tmp_path / "eve" / "link").symlink_to(tmp_path / "ada")
+    async with (
+        door_server(tmp_path, SCRIPT, without_token=()) as (_, port),
+        connected(port, "ada", ada_query) as ada,
+        connected(port, "eve", eve_query) as eve,
+    ):
+        await ada.create(workingDirectories=[(tmp_path / "ada").as_uri()])
+        theirs = tmp_path / "ada" / "folder" / "notes.txt"
+        places = [
+            theirs,
+            tmp_path / "eve" / ".." / "ada" / "folder" / "notes.txt",
+            theirs.parent,
+            theirs.parent.parent,
+        ]
+
+        async def check_denied() -> None:
+            for place in places:
+                for method in ("resourceRead", "resourceList", "resourceResolve", "resourceRequest"):
+                    answer = await eve.request(method, uri=f"file://{place}", read=True)
+                    assert answer.get("error", {}).get("code") == -32009, (method, place, answer)
+
+        await check_denied()
+        await eve.create(workingDirectories=[(tmp_path / "eve").as_uri()])
+        places += [tmp_path / "eve" / "link" / "folder" / "notes.txt", tmp_path / "eve" / "link"]
+        await check_denied()
+        # Also where a session of hers names the folder in a prompt.
+        message = {"text": "hello @../ada/folder/notes.txt", "origin": {"kind": "user"}}
+        attachment = {"type": "resource", "label": "notes", "uri": theirs.as_uri()}
+        started = {"turnId": "t1", "startedAt": TIME, "message": {**message, "attachments": [attachment]}}
+        await eve.dispatch("chat/turnStarted", **started)
+        await eve.settle()
+        await check_denied()
+        found = await eve.call("completions", eve.chat, kind="userMessage", text="@not", offset=4)
+        assert "ada" not in str(found)
+        assert "words of ada" not in str(eve.received)
+        own = (tmp_path / "eve" / "folder" / "notes.txt").as_uri()
+        assert (await eve.call("resourceRead", uri=own, encoding="utf-8"))["data"] == "words of eve"
+        assert (await ada.call("resourceRead", uri=theirs.as_uri(), encoding="utf-8"))["data"] == "words of ada"

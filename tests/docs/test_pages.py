@@ -344,6 +344,16 @@ def test_the_script_in_the_page_about_scripts_passes(tmp_path: Path) -> None:
     assert run_command(["script", str(tmp_path / "hello.script.yaml")]) == 0
 
 
+def test_the_log_in_the_page_about_scripts_deviates_as_the_page_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log,) = code_blocks("docs/script.md", "jsonl")
+    (tmp_path / "vscode.jsonl").write_text(log)
+    assert run_command(["script", str(tmp_path / "vscode.jsonl")]) == 1
+    printed = capsys.readouterr().out.partition("\n")[2]
+    assert printed in code_blocks("docs/script.md", "text")[-1]
+
+
 def test_the_tests_in_the_page_about_scripts_pass(pytester: pytest.Pytester) -> None:
     conftest, test = code_blocks("docs/script.md", "python")
     backend = '@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n'

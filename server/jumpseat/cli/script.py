@@ -30,11 +30,20 @@ DESCRIPTION: Final = "Play scripts of JSON-RPC messages against any server and r
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a script or a recorded transcript")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a script, a transcript or a client's log"
+    )
     parser.add_argument(
         "--server", type=shlex.split, metavar="COMMAND", help="the server to test, instead of the script's own"
     )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the server's files in this folder")
+    parser.add_argument(
+        "--files",
+        dest="project",
+        type=Path,
+        metavar="DIR",
+        help="the files of the project that a client's log was recorded with",
+    )
     parser.add_argument("--update", action="store_true", help="replace the server's lines of a transcript")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the whole conversation and stderr")
     parser.add_json()
@@ -66,7 +75,7 @@ async def _play(path: Path, args: argparse.Namespace) -> Outcome:
     if keep is not None:
         keep = (keep if len(args.files) == 1 else keep / path.stem).resolve()
         keep.mkdir(parents=True, exist_ok=True)
-    return await play_file(path, PlayOptions(args.server, keep), update=args.update)
+    return await play_file(path, PlayOptions(args.server, keep, args.project), update=args.update)
 
 
 def _show(outcome: Outcome, args: argparse.Namespace) -> None:

@@ -45,12 +45,14 @@ def describe_differences(recorded: list[Line], played: list[Line]) -> str:
 
 
 def message_kind(message: Any) -> tuple[str, Any]:
-    """Return the kind of a message and its response id, event type or method."""
+    """Return the kind of a message and its response id, type of event or action, or method."""
     fields = as_object(message)
     if "method" not in fields:
         return ("response to", fields.get("id"))
     if fields["method"] == "session.event":
         return ("event", as_object(as_object(fields.get("params")).get("event")).get("type"))
+    if fields["method"] == "action":
+        return ("action", as_object(as_object(fields.get("params")).get("action")).get("type"))
     return ("method", fields["method"])
 
 

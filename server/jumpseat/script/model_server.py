@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 import h11
 
 from jumpseat.adapters.scripted import Script, ScriptedModel
-from jumpseat.agent.model import ModelEvent
+from jumpseat.agent.model import ModelEvent, ModelRequest
 from jumpseat.errors import JumpseatError, ProviderError
 from jumpseat.script.chat_wire import ChunkEncoder, complete_response, read_request
 
@@ -27,16 +27,22 @@ MODEL: Final = "scripted"
 _MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 
 
+class Answering(Protocol):
+    """A model of another kind."""
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]: ...
+
+
 class ModelServer:
-    """A scripted model's HTTP server, an async context manager.
+    """A scripted model's HTTP server, an async context manager; or that of a model of another kind.
 
     ``url`` is the base URL for a provider. ``requests`` are the received bodies, in order.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, model: Script | Answering) -> None:
         self.url = ""
         self.requests: list[JsonObject] = []
-        self._model = ScriptedModel(script)
+        self._model: Answering = ScriptedModel(model) if isinstance(model, Script) else model
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -16,6 +15,7 @@ from msgspec import Struct, field
 from jumpseat.adapters.wire import as_object
 from jumpseat.script.model_server import ModelServer
 from jumpseat.script.patterns import Captures, Difference, ScriptError, differences, fill, preview
+from jumpseat.script.protocols import PROTOCOLS
 from jumpseat.script.steps import (
     Answer,
     AnyOrder,
@@ -34,7 +34,7 @@ from jumpseat.script.steps import (
 )
 from jumpseat.script.target import EXIT_S, Target, WireMessage, running_server
 
-OUR_SERVER: Final = (sys.executable, "-m", "jumpseat", "--headless", "--stdio", "--no-auto-login")
+OUR_SERVER: Final = PROTOCOLS["copilot"].command
 _SHOWN_MESSAGES: Final = 12
 
 
@@ -61,11 +61,12 @@ class PlayOptions(Struct, frozen=True):
     """Options for playing scripts.
 
     ``command`` replaces the script's own server. ``keep`` is the folder for the server's files, instead of a
-    temporary one.
+    temporary one. ``files`` is the folder whose content a client's log was recorded with.
     """
 
     command: Sequence[str] | None = None
     keep: Path | None = None
+    files: Path | None = None
 
 
 async def play(script: Script, name: str, options: PlayOptions | None = None) -> Outcome:
@@ -91,7 +92,7 @@ async def play(script: Script, name: str, options: PlayOptions | None = None) ->
 
 def _command(script: Script) -> Sequence[str]:
     if script.server is None:
-        return OUR_SERVER
+        return PROTOCOLS[script.protocol].command
     return shlex.split(script.server) if isinstance(script.server, str) else script.server
 
 
@@ -155,7 +156,11 @@ class _Player:
         script = self._script
         env = {name: fill(value, self._captures) for name, value in script.env.items()}
         async with running_server(
-            self._command, self._folder, env, framing=script.framing, checked=not script.unchecked
+            self._command,
+            self._folder,
+            env,
+            framing=script.framing or PROTOCOLS[script.protocol].framing,
+            checked=not script.unchecked,
         ) as target:
             if script.strict:
                 target.use_schema()

@@ -1,4 +1,4 @@
-"""Play a file: a script or a recorded conversation."""
+"""Play a file: a script, a recorded conversation, or a client's log."""
 
 from __future__ import annotations
 
@@ -7,36 +7,56 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from jumpseat.script.client_log import is_client_log, read_client_log
 from jumpseat.script.differences import describe_differences
 from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import OUR_SERVER, Outcome, PlayOptions, play
+from jumpseat.script.play import Outcome, PlayOptions, play
+from jumpseat.script.play_log import play_log
+from jumpseat.script.protocols import protocol_of
 from jumpseat.script.steps import load_script
 from jumpseat.script.transcript import Playback, TranscriptError, is_transcript, play_transcript, read, write
 
 
 async def play_file(path: Path, options: PlayOptions | None = None, *, update: bool = False) -> Outcome:
-    """Play a script or a recorded conversation; ``update`` replaces the server's lines of a recorded conversation.
+    """Play a script, a recorded conversation or a client's log.
+
+    ``update`` replaces the server's lines of a recorded conversation.
 
     Raises:
-        ScriptError: the file is neither, or the server cannot be started.
+        ScriptError: the file is none of them, or the server cannot be started.
     """
     options = options or PlayOptions()
     if is_transcript(path):
         return await _play_transcript(path, options, update=update)
     if update:
-        raise ScriptError("expected a recorded conversation to update, got a script")
+        raise ScriptError("expected a recorded conversation to update, got a script or a log")
+    if is_client_log(path):
+        return await _play_log(path, options)
+    if options.files is not None:
+        raise ScriptError("expected a client's log to play with files, got a script")
     return await play(load_script(path), path.stem, options)
+
+
+async def _play_log(path: Path, options: PlayOptions) -> Outcome:
+    entries = read_client_log(path)
+    started = time.monotonic()
+    protocol = protocol_of(entry.message for entry in entries if entry.from_client)
+    with ExitStack() as stack:
+        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jumpseat-script-")))
+        failures, server = await play_log(entries, folder, protocol, options.command, options.files)
+    seconds = time.monotonic() - started
+    return Outcome(path.stem, len(entries), failures, server.traffic, server.stderr, seconds)
 
 
 async def _play_transcript(path: Path, options: PlayOptions, *, update: bool) -> Outcome:
     recorded = read(path)
     started = time.monotonic()
     outcome = Outcome(path.stem, len(recorded))
-    playback = Playback()
+    playback, protocol = Playback(), protocol_of(message for direction, message in recorded if direction == "->")
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jumpseat-script-")))
         try:
-            await play_transcript(recorded, folder, options.command or OUR_SERVER, playback)
+            await play_transcript(recorded, folder, options.command or protocol.command, playback, protocol)
         except TranscriptError as error:
             outcome.failures.append(str(error))
         else:

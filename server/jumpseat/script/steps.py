@@ -17,8 +17,7 @@ from jumpseat.parsing.json_text import read_json
 from jumpseat.parsing.validation import validation_problems
 from jumpseat.parsing.yaml_text import read_yaml
 from jumpseat.script.patterns import ScriptError, check_pattern
-
-Framing: TypeAlias = Literal["content-length", "lines"]
+from jumpseat.script.protocols import Framing, ProtocolName
 
 
 class _Part(BaseModel):
@@ -154,7 +153,8 @@ Step: TypeAlias = Annotated[
 class Script(_Part):
     """A script.
 
-    ``server`` is the command to start, as a shell-like string or as an array; by default, jumpseat itself.
+    ``server`` is the command to start, as a shell-like string or as an array; by default, jumpseat itself, for
+    ``protocol``, which also decides on the ``framing`` of a script without one.
     ``model`` is a scripted model (see :mod:`jumpseat.adapters.scripted`), served over HTTP at ``${model}``.
     ``within`` is the time limit of a step, in seconds. ``unchecked`` turns off the rules of every conversation;
     ``strict`` also validates all messages against the protocol's schema.
@@ -162,7 +162,8 @@ class Script(_Part):
 
     name: str | None = None
     server: str | list[str] | None = None
-    framing: Framing = "content-length"
+    protocol: ProtocolName = "copilot"
+    framing: Framing | None = None
     within: float = Field(default=10, gt=0, le=600)
     model: ModelScript | None = None
     env: dict[str, str | None] = Field(default_factory=dict[str, str | None])

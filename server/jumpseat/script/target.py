@@ -17,8 +17,8 @@ from msgspec import Struct
 from jumpseat.adapters.wire import as_object
 from jumpseat.script.checks import Checks
 from jumpseat.script.patterns import ScriptError, preview
+from jumpseat.script.protocols import Framing
 from jumpseat.script.schema_checks import SchemaChecks
-from jumpseat.script.steps import Framing
 from jumpseat.system.process_groups import kill_group
 from jumpseat_protocol.envelope import FrameDecoder, FramingError, encode_frame
 

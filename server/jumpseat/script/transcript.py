@@ -12,7 +12,8 @@ line                 meaning
 
 The messages are without ``jsonrpc``. Values that differ between runs are replaced by placeholders: ``<id-1>`` for
 the first id of the file, ``<id-2>`` for the second; ``<time>``, ``<folder>`` and ``<version>``; ``<n>`` for token
-counts, sizes and durations. The client's messages may have ``<folder>``, and ids that the server has sent before.
+counts, sizes, durations and the numbers of actions. The client's messages may have ``<folder>``, and ids that the
+server has sent before.
 
 ``jumpseat script --update FILE`` replaces the server's lines; review the diff. A new file needs the client's
 messages, each followed by the last message of the server to wait for.
@@ -33,13 +34,14 @@ from msgspec import Struct, field
 from jumpseat.adapters.wire import as_object
 from jumpseat.script.differences import Line, message_kind
 from jumpseat.script.patterns import ScriptError
+from jumpseat.script.protocols import PROTOCOLS, Protocol
 from jumpseat.script.target import Target, WireMessage, running_server
 
 JsonObject: TypeAlias = dict[str, Any]
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
-_MEASUREMENT_KEY: Final = re.compile(r"duration|timestamp|tokenLimit|\w*(?:Tokens|Ms|Bytes)")
+_MEASUREMENT_KEY: Final = re.compile(r"duration|timestamp|tokenLimit|fromSeq|[sS]erverSeq|\w*(?:Tokens|Ms|Bytes)")
 _VERSION_KEYS: Final = ("version", "copilotVersion")
 _BARRIER: Final = "barrier"
 _DIRECTIONS: Final = ("->", "<-", "--")
@@ -93,11 +95,15 @@ class Playback(Struct):
 
 
 async def play_transcript(
-    lines: list[Line], folder: Path, command: Sequence[str], playback: Playback | None = None
+    lines: list[Line],
+    folder: Path,
+    command: Sequence[str],
+    playback: Playback | None = None,
+    protocol: Protocol = PROTOCOLS["copilot"],
 ) -> list[Line]:
     """Send the client's messages in ``lines`` and return the played conversation.
 
-    ``playback`` is filled, too, even if the conversation ends early.
+    ``playback`` is filled, too, even if the conversation ends early. ``protocol`` is that of the conversation.
 
     Raises:
         TranscriptError: an expected message was not received, or messages followed the last recorded one.
@@ -106,8 +112,11 @@ async def play_transcript(
     playback = playback or Playback()
     out = playback.lines
     for process in _processes(lines):
-        async with running_server(command, folder) as server, _collect_traffic(server, playback):
-            client = _Client(server, placeholders)
+        async with (
+            running_server(command, folder, framing=protocol.framing) as server,
+            _collect_traffic(server, playback),
+        ):
+            client = _Client(server, placeholders, protocol)
             for direction, group in groupby(process, key=lambda line: line[0]):
                 messages = [message for _, message in group]
                 if direction == "->":
@@ -152,8 +161,9 @@ def _processes(lines: list[Line]) -> Iterator[list[Line]]:
 class _Client:
     """The client of a transcript, connected to one server process."""
 
-    def __init__(self, server: Target, placeholders: _Placeholders) -> None:
+    def __init__(self, server: Target, placeholders: _Placeholders, protocol: Protocol) -> None:
         self._server = server
+        self._protocol = protocol
         self._placeholders = placeholders
         self._read = 0
         self._barriers = 0
@@ -172,7 +182,7 @@ class _Client:
         # The response to a ping follows all messages that the server had still to send.
         self._barriers += 1
         barrier = f"{_BARRIER}-{self._barriers}"
-        await self._server.send({"id": barrier, "method": "ping"})
+        await self._server.send({"id": barrier, "method": "ping", "params": dict(self._protocol.ping)})
         await self._until(
             lambda: any(message.get("id") == barrier for message in self._unread()), "response to a ping"
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import anyio
 import anyio.lowlevel
+import orjson
 from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
@@ -88,11 +90,18 @@ class Door:
         """Return the models that are known so far."""
         return self._agents[0]["models"]
 
-    def folders(self, access: Access) -> list[str]:
-        """Return the working directories of the sessions that a connection sees."""
-        sessions = self.registry(access).list()
-        stored = (session.context.cwd for session in sessions if session.context is not None)
-        return list(dict.fromkeys((*(str(one.session.settings.cwd) for one in self.mirrors(access)), *stored)))
+    def folders(self, path: str, access: Access) -> list[str]:
+        """Return the working directories of the sessions that a connection sees, with the first that has a path.
+
+        The list of all sessions is read only if the path is in no folder of an open one.
+        """
+        live = [str(mirror.session.settings.cwd) for mirror in self.mirrors(access)]
+        if any(Path(os.path.normpath(path)).is_relative_to(folder) for folder in live):
+            return live
+        # Decoded here: models of ten thousand sessions would hold others up.
+        listed: list[JsonObject] = orjson.loads(b"".join(self.registry(access).list_json(None)))
+        contexts: list[JsonObject] = [one["context"] for one in listed if one.get("context") is not None]
+        return list(dict.fromkeys((*live, *(str(context["cwd"]) for context in contexts if context.get("cwd")))))
 
     def mirrors(self, access: Access) -> list[Mirror]:
         """Return the open mirrors of the live sessions that a connection sees."""

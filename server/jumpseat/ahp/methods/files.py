@@ -21,19 +21,21 @@ from jumpseat_protocol.completions import CompletionItem
 async def read(connection: Peer, params: JsonObject) -> JsonObject:
     """Return the content of a file in a folder of a session."""
     path, as_text = _path(params), params.get("encoding") != "base64"
-    folders = connection.door.folders(connection.rights)
+    folders = connection.door.folders(path, connection.rights)
     return await anyio.to_thread.run_sync(partial(files.read, path, folders, as_text=as_text))
 
 
 async def list_entries(connection: Peer, params: JsonObject) -> JsonObject:
     """Return the entries of a folder of a session."""
-    folders = connection.door.folders(connection.rights)
-    return {"entries": await anyio.to_thread.run_sync(files.list_entries, _path(params), folders)}
+    path = _path(params)
+    folders = connection.door.folders(path, connection.rights)
+    return {"entries": await anyio.to_thread.run_sync(files.list_entries, path, folders)}
 
 
 async def resolve(connection: Peer, params: JsonObject) -> JsonObject:
     """Return whether there is a file or folder, and what is known about it."""
-    path, folders = _path(params), connection.door.folders(connection.rights)
+    path = _path(params)
+    folders = connection.door.folders(path, connection.rights)
     return {"uri": uri_of(path), **await anyio.to_thread.run_sync(files.resolve, path, folders)}
 
 
