@@ -32,13 +32,11 @@ def _with_status(value: JsonObject, action: Action) -> JsonObject:
 
 def _review(state: State, action: Action) -> State:
     reviewed: bool = action["reviewed"]
-    files = [
-        {**file, "reviewed": reviewed}
-        if file["id"] in action["files"] and file.get("reviewed") != reviewed
-        else file
-        for file in state["files"]
-    ]
-    return changed(state, files=files)
+
+    def review(file: JsonObject) -> JsonObject:
+        return changed(file, reviewed=reviewed) if file["id"] in action["files"] else file
+
+    return changed(state, files=[review(file) for file in state["files"]])
 
 
 def _replace(state: State, action: Action) -> State:
