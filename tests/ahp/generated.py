@@ -418,7 +418,84 @@ ROOT: Final[Mapping[str, Make]] = {
     },
 }
 
+TERMINAL: Final[Mapping[str, Make]] = {
+    "data": lambda r: {"type": "terminal/data", "data": one(r, "out\n", "more")},
+    "input": lambda _: {"type": "terminal/input", "data": "x"},
+    "resized": lambda r: {"type": "terminal/resized", "cols": one(r, 80, 120), "rows": 24},
+    "claimed": lambda r: {
+        "type": "terminal/claimed",
+        "claim": one(
+            r,
+            {"kind": "client", "clientId": "one"},
+            {"kind": "session", "session": "ahp-session:/1", "chat": "ahp-chat:/1"},
+        ),
+    },
+    "titleChanged": lambda r: {"type": "terminal/titleChanged", "title": one(r, "A", "B")},
+    "cwdChanged": lambda r: {"type": "terminal/cwdChanged", "cwd": one(r, "file:///a", "file:///b")},
+    "exited": lambda r: {"type": "terminal/exited", **some(r, exitCode=one(r, 0, 3))},
+    "cleared": lambda _: {"type": "terminal/cleared"},
+    "commandDetectionAvailable": lambda _: {"type": "terminal/commandDetectionAvailable"},
+    "commandExecuted": lambda r: {
+        "type": "terminal/commandExecuted",
+        "commandId": one(r, "c1", "c2"),
+        "commandLine": "ls",
+        "timestamp": one(r, 1, 2),
+    },
+    "commandFinished": lambda r: {
+        "type": "terminal/commandFinished",
+        "commandId": one(r, "c1", "c2"),
+        **some(r, exitCode=0, durationMs=5),
+    },
+}
+
+
+def _file(random: Random) -> Json:
+    uri = one(random, "file:///a", "file:///b")
+    side = {"uri": uri, "content": {"uri": f"{uri}?{random.randrange(2)}"}}
+    return {"id": uri, "edit": some(random, before=side, after=side, diff={"added": 1, "removed": 0})}
+
+
+def _operation(random: Random) -> Json:
+    return {"id": one(random, "undo", "stage"), "label": "Undo", "scopes": ["changeset"], "status": "idle"}
+
+
+def _status(random: Random, *others: str) -> Json:
+    status = one(random, "error", *others)
+    return {"status": status, **some(random, error={"errorType": "e", "message": "m"})}
+
+
+CHANGESET: Final[Mapping[str, Make]] = {
+    "statusChanged": lambda r: {"type": "changeset/statusChanged", **_status(r, "computing", "ready")},
+    "fileSet": lambda r: {"type": "changeset/fileSet", "file": _file(r)},
+    "fileRemoved": lambda r: {"type": "changeset/fileRemoved", "fileId": one(r, "file:///a", "file:///b")},
+    "filesReviewChanged": lambda r: {
+        "type": "changeset/filesReviewChanged",
+        "files": one(r, ["file:///a"], ["file:///b", "file:///a"]),
+        "reviewed": r.random() < 0.5,
+    },
+    "contentChanged": lambda r: {
+        "type": "changeset/contentChanged",
+        "files": one(r, [], [_file(r)]),
+        **some(r, operations=one(r, [], [_operation(r)])),
+    },
+    "operationsChanged": lambda r: {"type": "changeset/operationsChanged", **some(r, operations=[_operation(r)])},
+    "operationStatusChanged": lambda r: {
+        "type": "changeset/operationStatusChanged",
+        "operationId": one(r, "undo", "stage"),
+        **_status(r, "idle", "running"),
+    },
+    "cleared": lambda _: {"type": "changeset/cleared"},
+}
+
 INITIAL: Final[Mapping[str, Json]] = {
+    "terminal": {
+        "title": "ls",
+        "content": [],
+        "lifecycle": {"status": "running"},
+        "claim": {"kind": "session", "session": "ahp-session:/1", "chat": "ahp-chat:/1"},
+        "isPty": False,
+    },
+    "changeset": {"status": "computing", "files": []},
     "root": {"agents": [], "config": {"schema": {"type": "object", "properties": {}}, "values": {}}},
     "session": {
         "provider": "jumpseat",
@@ -437,7 +514,13 @@ INITIAL: Final[Mapping[str, Json]] = {
         "turns": [],
     },
 }
-MAKERS: Final[Mapping[str, Mapping[str, Make]]] = {"root": ROOT, "session": SESSION, "chat": CHAT}
+MAKERS: Final[Mapping[str, Mapping[str, Make]]] = {
+    "root": ROOT,
+    "session": SESSION,
+    "chat": CHAT,
+    "terminal": TERMINAL,
+    "changeset": CHANGESET,
+}
 
 
 def actions(random: Random, reducer: str, length: int) -> list[Json]:

@@ -10,19 +10,18 @@ from typing import Any, Final
 
 import pytest
 
+from jumpseat.ahp.states import changeset, terminal
+from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
-from jumpseat.ahp.states.root import reduce_root
-from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import JsonObject
 from tests.ahp.generated import INITIAL, MAKERS, actions
 from tests.ahp.official import UPDATE, Case, plain, states
 from tests.support.cases import all_cases
 
-REDUCERS: Final = {"root": reduce_root, "session": reduce_session, "chat": reduce_chat}
 RECORDED: Final = Path(__file__).parent / "data" / "states.jsonl"
 """The states of the official reducers after the generated cases, in their order."""
 
-KINDS: Final = ("chat", "chat", "chat", "session", "session", "root")
+KINDS: Final = ("chat", "chat", "chat", "session", "session", "root", "terminal", "changeset")
 
 
 def cases(count: int) -> list[Case]:
@@ -74,10 +73,12 @@ def test_unknown_actions_change_nothing_and_unknown_members_survive() -> None:
         assert state["newer"] == {"member": 1}
 
 
-def test_every_action_of_the_three_channels_is_generated() -> None:
+def test_every_action_of_the_channels_is_generated() -> None:
     for reducer, makers in MAKERS.items():
         for name, make in makers.items():
             assert make(Random(0))["type"] == f"{reducer}/{name}"
+    generated = {f"{kind}/{name}" for kind in ("terminal", "changeset") for name in MAKERS[kind]}
+    assert generated == {*terminal.REDUCERS, *changeset.REDUCERS}
 
 
 def test_queued_messages_that_an_order_leaves_out_stay_in_their_order() -> None:

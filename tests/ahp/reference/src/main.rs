@@ -2,12 +2,15 @@
 //!
 //! `{"reducer", "state", "actions"}` gives the state after the actions. `{"decode", "value"}` gives `{"encoded"}`, the
 //! value decoded as a type and encoded again, or `{"error"}`: also where a part was kept as an unknown one.
-use ahp::reducers::{apply_action_to_chat, apply_action_to_root, apply_action_to_session};
+use ahp::reducers::{
+    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    apply_action_to_terminal,
+};
 use ahp_types::actions::{ActionEnvelope, StateAction};
 use ahp_types::commands::*;
 use ahp_types::messages::JsonRpcErrorResponse;
 use ahp_types::notifications::*;
-use ahp_types::state::{ChatState, RootState, SessionState};
+use ahp_types::state::{ChangesetState, ChatState, RootState, SessionState, TerminalState};
 use serde_json::{from_value, json, to_value, Value};
 use std::io::{stdin, BufRead};
 
@@ -81,6 +84,8 @@ fn main() {
         let folded = match case["reducer"].as_str() {
             Some("root") => fold::<RootState, _>(state, actions, apply_action_to_root),
             Some("session") => fold::<SessionState, _>(state, actions, apply_action_to_session),
+            Some("terminal") => fold::<TerminalState, _>(state, actions, apply_action_to_terminal),
+            Some("changeset") => fold::<ChangesetState, _>(state, actions, apply_action_to_changeset),
             _ => fold::<ChatState, _>(state, actions, apply_action_to_chat),
         };
         println!("{folded}");
