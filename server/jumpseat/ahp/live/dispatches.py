@@ -95,9 +95,18 @@ def _start_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
 
 async def _watch(mirror: Mirror, prompt: Prompt, cause: Cause, action: Action, origin: Origin) -> None:
     """Refuse a turn whose prompt ends without a message, because it was withdrawn or a hook has blocked it."""
+    announcements = mirror.session.announcements
     await prompt.run.done.wait()
-    if mirror.withdraw(cause):
-        mirror.refuse(action, origin, "the prompt was not accepted")
+
+    def check() -> None:
+        if mirror.withdraw(cause):
+            mirror.refuse(action, origin, "the prompt was not accepted")
+
+    # In a cluster, the run may end before its beginning is announced.
+    if announcements is None:
+        check()
+    else:
+        announcements.announce(check)
 
 
 def _prompt(mirror: Mirror, turn_id: str, message: JsonObject) -> Prompt:

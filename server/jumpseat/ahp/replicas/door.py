@@ -25,6 +25,7 @@ from jumpseat.ahp.replicas.link import Cluster, Link, result_of
 from jumpseat.ahp.replicas.owner import (
     ACTION,
     ARRIVE,
+    DELETE,
     DISPATCH,
     OPENED,
     REQUEST,
@@ -202,7 +203,7 @@ class ClusterDoor(Door):
         self._opened[session_id] = link
 
     async def delete(self, session_id: str, access: Access) -> None:
-        await self._link(access).ask("session.delete", session_id)
+        await self._link(access).ask(DELETE, session_id)
 
     def close(self, session_id: str) -> None:
         super().close(session_id)

@@ -31,6 +31,8 @@ ARRIVE: Final = "ahp.arrive"
 WITHDRAW: Final = "ahp.withdraw"
 REQUEST: Final = "ahp.request"
 """The requests of doors, besides those that open, create, leave and delete a session."""
+DELETE: Final = "sessions.delete"
+"""The method of all clients that deletes a session, and fails for unknown ones."""
 MOVED: Final = "$/moved"
 """See :data:`jumpseat.cluster.relay.session_calls.MOVED_NOTE`."""
 
@@ -125,7 +127,7 @@ class OwnerService:
 
     def find(self, method: str) -> Handler | None:
         """Return the function that serves a method; ``None`` if doors do not call it."""
-        return self._find_other(method) if method == "session.delete" else self._handlers.get(method)
+        return self._find_other(method) if method == DELETE else self._handlers.get(method)
 
     @property
     def _rights(self) -> Access:

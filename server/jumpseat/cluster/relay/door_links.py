@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
 
 from jumpseat.cluster.relay.fan_out import Handler
 from jumpseat.rpc.transport import LINES
 from jumpseat_protocol.envelope import FramingError
 
 
-class DoorLink(NamedTuple):
-    """A connection of a door. ``find`` returns what serves a request here, or at the owner of its session.
+class DoorLink:
+    """A connection of a door, with the functions of its routes."""
 
-    ``forget`` ends the interest in a session, which is not opened again when it moves.
-    """
+    def __init__(self, find: Callable[[str], Handler | None], forget: Callable[[str], None]) -> None:
+        self._find = find
+        self._forget = forget
 
-    find: Callable[[str], Handler | None]
-    forget: Callable[[str], None]
+    def find(self, method: str, /) -> Handler | None:
+        """Return what serves a request here, or at the owner of its session."""
+        return self._find(method)
+
+    def forget(self, session_id: str, /) -> None:
+        """End the interest in a session, which is not opened again when it moves."""
+        self._forget(session_id)
 
 
 class LocalTransport(asyncio.WriteTransport):
