@@ -171,6 +171,9 @@ ROOMS: dict[str, set[str]] = {
         *("rpc", "sessions", "store.project", "system"),
     },
     "ahp.methods": {"ahp.hub", "ahp.live", "ahp.states", "ahp.translation", "commands", "errors"},
+    "ahp.replicas": {
+        *("ahp.hub", "ahp.live", "ahp.methods", "ahp.states", "ahp.translation", "errors", "rpc", "sessions"),
+    },
     "ahp": {
         "ahp.hub",
         "ahp.live",
@@ -189,7 +192,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cluster": {
         *("agent.session", "cluster.nats", "cluster.relay", "cluster.replicas", "cluster.sessions", "errors"),
-        *("observability", "store.session", "store.user", "system"),
+        *("observability", "sessions", "store.session", "store.user", "system"),
     },
     "acp.methods": {
         *("acp.editor", "acp.translation", "agent", "agent.session", "commands", "errors", "rpc", "sessions"),
@@ -216,6 +219,7 @@ ROOMS: dict[str, set[str]] = {
             "acp",
             "ahp",
             "ahp.live",
+            "ahp.replicas",
             "adapters.models",
             "adapters.providers",
             "agent",

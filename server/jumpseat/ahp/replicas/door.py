@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.numbers import Numbers
-from jumpseat.ahp.live import client_tools
-from jumpseat.ahp.live.door import Door, Peer
+from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import AhpError
 from jumpseat.ahp.live.mirror import Mirror, Reader
 from jumpseat.ahp.replicas.link import Cluster, Link, result_of
@@ -32,7 +31,9 @@ from jumpseat.ahp.replicas.owner import (
     WITHDRAW,
     Guest,
     Handler,
+    OwnerDoor,
     OwnerService,
+    is_active,
 )
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
@@ -70,7 +71,7 @@ class Far(Struct):
         return session_uri(self.session_id), chat_uri(self.session_id)
 
 
-class ClusterDoor(Door):
+class ClusterDoor(OwnerDoor):
     """A door in a cluster."""
 
     def __init__(self, server: Server, tasks: TaskGroup, cluster: Cluster) -> None:
@@ -85,9 +86,6 @@ class ClusterDoor(Door):
         self._opened: dict[str, Link] = {}
         self._asking: dict[str, anyio.Event] = {}
         self._place = uuid4().hex
-        # By session and client: the place where the client is, and its token.
-        self._places: dict[str, dict[str, str]] = {}
-        self._tokens: dict[str, dict[str, tuple[str | None, bool]]] = {}
 
     # --- links --------------------------------------------------------------------------------------------------
 
@@ -127,10 +125,6 @@ class ClusterDoor(Door):
 
     # --- sessions of this replica ---------------------------------------------------------------------------------
 
-    def find(self, session_id: str) -> Mirror | None:
-        """Return the open mirror of a session of this replica."""
-        return self._mirrors.get(session_id)
-
     async def open_here(self, uri: str, access: Access) -> Mirror | None:
         """Open a session that this replica owns. See :meth:`Door.open`."""
         session_id = session_of(uri) or ""
@@ -148,8 +142,7 @@ class ClusterDoor(Door):
     def _drop(self, session_id: str) -> None:
         """Forget the mirror of a session that this replica has lost. Its channels stay for the next owner."""
         mirror = self._mirrors.pop(session_id, None)
-        self._places.pop(session_id, None)
-        self._tokens.pop(session_id, None)
+        self.forget_clients(session_id)
         if mirror is not None:
             mirror.gone = True
             mirror.customized.set()
@@ -340,61 +333,26 @@ class ClusterDoor(Door):
         answers = [await self.ask(far.session_id, access, "authenticate", params) for far in self._seen(access)]
         return any(answer is not None and answer["found"] for answer in answers)
 
-    # --- the places of clients ------------------------------------------------------------------------------------
-
-    def may_act(self, session_id: str, client_id: str, access: Access) -> bool:
-        """Return whether a client is that of the token that has used its id in a session first."""
-        token = access.name, access.all
-        return self._tokens.setdefault(session_id, {}).setdefault(client_id, token) == token
-
-    def note_place(self, session_id: str, client_id: str, place: str) -> None:
-        """Note at which replica a client of a session is."""
-        self._places.setdefault(session_id, {})[client_id] = place
-
-    def arrive(self, mirror: Mirror, client_id: str, access: Access, place: str, *, is_new: bool) -> None:
-        """Note that an active client has come to another replica. One that begins anew has no tools."""
-        places = self._places.get(mirror.session_id, {})
-        if not _is_active(mirror.state, client_id) or places.get(client_id) == place:
-            return
-        if not self.may_act(mirror.session_id, client_id, access):
-            return
-        if is_new:
-            client_tools.remove_client(mirror, client_id)
-        else:
-            self.note_place(mirror.session_id, client_id, place)
-
-    def withdraw_from(self, mirror: Mirror, client_id: str, place: str) -> None:
-        """Withdraw the tools of a client that has left a replica, unless it has come to another one."""
-        if self._places.get(mirror.session_id, {}).get(client_id) == place:
-            client_tools.remove_client(mirror, client_id)
+    # --- the places of clients -----------------------------------------------------------------------------------
 
     def note_client(self, peer: Peer, uri: str) -> None:
         is_new, session_id = not peer.returned, session_of(uri) or ""
         if (mirror := self.mirror(uri, peer.rights)) is not None:
             self.arrive(mirror, peer.client_id, peer.rights, self._place, is_new=is_new)
-        elif (far := self._far.get(session_id)) is not None and _is_active(
-            self._state(far.uris[0]), peer.client_id
-        ):
+        elif (far := self._far.get(session_id)) is not None and is_active(self._state(far.uris[0]), peer.client_id):
             self._tell(far, self._link(peer.rights), ARRIVE, clientId=peer.client_id, isNew=is_new)
 
     def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
         if (place := self._left.pop(client_id, None)) is not None:
-            self._forget_place(place)
+            if all(guest.place != place for guest in self._guests.values()):
+                self.forget_place(place)
             return
         for mirror in list(self._mirrors.values()):
             if uri in (None, mirror.session_uri):
                 self.withdraw_from(mirror, client_id, self._place)
         for far in list(self._far.values()):
-            if uri in (None, far.uris[0]) and _is_active(self._state(far.uris[0]), client_id):
+            if uri in (None, far.uris[0]) and is_active(self._state(far.uris[0]), client_id):
                 self._tell(far, far.link, WITHDRAW, clientId=client_id)
-
-    def _forget_place(self, place: str) -> None:
-        """Withdraw the tools of the clients of a replica that is gone, unless they have come to another one."""
-        if any(guest.place == place for guest in self._guests.values()):
-            return
-        for mirror in list(self._mirrors.values()):
-            for client_id in [one for one, at in self._places.get(mirror.session_id, {}).items() if at == place]:
-                client_tools.remove_client(mirror, client_id)
 
     # --- lists and files ------------------------------------------------------------------------------------------
 
@@ -458,7 +416,3 @@ class ClusterDoor(Door):
         for stored in self.registry(access).list():
             if stored.context is not None:
                 yield stored.context.cwd, stored.session_id
-
-
-def _is_active(session: State, client_id: str) -> bool:
-    return any(client["clientId"] == client_id for client in session.get("activeClients") or ())

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 import orjson
+from anyio.abc import TaskGroup
 
 from jumpseat.ahp.hub.channels import Numbered, Origin
+from jumpseat.ahp.hub.numbers import Numbers
+from jumpseat.ahp.live import client_tools
 from jumpseat.ahp.live.dispatches import attempt, carry_out
+from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import error_of
 from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.methods import files
-from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.states.values import JsonObject, State
 from jumpseat.ahp.translation.uris import session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import NOTHING, Access
-
-if TYPE_CHECKING:
-    from jumpseat.ahp.replicas.door import ClusterDoor
+from jumpseat.sessions.context import Server
 
 OPENED: Final = "ahp.opened"
 ACTION: Final = "ahp.action"
@@ -39,13 +42,77 @@ MOVED: Final = "$/moved"
 Handler: TypeAlias = Callable[[Any], Any]
 
 
+class OwnerDoor(Door, ABC):
+    """A door that serves those of other replicas."""
+
+    def __init__(self, server: Server, tasks: TaskGroup, numbers: Numbers) -> None:
+        super().__init__(server, tasks, numbers)
+        # By session and client: the place where the client is, and its token.
+        self._places: dict[str, dict[str, str]] = {}
+        self._tokens: dict[str, dict[str, tuple[str | None, bool]]] = {}
+
+    @abstractmethod
+    async def open_here(self, uri: str, access: Access) -> Mirror | None:
+        """Open a session that this replica owns. See :meth:`Door.open`."""
+
+    @abstractmethod
+    async def create_here(self, uri: str, access: Access, options: JsonObject) -> None:
+        """Create a session whose id this replica has claimed. See :meth:`Door.create`."""
+
+    def find(self, session_id: str) -> Mirror | None:
+        """Return the open mirror of a session of this replica."""
+        return self._mirrors.get(session_id)
+
+    def may_act(self, session_id: str, client_id: str, access: Access) -> bool:
+        """Return whether a client is that of the token that has used its id in a session first."""
+        token = access.name, access.all
+        return self._tokens.setdefault(session_id, {}).setdefault(client_id, token) == token
+
+    def note_place(self, session_id: str, client_id: str, place: str) -> None:
+        """Note at which replica a client of a session is."""
+        self._places.setdefault(session_id, {})[client_id] = place
+
+    def arrive(self, mirror: Mirror, client_id: str, access: Access, place: str, *, is_new: bool) -> None:
+        """Note that an active client has come to another replica. One that begins anew has no tools."""
+        places = self._places.get(mirror.session_id, {})
+        if not is_active(mirror.state, client_id) or places.get(client_id) == place:
+            return
+        if not self.may_act(mirror.session_id, client_id, access):
+            return
+        if is_new:
+            client_tools.remove_client(mirror, client_id)
+        else:
+            self.note_place(mirror.session_id, client_id, place)
+
+    def withdraw_from(self, mirror: Mirror, client_id: str, place: str) -> None:
+        """Withdraw the tools of a client that has left a replica, unless it has come to another one."""
+        if self._places.get(mirror.session_id, {}).get(client_id) == place:
+            client_tools.remove_client(mirror, client_id)
+
+    def forget_place(self, place: str) -> None:
+        """Withdraw the tools of the clients of a replica that is gone, unless they have come to another one."""
+        for mirror in list(self._mirrors.values()):
+            for client_id in [one for one, at in self._places.get(mirror.session_id, {}).items() if at == place]:
+                client_tools.remove_client(mirror, client_id)
+
+    def forget_clients(self, session_id: str) -> None:
+        """Forget the clients of a session that is no longer open here."""
+        self._places.pop(session_id, None)
+        self._tokens.pop(session_id, None)
+
+
+def is_active(session: State, client_id: str) -> bool:
+    """Return whether a client is one of the active clients of a session."""
+    return any(client["clientId"] == client_id for client in session.get("activeClients") or ())
+
+
 class Guest:
     """The door of another replica, a subscriber of the sessions that its clients watch.
 
     ``client_id`` is hard to guess: no client can take the place of the guest.
     """
 
-    def __init__(self, door: ClusterDoor, connection: Connection) -> None:
+    def __init__(self, door: OwnerDoor, connection: Connection) -> None:
         self.door = door
         self.client_id = uuid4().hex
         self.place = ""
@@ -109,7 +176,7 @@ class OwnerService:
     """
 
     def __init__(
-        self, door: ClusterDoor, connection: Connection, find_other: Callable[[str], Handler | None], *, guest: bool
+        self, door: OwnerDoor, connection: Connection, find_other: Callable[[str], Handler | None], *, guest: bool
     ) -> None:
         self.guest = Guest(door, connection) if guest else None
         self._door = door
