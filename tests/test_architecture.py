@@ -171,6 +171,9 @@ ROOMS: dict[str, set[str]] = {
         *("rpc", "sessions", "store.project", "system"),
     },
     "ahp.methods": {"ahp.hub", "ahp.live", "ahp.states", "ahp.translation", "commands", "errors"},
+    "ahp.replicas": {
+        *("ahp.hub", "ahp.live", "ahp.methods", "ahp.states", "ahp.translation", "errors", "rpc", "sessions"),
+    },
     "ahp": {
         "ahp.hub",
         "ahp.live",
@@ -189,7 +192,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cluster": {
         *("agent.session", "cluster.nats", "cluster.relay", "cluster.replicas", "cluster.sessions", "errors"),
-        *("observability", "store.session", "store.user", "system"),
+        *("observability", "sessions", "store.session", "store.user", "system"),
     },
     "acp.methods": {
         *("acp.editor", "acp.translation", "agent", "agent.session", "commands", "errors", "rpc", "sessions"),
@@ -216,7 +219,16 @@ ROOMS: dict[str, set[str]] = {
         *("store.project", "store.user"),
     },
     "app": {
-        *("acp", "ahp", "ahp.live", "adapters.models", "adapters.providers", "agent", "agent.permissions"),
+        *(
+            "acp",
+            "ahp",
+            "ahp.live",
+            "ahp.replicas",
+            "adapters.models",
+            "adapters.providers",
+            "agent",
+            "agent.permissions",
+        ),
         *("agent.session", "agent.turns", "cluster", "commands", "config", "configured", "errors", "lsp", "mcp"),
         *("observability", "options", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from jumpseat.agent.settings import SessionSettings
     from jumpseat.ahp.connection import AhpConnection
     from jumpseat.ahp.live.door import Door
+    from jumpseat.ahp.replicas.door import ClusterDoor
     from jumpseat.cluster.cluster import Cluster
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -197,6 +198,7 @@ class App:
         self._ignored_members = IgnoredMembers()
         self._acp, self._speaks_ahp = options.acp, options.ahp
         self._ahp: Door | None = None
+        self._cluster_door: ClusterDoor | None = None
         self._on_stdio = options.on_stdio
         self._stdio_client: AnyConnection | None = None
         self.gate, self.made_token = open_gate(options.tcp, home)
@@ -432,12 +434,12 @@ class App:
     def admit_ahp(
         self, peer: str, token: str | None, *, has_origin: bool
     ) -> Callable[[Framing], AhpConnection] | None:
-        """See :class:`jumpseat.network.serving.TcpServer`. In a cluster, nobody is admitted so far.
+        """See :class:`jumpseat.network.serving.TcpServer`.
 
         Windows of VS Code and pages send origins: they need a token, even if programs of the same user do not.
         """
         access = self.gate.access_of(token)
-        if access is None or self._cluster is not None or (has_origin and not self.gate.knows(token)):
+        if access is None or (has_origin and not self.gate.knows(token)):
             return None
 
         return partial(self._connect_ahp, access, peer=peer)
@@ -448,10 +450,33 @@ class App:
         from jumpseat.ahp.live.door import Door
 
         if self._ahp is None:
-            self._ahp = Door(Server(self.registry, self.models, self, self.mcp), self._tasks)
+            parts = Server(self.registry, self.models, self, self.mcp)
+            self._ahp = Door(parts, self._tasks) if self._cluster is None else self._door_of(self._cluster)
         connection = AhpConnection(self._ahp, access, self._tasks, self.secrets, self._forget, framing, peer)
         self.connections.add(connection)
         return connection
+
+    def _door_of(self, cluster: Cluster) -> ClusterDoor:
+        """Return the door of this replica, which also serves those of other replicas."""
+        from jumpseat.ahp.replicas.door import ClusterDoor
+
+        if self._cluster_door is None:
+            parts = Server(self.registry, self.models, self, self.mcp)
+            self._cluster_door = ClusterDoor(parts, self._tasks, cluster)
+        return self._cluster_door
+
+    def find_of_door(
+        self, connection: Connection, *, relayed: bool
+    ) -> Callable[[str], Callable[[Any], Any] | None]:
+        """See :class:`jumpseat.cluster.relay.clients.Server`."""
+        assert self._cluster is not None, "only replicas relay"
+        find = partial(self.find, self.context_of(connection))
+        return self._door_of(self._cluster).serve(connection, find, guest=relayed).find
+
+    def leave_door(self, connection: Connection) -> None:
+        """See :class:`jumpseat.cluster.relay.clients.Server`."""
+        if self._cluster_door is not None:
+            self._cluster_door.leave(connection)
 
     def new_connection(
         self, on_close: Callable[[Connection], None], peer: str | None, framing: Framing = HEADERS

@@ -32,9 +32,13 @@ class Connection:
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
         self.received: list[JsonObject] = []
+        self.renewed: list[str] = []
 
     def deliver(self, envelope: bytes, published: Numbered | None = None) -> None:
         self.received.append(orjson.loads(envelope))
+
+    def renew(self, uri: str) -> None:
+        self.renewed.append(uri)
 
 
 class Peer:
@@ -267,3 +271,20 @@ def test_older_turns_join_the_latest_ones_without_gaps() -> None:
                 assert state == channel.state
     assert older_turns(channel.state, "unknown", 3) is None
     assert older_turns(channel.state, END, 3) is not None
+
+
+def test_a_channel_that_is_opened_again_in_another_state_sends_for_its_subscribers() -> None:
+    hub, connection = Hub(), Connection("a")
+    hub.introduce(connection, EVERYTHING)
+    for state, renewed in (({"n": 1}, []), ({"n": 1}, []), ({"n": 2}, ["x"])):
+        hub.open("x", state, lambda before, _: before)
+        hub.subscribe(connection, "x")
+        assert connection.renewed == renewed
+
+
+def test_a_client_with_the_numbers_of_another_replica_gets_a_snapshot() -> None:
+    hub, other = (Hub(Numbers(step=4, remainder=remainder)) for remainder in (1, 2))
+    hub.open("x", {}, lambda before, _: before)
+    for number, kind in ((hub.numbers.next(), "replay"), (other.numbers.next(), "snapshot")):
+        assert hub.reconnect(Connection("a"), EVERYTHING, number, ["x"])["type"] == kind
+        assert hub.numbers.last % 4 == 1

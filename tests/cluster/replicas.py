@@ -36,11 +36,14 @@ async def running_replicas(
     urls: Sequence[str] = (),
     given: Nats | None = None,
     args: Sequence[str] = (),
+    more: str = "",
+    without_token: Sequence[str] = ("--no-token",),
     **config: str | float | list[str],
 ) -> AsyncGenerator[Replicas]:
     """Start replicas, and servers of NATS unless ``given`` ones.
 
-    Each replica is on a host of ``hosts``, and reaches NATS at an address of ``urls``, if there are any.
+    Each replica is on a host of ``hosts``, and reaches NATS at an address of ``urls``, if there are any. ``more``
+    is the rest of their configuration. They are started with the arguments ``without_token``.
     """
     async with AsyncExitStack() as stack:
         nats = given if given is not None else await stack.enter_async_context(running_nats(folder, nodes))
@@ -49,7 +52,12 @@ async def running_replicas(
             own = {name: each[number] for name, each in {"host": hosts, "url": urls}.items() if each}
             settings = nats.config(**config, **own)
             server = running_server(
-                folder / f"replica{number}", tcp=True, config=settings, limit_s=limit_s, args=args
+                folder / f"replica{number}",
+                tcp=True,
+                config=settings + more,
+                limit_s=limit_s,
+                args=args,
+                without_token=without_token,
             )
             servers.append(await stack.enter_async_context(server))
         async with AsyncExitStack() as connections:

@@ -68,7 +68,7 @@ def later_build(folder: Path, oldest: int, newest: int) -> dict[str, str]:
 async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_until_that_replica_has_drained(
     tmp_path: Path,
 ) -> None:
-    later = later_build(tmp_path / "build", 2, 3)
+    later = later_build(tmp_path / "build", 3, 4)
     async with (
         running_nats(tmp_path) as nats,
         running_server(tmp_path / "later", tcp=True, config=nats.config(), env=later) as there,
@@ -83,7 +83,7 @@ async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_unt
                 error = await wire.error_of(method, params)
                 assert error["data"]["code"] == "replica_incompatible"
                 assert (error["data"]["version"], error["data"]["ownVersion"]) == ("99.0", __version__)
-                assert "jumpseat 99.0 with relay protocol 2 to 3, because this one" in error["message"]
+                assert "jumpseat 99.0 with relay protocol 3 to 4, because this one" in error["message"]
             # What does not need the other replica goes on.
             assert [one["sessionId"] for one in (await wire.call("session.list", {}))["sessions"]] == [session]
             mine = await wire.create(TWO)
@@ -91,7 +91,7 @@ async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_unt
             status = json.loads(await command(here.home, "cluster", "status", "--json"))
             ids = {replica["version"]: replica["id"] for replica in status["replicas"]}
             told = {replica["id"]: (replica["relay"], replica["incompatible"]) for replica in status["replicas"]}
-            assert told == {ids[__version__]: ([1, 1], [ids["99.0"]]), ids["99.0"]: ([2, 3], [ids[__version__]])}
+            assert told == {ids[__version__]: ([1, 2], [ids["99.0"]]), ids["99.0"]: ([3, 4], [ids[__version__]])}
             printed = await command(here.home, "cluster", "status")
             assert f"{ids[__version__]} cannot relay to {ids['99.0']}" in printed
         await there.end()
@@ -102,7 +102,7 @@ async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_unt
 async def test_a_session_that_went_to_an_incompatible_replica_comes_back_to_its_client_when_that_one_drains(
     tmp_path: Path,
 ) -> None:
-    later = later_build(tmp_path / "build", 2, 3)
+    later = later_build(tmp_path / "build", 3, 4)
     async with (
         running_nats(tmp_path) as nats,
         running_server(tmp_path / "later", tcp=True, config=nats.config(), env=later) as there,
@@ -134,7 +134,7 @@ async def test_a_session_that_went_to_an_incompatible_replica_comes_back_to_its_
 
 
 async def test_replicas_with_a_relay_protocol_in_common_relay_to_each_other(tmp_path: Path) -> None:
-    later = later_build(tmp_path / "build", 1, 2)
+    later = later_build(tmp_path / "build", 1, 3)
     async with (
         running_nats(tmp_path) as nats,
         running_server(tmp_path / "later", tcp=True, config=nats.config(), env=later) as there,
@@ -164,7 +164,7 @@ async def test_a_replica_ignores_what_later_ones_tell_of_a_client_and_refuses_th
             return (await client.request(f"jumpseat.to.{replica}.open", hello, timeout=WAIT_S)).data
 
         assert await say_hello(relay=[1, 9], hologram={"of": "the future"}) == b"ok"
-        for refused in ({}, {"relay": [2, 9]}, {"relay": [1, 9], "tunnel": 5}):
-            assert json.loads(await say_hello(**refused)) == {"relay": [1, 1], "version": __version__}
+        for refused in ({}, {"relay": [3, 9]}, {"relay": [1, 9], "tunnel": 5}):
+            assert json.loads(await say_hello(**refused)) == {"relay": [1, 2], "version": __version__}
         # The end of the tunnel, for which the replica would wait.
         await client.publish(f"jumpseat.to.{replica}.tunnel.abc", b"R" + bytes(16))

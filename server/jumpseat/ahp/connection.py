@@ -12,12 +12,11 @@ from anyio.abc import TaskGroup
 
 from jumpseat.ahp.hub.channels import Numbered, Origin
 from jumpseat.ahp.hub.held_deltas import HeldDeltas
-from jumpseat.ahp.live.dispatches import carry_out
+from jumpseat.ahp.live.dispatches import attempt, carry_out
 from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import AhpError, error_of
 from jumpseat.ahp.methods import files, handshake, sessions
 from jumpseat.ahp.states.values import Action, JsonObject
-from jumpseat.ahp.translation.dispatched import problem_of
 from jumpseat.ahp.translation.limits import excess_of
 from jumpseat.ahp.translation.uris import ROOT
 from jumpseat.errors import JumpseatError
@@ -42,7 +41,7 @@ BEFORE: Final[Mapping[str, Handler]] = {
 AFTER: Final[Mapping[str, Handler]] = {
     "subscribe": sessions.subscribe,
     "fetchTurns": sessions.fetch_turns,
-    "listSessions": sessions.list_sessions,
+    "listSessions": sessions.list_all,
     "createSession": sessions.create,
     "disposeSession": sessions.dispose,
     "resolveSessionConfig": sessions.resolve_config,
@@ -79,6 +78,7 @@ class AhpConnection:
         self.access: Access | None = access
         self.client_id = ""
         self.initialized = False
+        self.returned = False
         self._tasks = tasks
         self._peer = peer
         self._on_close = on_close
@@ -137,6 +137,9 @@ class AhpConnection:
     def _carry_out_now(self) -> bool:
         """Carry out the first dispatch, unless its session has to be opened before."""
         channel, client_seq, action = self._dispatches[0]
+        if self.door.relay(self, channel, client_seq, action):
+            self._dispatches.popleft()
+            return True
         mirror = self.door.mirror(channel, self.rights)
         if channel != ROOT and (mirror is None or not self.door.is_live(mirror)):
             return False
@@ -151,39 +154,22 @@ class AhpConnection:
                 await self.door.open(channel, self.rights)
             except JumpseatError as error:
                 log.info("cannot open a session: %s", error, extra=fields(client=self.label))
-            self._carry_out(*self._dispatches.popleft())
+            dispatch = self._dispatches.popleft()
+            if not self.door.relay(self, *dispatch):
+                self._carry_out(*dispatch)
 
     def _carry_out(self, channel: str, client_seq: int, action: Action) -> None:
         """Carry out an action, or refuse it. Actions on channels that do not exist are ignored."""
         mirror = self.door.mirror(channel, self.rights) if channel != ROOT else None
         if mirror is None and channel != ROOT:
             return
-        if (problem := problem_of(action)) is not None:
-            self._refuse(channel, client_seq, action, problem)
-            return
         origin = Origin(self.client_id, client_seq)
-        kind = str(action["type"]).partition("/")[0]
-        place = (
-            "root"
-            if channel == ROOT
-            else "chat"
-            if mirror is not None and channel == mirror.chat_uri
-            else "session"
-        )
-        if kind != place:
-            self._refuse(channel, client_seq, action, f"{action['type']} does not belong to this channel")
+        if mirror is None:
+            reason = attempt(channel, action, None, lambda: self.door.configure(action, origin, self.rights))
         else:
-            try:
-                if mirror is None:
-                    self.door.configure(action, origin, self.rights)
-                else:
-                    carry_out(mirror, action, origin)
-            except JumpseatError as error:
-                self._refuse(channel, client_seq, action, str(error))
-            except Exception:
-                # Nobody waits for a response that could tell of it.
-                log.exception("internal error: %s", action["type"])
-                self._refuse(channel, client_seq, action, "internal error")
+            reason = attempt(channel, action, mirror, lambda: carry_out(mirror, action, origin))
+        if reason is not None:
+            self._refuse(channel, client_seq, action, reason)
 
     def _refuse(self, channel: str, client_seq: int, action: Any, reason: str) -> None:
         self.door.hub.refuse(Origin(self.client_id, client_seq), channel, action, reason)
@@ -196,6 +182,14 @@ class AhpConnection:
         if published is not None and may_wait and self._held.hold(published):
             return
         self.peer.notify_encoded("action", envelope)
+
+    def renew(self, uri: str) -> None:
+        """End the connection: no message replaces a state, so the client has to connect again for a snapshot."""
+        log.info("a client has to connect again: %s has another state", uri, extra=fields(client=self.label))
+        self._tasks.start_soon(self._close_soon)
+
+    async def _close_soon(self) -> None:
+        self.close()
 
     def _release(self) -> None:
         """Send the held deltas."""

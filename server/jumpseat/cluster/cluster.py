@@ -19,6 +19,7 @@ from jumpseat.cluster.nats import jetstream
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.settings import ClusterSettings
 from jumpseat.cluster.relay.clients import Clients, Server
+from jumpseat.cluster.relay.door_links import DoorLink
 from jumpseat.cluster.relay.replica_connections import ReplicaConnections
 from jumpseat.cluster.replicas.membership import Membership
 from jumpseat.cluster.sessions.documents import ClusterDocuments
@@ -26,6 +27,7 @@ from jumpseat.cluster.sessions.ownership import RELEASE_S, Ownerships
 from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import JumpseatError
 from jumpseat.observability.settings import Gauge
+from jumpseat.sessions.access import Access
 from jumpseat.store.user.location_approvals import LocationApprovals
 from jumpseat.store.user.settings import FILE, UserSettings
 from jumpseat.system.file_trees import delete_folder
@@ -100,6 +102,26 @@ class Cluster:
             "relayed": self.replica.relayed,
             **heartbeat(self.ownerships),
         }
+
+    # --- other doors --------------------------------------------------------------------------------------------
+
+    def connect_door(self, access: Access, name: str, take: Callable[[bytes], None]) -> DoorLink:
+        """See :meth:`jumpseat.cluster.relay.clients.Clients.connect_door`."""
+        return self.clients.connect_door(access, name, take)
+
+    async def catch_up(self) -> None:
+        """Wait until all sessions are listed that were stored before the call.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
+        await self.replica.wait_until_known()
+        await self.index.catch_up()
+
+    def is_on_this_host(self, session_id: str) -> bool:
+        """Return whether the files of a session can be read here."""
+        entry = self.index.get(session_id)
+        return entry is None or entry.host in (None, self.membership.host)
 
     # --- the lives of sessions ------------------------------------------------------------------------------------
 

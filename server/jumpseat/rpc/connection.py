@@ -149,6 +149,8 @@ class Connection(ConnectedClient):
         self._held = HeldDeltas()
         self.gates: dict[str, Callable[[Event], bool]] = {}
         """Decide whether to send an event of a session now, by session; for sessions that change owners."""
+        self.door: str | None = None
+        """The other protocol whose clients the connection serves, within a cluster."""
         self.admitted = peer is None
         self._settled = anyio.Event()
         self.wire = Wire(

@@ -421,6 +421,16 @@ class Later(Future[Any]):
         if not self.done():
             self.set_exception(json_rpc.JsonRpcException(error.message, error.code, error.data))
 
+    @property
+    def error(self) -> ErrorObject | None:
+        """The error that was sent; ``None`` after a result."""
+        failure = self.exception()
+        if failure is None:
+            return None
+        if isinstance(failure, json_rpc.JsonRpcException):
+            return ErrorObject(code=failure.code or INTERNAL_ERROR, message=failure.message, data=failure.data)
+        return ErrorObject(code=INTERNAL_ERROR, message="Internal error")
+
     def fail_with(self, failure: BaseException) -> None:
         """Send the error of another response. Does nothing after the first response."""
         if not self.done():

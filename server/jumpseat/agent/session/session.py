@@ -298,12 +298,15 @@ class Session:
         if event.persisted:
             self._log.append(event)
             self.apply(event.id, event.payload)
-            self._changed = True
+            # Lists show nothing of further clients, and each would be told to every connection of the server.
+            joins = isinstance(payload, events.SessionResume) and len(self.clients) > 1
+            self._changed = self._changed or not joins
         else:
             self.metrics.apply(event.payload)
         self._announce(event)
-        if self._changed and not self.working:
-            self._report_change()
+        if not self.working and (self._changed or event.persisted):
+            if self._changed:
+                self._report_change()
             self._log.sync_soon()
         return event
 

@@ -17,10 +17,11 @@ RING_BYTES: Final = 4 << 20
 
 
 class Origin(NamedTuple):
-    """The dispatch that an action is the echo of."""
+    """The dispatch that an action is the echo of. ``via`` is the other replica that its sender is connected to."""
 
     client_id: str
     client_seq: int
+    via: Subscriber | None = None
 
 
 class Numbered(NamedTuple):
@@ -40,6 +41,10 @@ class Subscriber(Protocol):
 
     def deliver(self, envelope: bytes, published: Numbered | None = None) -> None:
         """Send an action in its envelope, as JSON; ``published`` is the same, if all subscribers get it."""
+        ...
+
+    def renew(self, uri: str) -> None:
+        """Let the client get a snapshot of a channel, which no longer continues what was sent."""
         ...
 
 

@@ -55,10 +55,18 @@ class Hub:
     # --- channels -----------------------------------------------------------------------------------------------
 
     def open(self, uri: str, state: State, reducer: Reducer, created_by: str | None = None) -> Channel:
-        """Open a channel. Clients that have seen an earlier one at the same address get a snapshot of this one."""
+        """Open a channel. Clients that have seen an earlier one at the same address get a snapshot of this one.
+
+        A channel that is open in the same state is left as it is.
+        """
+        before = self._channels.get((uri, None))
+        if before is not None and before.created_by == created_by and before.state == state:
+            return before
         channel = self._channels[uri, None] = Channel(
             uri, state, reducer, self.numbers.next(), created_by, self._ring_actions
         )
+        for subscriber in before.subscribers if before is not None else ():
+            subscriber.renew(uri)
         return channel
 
     def open_for_each(self, uri: str, state: State, reducer: Reducer) -> None:
@@ -107,8 +115,9 @@ class Hub:
     def refuse(self, origin: Origin, uri: str, action: Action, reason: str) -> None:
         """Refuse a dispatched action. Only its sender is told: others would apply the action nevertheless."""
         known = self._clients.get(origin.client_id)
-        if known is not None and known.connection is not None:
-            known.connection.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
+        sender = origin.via or (known.connection if known is not None else None)
+        if sender is not None:
+            sender.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
 
     def is_wanted(self, uris: Iterable[str]) -> bool:
         """Return whether a client subscribes to one of the channels, or may come back to it."""
@@ -116,6 +125,11 @@ class Hub:
         return any(wanted & known.subscriptions for known in self._clients.values())
 
     # --- clients ------------------------------------------------------------------------------------------------
+
+    def access_of(self, client_id: str) -> Access | None:
+        """Return the rights of a client that is connected or may come back; ``None`` for others."""
+        known = self._clients.get(client_id)
+        return known.access if known is not None else None
 
     def introduce(self, connection: Subscriber, access: Access) -> None:
         """Make a connection that of its client, without any subscriptions.
@@ -184,7 +198,7 @@ class Hub:
         if known.access != access:
             raise UnknownItemError("client", connection.client_id)
         self._forget_some()
-        came_from_ahead = last_seen > self.numbers.last
+        came_from_ahead = last_seen > self.numbers.last or not self.numbers.may_have_given(last_seen)
         self.numbers.raise_to(last_seen)
         self._drop(known)
         known.connection, known.expires_at = connection, None

@@ -6,6 +6,7 @@ refused action has no effect.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
@@ -17,18 +18,39 @@ from jumpseat.ahp.live.mirror import Cause, Mirror
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation import attachments, config, forms
+from jumpseat.ahp.translation.dispatched import problem_of
 from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.permissions import decision_of
-from jumpseat.errors import InvalidRequestError
+from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.options import check_allowed
 from jumpseat_protocol.permissions import DecidedBy
+
+log = logging.getLogger(__name__)
 
 _ID: Final = re.compile(r"[!-~]{1,200}")
 """Ids of turns: visible ASCII, because they become part of a header."""
 
 NO_TURN: Final = "no turn is active"
 NOT_ASKED: Final = "the question has been answered"
+
+
+def attempt(channel: str, action: Action, mirror: Mirror | None, act: Callable[[], None]) -> str | None:
+    """Carry out an action by ``act``, on the root channel or on those of ``mirror``; return why it is refused."""
+    if (problem := problem_of(action)) is not None:
+        return problem
+    place = "root" if mirror is None else "chat" if channel == mirror.chat_uri else "session"
+    if str(action["type"]).partition("/")[0] != place:
+        return f"{action['type']} does not belong to this channel"
+    try:
+        act()
+    except JumpseatError as error:
+        return str(error)
+    except Exception:
+        # Nobody waits for a response that could tell of it.
+        log.exception("internal error: %s", action["type"])
+        return "internal error"
+    return None
 
 
 def carry_out(mirror: Mirror, action: Action, origin: Origin) -> None:
@@ -73,9 +95,18 @@ def _start_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
 
 async def _watch(mirror: Mirror, prompt: Prompt, cause: Cause, action: Action, origin: Origin) -> None:
     """Refuse a turn whose prompt ends without a message, because it was withdrawn or a hook has blocked it."""
+    announcements = mirror.session.announcements
     await prompt.run.done.wait()
-    if mirror.withdraw(cause):
-        mirror.refuse(action, origin, "the prompt was not accepted")
+
+    def check() -> None:
+        if mirror.withdraw(cause):
+            mirror.refuse(action, origin, "the prompt was not accepted")
+
+    # In a cluster, the run may end before its beginning is announced.
+    if announcements is None:
+        check()
+    else:
+        announcements.announce(check)
 
 
 def _prompt(mirror: Mirror, turn_id: str, message: JsonObject) -> Prompt:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
+from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools, customizations
 from jumpseat.ahp.live.errors import AhpError
 from jumpseat.ahp.live.marks import marks_of
@@ -48,8 +49,12 @@ SWEEP_S: Final = 15.0
 class Peer(Reader, Protocol):
     """The connection that a request came over. ``rights`` are those of its token."""
 
-    door: Door
     initialized: bool
+    returned: bool
+    """``True`` for a client that has connected again: it has the tools that it had."""
+
+    @property
+    def door(self) -> Door: ...
 
     @property
     def rights(self) -> Access: ...
@@ -58,8 +63,8 @@ class Peer(Reader, Protocol):
 class Door:
     """All that connections of this protocol share. ``server`` are the parts of the server."""
 
-    def __init__(self, server: Server, tasks: TaskGroup) -> None:
-        self.hub = Hub()
+    def __init__(self, server: Server, tasks: TaskGroup, numbers: Numbers | None = None) -> None:
+        self.hub = Hub(numbers)
         self.connections: set[Reader] = set()
         self._server = server
         self._tasks = tasks
@@ -257,11 +262,15 @@ class Door:
         """Close the sessions that no client can come back to any more."""
         while True:
             await anyio.sleep(SWEEP_S)
-            for client_id in self.hub.expire():
-                self.withdraw_tools(client_id)
-            for mirror in list(self._mirrors.values()):
-                if not self.hub.is_wanted(mirror.uris):
-                    await self._leave(mirror)
+            await self.sweep()
+
+    async def sweep(self) -> None:
+        """Forget the clients whose grace has ended, and close the sessions that nobody wants."""
+        for client_id in self.hub.expire():
+            self.withdraw_tools(client_id)
+        for mirror in list(self._mirrors.values()):
+            if not self.hub.is_wanted(mirror.uris):
+                await self._leave(mirror)
 
     def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
         """Withdraw the tools of a client that has left a session, or all of them."""
@@ -278,6 +287,38 @@ class Door:
             await self._server.registry.detach_and_close(mirror.session_id, mirror)
         except JumpseatError as error:
             log.info("session %s: cannot be closed: %s", mirror.session_id, error)
+
+    async def delete(self, session_id: str, access: Access) -> None:
+        """Delete a session.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+        """
+        await self.registry(access).delete(session_id)
+
+    # --- other replicas; see `ahp/replicas` ---------------------------------------------------------------------
+
+    def relay(self, peer: Peer, channel: str, client_seq: int, action: Action) -> bool:
+        """Send an action to the replica that owns the session; return ``False`` if this process carries it out."""
+        return False
+
+    async def ask(self, session_id: str, access: Access, method: str, params: JsonObject) -> JsonObject | None:
+        """Return the answer of the replica that owns a session; ``None`` if this process answers."""
+        return None
+
+    def session_elsewhere(self, path: str, access: Access) -> str | None:
+        """Return a session whose folder has a path and is on another host; ``None`` if the path is one of here."""
+        return None
+
+    def note_client(self, peer: Peer, uri: str) -> None:
+        """Note that a client subscribes to a channel."""
+
+    async def catch_up(self) -> None:
+        """Wait until the sessions of other replicas are known."""
+
+    async def offer_token_elsewhere(self, access: Access, url: str, token: str) -> bool:
+        """Give a token to the MCP servers of sessions of other replicas; return whether there are any."""
+        return False
 
     # --- lists --------------------------------------------------------------------------------------------------
 
@@ -313,8 +354,11 @@ class Door:
         channel = self.hub.get(mirror.session_uri)
         return channel.created_by if channel is not None else None
 
-    def announce_created(self, session_id: str, connection: Reader, created_by: str | None) -> None:
-        """Tell a connection of a session that another door has created."""
+    def announce_change(self, params: JsonObject, connection: Reader, created_by: str | None) -> None:
+        """Tell a connection of a session that another door has created, as the notification ``params`` says."""
+        if params["type"] != "session.created":
+            return
+        session_id = params["sessionId"]
         session = self._server.registry.get_live(session_id)
         if session is None or session_id in self._mirrors or session_id in self._opening:
             return
@@ -334,10 +378,13 @@ class Door:
         self.tell(self._created_by(mirror), "root/sessionAdded", {"channel": ROOT, "summary": mirror.summary()})
 
     def _announce_summary(self, mirror: Mirror, summary: JsonObject) -> None:
+        self._tell_summary(summary, self._created_by(mirror))
+
+    def _tell_summary(self, summary: JsonObject, created_by: str | None) -> None:
         fixed = ("resource", "provider", "createdAt")
         changes = {name: value for name, value in summary.items() if name not in fixed}
-        params = {"channel": ROOT, "session": mirror.session_uri, "changes": changes}
-        self.tell(self._created_by(mirror), "root/sessionSummaryChanged", params)
+        params = {"channel": ROOT, "session": summary["resource"], "changes": changes}
+        self.tell(created_by, "root/sessionSummaryChanged", params)
 
 
 def _checked(options: JsonObject) -> SessionCreateParams:

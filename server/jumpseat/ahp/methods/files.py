@@ -13,6 +13,7 @@ from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import PERMISSION_DENIED, AhpError
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.attachments import path_of, uri_of
+from jumpseat.ahp.translation.uris import session_of
 from jumpseat.commands.completions import complete
 from jumpseat.errors import SessionNotFoundError
 from jumpseat_protocol.completions import CompletionItem
@@ -21,6 +22,8 @@ from jumpseat_protocol.completions import CompletionItem
 async def read(connection: Peer, params: JsonObject) -> JsonObject:
     """Return the content of a file in a folder of a session."""
     path, as_text = _path(params), params.get("encoding") != "base64"
+    if (answer := await _elsewhere(connection, "resourceRead", path, params)) is not None:
+        return answer
     folders = connection.door.folders(path, connection.rights)
     return await anyio.to_thread.run_sync(partial(files.read, path, folders, as_text=as_text))
 
@@ -28,6 +31,8 @@ async def read(connection: Peer, params: JsonObject) -> JsonObject:
 async def list_entries(connection: Peer, params: JsonObject) -> JsonObject:
     """Return the entries of a folder of a session."""
     path = _path(params)
+    if (answer := await _elsewhere(connection, "resourceList", path, params)) is not None:
+        return answer
     folders = connection.door.folders(path, connection.rights)
     return {"entries": await anyio.to_thread.run_sync(files.list_entries, path, folders)}
 
@@ -35,6 +40,8 @@ async def list_entries(connection: Peer, params: JsonObject) -> JsonObject:
 async def resolve(connection: Peer, params: JsonObject) -> JsonObject:
     """Return whether there is a file or folder, and what is known about it."""
     path = _path(params)
+    if (answer := await _elsewhere(connection, "resourceResolve", path, params)) is not None:
+        return answer
     folders = connection.door.folders(path, connection.rights)
     return {"uri": uri_of(path), **await anyio.to_thread.run_sync(files.resolve, path, folders)}
 
@@ -65,9 +72,19 @@ async def completions(connection: Peer, params: JsonObject) -> JsonObject:
         raise AhpError.invalid("offset: expected an unsigned integer")
     mirror = await connection.door.open(uri, connection.rights)
     if mirror is None:
+        answer = await connection.door.ask(session_of(uri) or "", connection.rights, "completions", params)
+        if answer is not None:
+            return answer
         raise SessionNotFoundError(uri)
     found = await complete(mirror.context, mirror.session, text, offset)
     return {"items": [_item(one, mirror.session.settings.cwd) for one in found]}
+
+
+async def _elsewhere(connection: Peer, method: str, path: str, params: JsonObject) -> JsonObject | None:
+    """Return the answer of another host, if the path is in the folder of a session there."""
+    door, rights = connection.door, connection.rights
+    session_id = door.session_elsewhere(path, rights)
+    return None if session_id is None else await door.ask(session_id, rights, method, params)
 
 
 def _item(found: CompletionItem, cwd: Path) -> JsonObject:

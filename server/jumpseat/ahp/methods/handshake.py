@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import NOT_FOUND, UNSUPPORTED_VERSION, AhpError
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.commands.completions import TRIGGERS
-from jumpseat.errors import UnknownItemError
+from jumpseat.errors import SessionElsewhereError, UnknownItemError
 from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.version import __version__
 
@@ -39,12 +40,13 @@ async def initialize(connection: Peer, params: JsonObject) -> JsonObject:
     connection.initialized = True
     snapshots: list[JsonObject] = []
     for uri in dict.fromkeys(_strings(params, "initialSubscriptions", required=False)):
-        await connection.door.open(uri, connection.rights)
+        await _open(connection, uri)
         try:
             snapshots.append(hub.subscribe(connection, uri))
         except UnknownItemError:
             # A channel without a snapshot does not exist.
             continue
+        connection.door.note_client(connection, uri)
     return {
         "protocolVersion": version,
         "serverSeq": hub.numbers.last,
@@ -66,14 +68,22 @@ async def reconnect(connection: Peer, params: JsonObject) -> JsonObject:
         raise AhpError.invalid("lastSeenServerSeq: expected an unsigned integer")
     uris = list(dict.fromkeys(_strings(params, "subscriptions")))
     for uri in uris:
-        await connection.door.open(uri, connection.rights)
+        await _open(connection, uri)
     connection.client_id = client_id
     try:
         result = connection.door.hub.reconnect(connection, connection.rights, last_seen, uris)
     except UnknownItemError:
         raise AhpError(NOT_FOUND, f"unknown client {client_id[:100]!r}") from None
-    connection.initialized = True
+    connection.initialized = connection.returned = True
+    for uri in uris:
+        connection.door.note_client(connection, uri)
     return result
+
+
+async def _open(connection: Peer, uri: str) -> None:
+    """Open a channel, unless its host is down: that must not keep the client from its other channels."""
+    with suppress(SessionElsewhereError):
+        await connection.door.open(uri, connection.rights)
 
 
 def choose_version(offered: Iterable[str]) -> str:

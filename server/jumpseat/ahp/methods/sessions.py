@@ -39,6 +39,7 @@ async def subscribe(connection: Peer, params: JsonObject) -> JsonObject:
     snapshot = connection.door.hub.subscribe(connection, uri, wanted)
     if mirror is not None:
         connection.door.note_subscription(mirror)
+    connection.door.note_client(connection, uri)
     return {"snapshot": snapshot}
 
 
@@ -58,6 +59,12 @@ def fetch_turns(connection: Peer, params: JsonObject) -> JsonObject:
         raise AhpError.invalid(f"invalid cursor {str(cursor)[:100]!r}")
     connection.deliver(envelope_of(uri, action, hub.numbers.last))
     return {}
+
+
+async def list_all(connection: Peer, params: JsonObject) -> JsonObject:
+    """Return one page of the sessions of all replicas. See :func:`list_sessions`."""
+    await connection.door.catch_up()
+    return list_sessions(connection, params)
 
 
 def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
@@ -116,7 +123,7 @@ async def dispose(connection: Peer, params: JsonObject) -> None:
     session_id = session_of(_channel(params))
     if session_id is None:
         raise SessionNotFoundError(_channel(params))
-    await connection.door.registry(connection.rights).delete(session_id)
+    await connection.door.delete(session_id, connection.rights)
 
 
 def resolve_config(_connection: Peer, params: JsonObject) -> JsonObject:
@@ -140,7 +147,7 @@ def complete_config(connection: Peer, params: JsonObject) -> JsonObject:
     }
 
 
-def authenticate(connection: Peer, params: JsonObject) -> JsonObject:
+async def authenticate(connection: Peer, params: JsonObject) -> JsonObject:
     """Give a token to the MCP servers that require one for a resource.
 
     Raises:
@@ -150,7 +157,8 @@ def authenticate(connection: Peer, params: JsonObject) -> JsonObject:
     if not isinstance(resource, str) or not isinstance(token, str):
         raise AhpError.invalid("resource and token: expected strings")
     found = [offer_token(mirror, resource, token) for mirror in connection.door.mirrors(connection.rights)]
-    if not any(found):
+    # Both, in this order: a server of each may require it.
+    if not await connection.door.offer_token_elsewhere(connection.rights, resource, token) and not any(found):
         raise AhpError.invalid("resource: no server requires a token for it")
     return {}
 
@@ -161,8 +169,8 @@ def announce(connection: Peer, params: JsonObject, created_by: str | None) -> No
         connection.door.close(params["sessionId"])
         removed = {"channel": ROOT, "session": session_uri(params["sessionId"])}
         connection.tell(created_by, "root/sessionRemoved", removed)
-    elif params["type"] == "session.created":
-        connection.door.announce_created(params["sessionId"], connection, created_by)
+    else:
+        connection.door.announce_change(params, connection, created_by)
 
 
 def _is_resumable(listed: JsonObject) -> bool:

@@ -94,9 +94,7 @@ class _Command:
             print_json([_entry(session) for session in shown])
             return 0
         if has_store_section(self._ctx.home):
-            print_text(
-                "The sessions of a cluster are in its store, and not listed here."
-            )
+            print_text("The sessions of a cluster are in its store, and not listed here.")
         if not shown:
             print_text("No sessions.")
             return 0

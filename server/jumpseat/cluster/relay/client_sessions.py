@@ -54,6 +54,12 @@ class ClientSessions:
         """Forget all sessions: the client has hung up."""
         self._opened.clear()
 
+    def forget(self, session_id: str) -> None:
+        """Forget a session that the client has left, or that is deleted."""
+        self._opened.pop(session_id, None)
+        if (feed := self._feeds.pop(session_id, None)) is not None:
+            feed.end()
+
     def feed(self, session_id: str) -> Feed:
         """Return the events of a session on their way to the client."""
         feed = self._feeds.get(session_id)
@@ -78,9 +84,7 @@ class ClientSessions:
         self.sent.note(call)
         session_id = call.session_id
         if call.method in LEAVING:
-            self._opened.pop(session_id, None)
-            if (feed := self._feeds.pop(session_id, None)) is not None:
-                feed.end()
+            self.forget(session_id)
         elif call.method in OPENING:
             if not (call.made_id and call.method == "session.resume"):
                 # Openings by this server leave some options out.

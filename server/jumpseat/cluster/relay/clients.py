@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from jumpseat.cluster.relay.door_links import DoorLink, LocalTransport
 from jumpseat.cluster.relay.fan_out import Handler
 from jumpseat.cluster.relay.replica_connections import ReplicaConnections
 from jumpseat.cluster.relay.routing import ClientRoutes
 from jumpseat.cluster.replicas.handshake import ACCEPTED, SPOKEN, Handshake, decode_versions, refusal
 from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.rpc.connection import Connection
+from jumpseat.rpc.transport import HEADERS, LINES, Framing
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat_protocol.methods import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from jumpseat_protocol.session_fs import SetFsProviderParams
@@ -35,12 +38,22 @@ class Server(Protocol):
         """Return the parts of the server for a connection."""
         ...
 
-    def new_connection(self, on_close: Callable[[Connection], None], peer: str) -> Connection:
+    def new_connection(
+        self, on_close: Callable[[Connection], None], peer: str | None, framing: Framing = HEADERS
+    ) -> Connection:
         """Create a connection that does not count as one of the server's own."""
         ...
 
     def find(self, ctx: Context, method: str) -> Handler | None:
         """Return the function that serves a method in this process."""
+        ...
+
+    def find_of_door(self, connection: Connection, *, relayed: bool) -> Callable[[str], Handler | None]:
+        """Return the function that finds what is served for another door, of this replica or a ``relayed`` one."""
+        ...
+
+    def leave_door(self, connection: Connection) -> None:
+        """Forget a client of another replica's door that has hung up."""
         ...
 
     def announce_here(self, params: dict[str, Any], created_by: str | None) -> None:
@@ -75,17 +88,34 @@ class Clients:
     @property
     def own(self) -> int:
         """Return the number of clients of this replica."""
-        return len(self._routes) - self.relayed
+        return sum(not routes.relayed and client.door is None for client, routes in self._routes.items())
 
     def route(
         self, ctx: Context, connection: Connection, *, relayed: bool = False
     ) -> Callable[[str], Handler | None]:
         """Return the function that finds the handlers of a client's requests."""
         assert self._server is not None, "set before the first client"
-        find_here = partial(self._server.find, ctx)
+        if connection.door is None:
+            find_here = partial(self._server.find, ctx)
+        else:
+            find_here = self._server.find_of_door(connection, relayed=relayed)
         routes = ClientRoutes(self._replica, self._connections, ctx, connection, find_here, relayed=relayed)
         self._routes[connection] = routes
         return routes.find
+
+    def connect_door(self, access: Access, name: str, take: Callable[[bytes], None]) -> DoorLink:
+        """Return a connection by which a door of this server reaches the owners of sessions.
+
+        ``name`` is that of the door's protocol. ``take`` takes the messages that come back.
+        """
+        assert self._server is not None, "set before the first client"
+        connection = self._server.new_connection(self.disconnected, name, LINES)
+        connection.access, connection.protocol, connection.door = access, PROTOCOL_VERSION, name
+        connection.handshake_done = True
+        connection.wire.connection_made(LocalTransport(take))
+        connection.admit()
+        find = self.route(self._server.context_of(connection), connection)
+        return DoorLink(find, self._routes[connection].sessions.forget)
 
     def disconnected(self, connection: Connection) -> None:
         """Forget a client that has hung up."""
@@ -124,7 +154,10 @@ class Clients:
         def close(closed: Connection) -> None:
             self._connections.forget(handshake.tunnel)
             self.disconnected(closed)
-            server.registry.detach_client(closed)
+            if closed.door is None:
+                server.registry.detach_client(closed)
+            else:
+                server.leave_door(closed)
 
         connection = server.new_connection(close, f"{handshake.label} at {handshake.replica}")
         access = handshake.access
@@ -132,6 +165,7 @@ class Clients:
         connection.protocol = handshake.protocol
         connection.wants_telemetry = handshake.telemetry
         connection.session_fs = _decode_provider(handshake.session_fs)
+        connection.door = handshake.door
         connection.handshake_done = True
         connection.serve(
             self.route(server.context_of(connection), connection, relayed=True),

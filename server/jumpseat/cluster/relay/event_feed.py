@@ -89,7 +89,8 @@ class Feed:
 
     def settle(self, seen: Seen | None) -> None:
         """Note the place at which a client has joined a session."""
-        if seen is not None:
+        # The clients of other doors take no events.
+        if seen is not None and self._client.door is None:
             self.seen = seen
 
     # --- events of another replica --------------------------------------------------------------------------------

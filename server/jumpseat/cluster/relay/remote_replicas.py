@@ -24,7 +24,7 @@ from jumpseat.cluster.relay.session_calls import (
     SENT,
     Call,
 )
-from jumpseat.cluster.replicas.handshake import ACCEPTED, SPOKEN, Handshake, HandshakeAccess
+from jumpseat.cluster.replicas.handshake import ACCEPTED, DOORS, SPOKEN, Handshake, HandshakeAccess
 from jumpseat.cluster.sessions.missed_events import decode_seen
 from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import ClientCallError, OutcomeUnknownError
@@ -148,7 +148,8 @@ class RemoteReplica:
             telemetry=client.wants_telemetry,
             session_fs=client.session_fs.wire() if client.session_fs is not None else None,
             access=HandshakeAccess(name=access.name, all=access.all) if access is not None else None,
-            relay=SPOKEN.encode(),
+            relay=(SPOKEN if client.door is None else DOORS).encode(),
+            door=client.door,
         )
         try:
             answer = await stream.ask(stream.names.to(self.there, "open"), handshake.encode(), HANDSHAKE_S)

@@ -41,12 +41,16 @@ class Versions(Struct, frozen=True):
 
 UNNUMBERED: Final = Versions(0, 0)
 """The version of the builds that do not tell any."""
-SPOKEN: Final = Versions(1, 1)
+SPOKEN: Final = Versions(1, 2)
 """The versions that this build speaks.
 
 ``newest`` is increased when an earlier build would misunderstand what replicas tell each other about clients,
 ``oldest`` when the code for an older version is removed. Members that others may leave out need no new version.
 """
+
+
+DOORS: Final = Versions(2, 2)
+"""The versions with which replicas serve the clients of other doors, as :attr:`Handshake.door` says."""
 
 
 def decode_versions(value: Any) -> Versions:
@@ -69,7 +73,7 @@ class Handshake(WireModel):
     """A client's description, which a replica sends to another one before the first relayed request.
 
     ``tunnel`` is the id of the connection, ``replica`` that of the client's. A client without ``access`` may do
-    nothing. Later builds may tell more.
+    nothing. ``door`` is the protocol whose methods it calls, if it is another one. Later builds may tell more.
     """
 
     tunnel: str = Field(pattern=_NAME)
@@ -80,6 +84,7 @@ class Handshake(WireModel):
     session_fs: Any = None
     access: HandshakeAccess | None = None
     relay: Any = None
+    door: str | None = None
 
     def encode(self) -> bytes:
         """Return the message."""
