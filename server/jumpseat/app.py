@@ -64,6 +64,7 @@ from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import IgnoredMembers, find_route
 from jumpseat.rpc.transport import HEADERS, LINES, Framing, Stdio, Wire, open_stdio, take_stdio
+from jumpseat.sandbox.command_times import CommandTimes
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
@@ -81,6 +82,7 @@ from jumpseat.store.user.accounts import Accounts
 from jumpseat.store.user.location_approvals import approvals_in
 from jumpseat.store.user.mcp_config import McpConfigFile, McpTokenFile
 from jumpseat.store.user.memories import MemoryStore
+from jumpseat.store.user.private_file import PrivateFile
 from jumpseat.store.user.settings import settings_in
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.system.child_environment import OWN, ChildEnvironment
@@ -223,7 +225,10 @@ class App:
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
-        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, children.variables(), self.web.connect)
+        times = CommandTimes(lambda name: PrivateFile(home / "command-times" / f"{name}.json"))
+        sandboxes = Sandboxes(
+            _sandbox_settings(config.sandbox), home, children.variables(), self.web.connect, times
+        )
         self.declarations = Declarations(
             config.tools.declared,
             home,

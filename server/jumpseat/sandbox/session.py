@@ -14,6 +14,7 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from jumpseat.sandbox.command_times import CommandTimes
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
 from jumpseat.sandbox.view import Namespace, View, without_replaceable
@@ -109,6 +110,11 @@ class Confined(Struct):
         return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)
 
     @property
+    def is_timed(self) -> bool:
+        """Return whether it is noted when the command runs, because of what it may change."""
+        return self.mechanism is not None and not self.of_server
+
+    @property
     def has_processes(self) -> bool:
         """Return whether the processes have their own PID namespace."""
         return self.mechanism is not None and self.mechanism.has_processes
@@ -118,13 +124,19 @@ class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
     Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to,
-    ``running`` the commands that have not ended.
+    ``running`` the commands that have not ended, and ``times`` when they ran.
     """
 
     def __init__(
-        self, defaults: SandboxSettings, home: Path, environ: Mapping[str, str], connect: Connect | None = None
+        self,
+        defaults: SandboxSettings,
+        home: Path,
+        environ: Mapping[str, str],
+        connect: Connect | None = None,
+        times: CommandTimes | None = None,
     ) -> None:
         self.connect = connect
+        self.times = times or CommandTimes()
         self.defaults = defaults
         self.home = Path(os.path.realpath(home))
         self.user_home = Path(os.path.realpath(environ.get("HOME") or Path.home()))
@@ -226,6 +238,7 @@ class SessionSandbox:
         self._warned = False
         self.examined = True
         self._looked = False
+        self._timed: set[Path] = set()
         self._quarantine = quarantine or sandboxes.home / "quarantine"
         # Imported with the first command: most processes run none.
         from jumpseat.sandbox.configuration_files import ConfigurationFiles
@@ -401,7 +414,10 @@ class SessionSandbox:
     def abandon(self, confined: Confined) -> None:
         """Forget a command that could not be started, or has ended and was settled."""
         self._revoke(confined)
-        self._sandboxes.running = [found for found in self._sandboxes.running if found is not confined]
+        left = [found for found in self._sandboxes.running if found is not confined]
+        if len(left) < len(self._sandboxes.running) and confined.is_timed:
+            self._sandboxes.times.end(confined.roots)
+        self._sandboxes.running = left
 
     def _revoke(self, confined: Confined) -> None:
         """Revoke the hosts of a command."""
@@ -435,6 +451,7 @@ class SessionSandbox:
         if self._network is not None:
             self._network.close()
         await anyio.to_thread.run_sync(self._surroundings.delete_temp)
+        await anyio.to_thread.run_sync(self._sandboxes.times.flush, tuple(self._timed))
 
     def _tell(self) -> None:
         """Warn once that not everything is examined."""
@@ -476,6 +493,9 @@ class SessionSandbox:
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
         line = mechanism.command(view, cwd, command, outlives=outlives, vanishing=vanishing, variables=variables)
+        if not self._of_servers:
+            self._timed.update(roots)
+            self._sandboxes.times.begin(roots)
         return Confined(
             line,
             variables,
