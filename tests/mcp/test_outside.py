@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.agent.permissions.test_permissions_over_the_wire import DONE, ONCE, bash, run
 from tests.sandbox.parts import MECHANISMS
-from tests.support.mcp_servers import list_servers, status
-from tests.support.server import JsonObject, RunningServer, running_server, scripted
+from tests.support.mcp_servers import status
+from tests.support.server import JsonObject, RunningServer, calls, running_server, scripted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
 
@@ -21,16 +20,13 @@ import json, sys
 import helper
 for line in sys.stdin:
     call = json.loads(line)
-    answers = {
-        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}},
-    }
     if "id" in call:
-        found = answers.get(call["method"])
-        answer = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
+        server = {"name": "s", "version": "1"}
+        found = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": server}
+        error = {"error": {"code": -32601, "message": "no"}}
+        answer = {"result": found} if call["method"] == "initialize" else error
         print(json.dumps({"jsonrpc": "2.0", "id": call["id"], **answer}), flush=True)
 """
-HELPER = "from pathlib import Path\nPath(__file__).parent.parent.joinpath('started').touch()\n"
-EVIL = "; ".join(["from pathlib import Path", "Path.home().joinpath('evil').touch()"])
 
 
 @pytest.fixture
@@ -38,33 +34,54 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / "tools").mkdir(parents=True)
     (folder / "tools" / "srv.py").write_text(PROGRAM)
-    (folder / "tools" / "helper.py").write_text(HELPER)
-    (folder / ".mcp.json").write_text(
-        json.dumps({"mcpServers": {"srv": {"command": sys.executable, "args": ["tools/srv.py"]}}})
-    )
+    (folder / "tools" / "helper.py").write_text("x = 1\n")
+    servers = {"srv": {"command": sys.executable, "args": ["tools/srv.py"]}}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
     return folder
 
 
-def config(project: Path) -> str:
+def settings(project: Path) -> str:
     return f'trusted_folders = ["{project}"]\n[sandbox]\nmode = "auto"\nmcp = "off"\n'
 
 
-async def opened(server: RunningServer, project: Path, *turns: JsonObject, **options: Any) -> str:
-    """Open a session that finds the server of the project."""
+async def opened(server: RunningServer, project: Path, *turns: JsonObject, asks: bool = True) -> str:
     return await server.wire.create(
-        scripted(*turns, DONE),
-        workingDirectory=str(project),
-        **{"requestPermission": True, "enableConfigDiscovery": True, **options},
+        scripted(*turns, DONE), workingDirectory=str(project), requestPermission=asks, enableConfigDiscovery=True
     )
 
 
-async def test_x(tmp_path: Path, project: Path) -> None:
-    async with running_server(tmp_path, config=config(project)) as server:
-        first = await opened(server, project, bash("echo 'print(1)' >> tools/helper.py"))
-        await status(server.wire, first, "srv", "connected")
-        events = await run(server.wire, first, ONCE)
-        print(await list_servers(server.wire, {"sessionId": first}))
-        second = await opened(server, project)
-        asked = await server.wire.event("permission.requested", session=second)
-        print(asked)
-    assert 0
+async def test_what_the_model_has_changed_is_not_started_unasked(tmp_path: Path, project: Path) -> None:
+    line = f"touch {tmp_path}/ran"
+    edit = calls(
+        "edit", path=str(project / "tools" / "srv.py"), old_str="import helper\n", new_str="import helper \n"
+    )
+    async with running_server(tmp_path, config=settings(project)) as server:
+        wire = server.wire
+        session = await opened(server, project, bash(f"echo 'import os; os.system(\"{line}\")' >> tools/helper.py"))
+        # Nothing was changed: it starts unasked.
+        await status(wire, session, "srv", "connected")
+        await run(wire, session, ONCE)
+        since = len(wire.events())
+        await wire.call("session.mcp.stopServer", {"sessionId": session, "serverName": "srv"})
+        await wire.call("session.mcp.startServer", {"sessionId": session, "serverName": "srv"})
+        asked = (await wire.event("permission.requested", session=session, since=since))["data"]
+        request = asked["permissionRequest"]
+        assert (request["sandboxed"], request["canOfferSessionApproval"]) == (False, False)
+        assert "tools/helper.py" in request["warning"]
+        assert not (tmp_path / "ran").exists()
+        answer = {"requestId": asked["requestId"], "result": {"kind": "approve-for-session"}}
+        await wire.call("session.permissions.handlePendingPermissionRequest", {"sessionId": session, **answer})
+        await status(wire, session, "srv", "connected", since=since)
+        assert (tmp_path / "ran").exists()
+        # What was allowed is known to later sessions, and an edit by the model is like a command.
+        later = await opened(server, project, edit)
+        await status(wire, later, "srv", "connected")
+        await run(wire, later, ONCE)
+    async with running_server(tmp_path, config=settings(project)) as server:
+        last = await opened(server, project, asks=False)
+        failed = await status(server.wire, last, "srv", "failed")
+        assert "tools/srv.py" in failed["data"]["error"]
+        # A person has looked at it.
+        (project / "tools" / "srv.py").write_text(PROGRAM + "# mine\n")
+        last = await opened(server, project, asks=False)
+        await status(server.wire, last, "srv", "connected")

@@ -66,11 +66,15 @@ _BUILDERS: Final = frozenset({
 """Programs that build what they run, from any file of the project."""
 
 _RUNNERS: Final = frozenset({
-    "bash", "bun", "dash", "deno", "direnv", "env", "fish", "hatch", "java", "ksh", "lua", "mise", "node", "nodejs",
-    "nox", "npm", "pdm", "perl", "php", "pipenv", "pixi", "pnpm", "poetry", "rye", "ruby", "sh", "tox", "ts-node",
-    "tsx", "uv", "yarn", "zsh",
+    "bun", "deno", "direnv", "hatch", "mise", "node", "nodejs", "nox", "npm", "pdm", "pipenv", "pixi", "pnpm",
+    "poetry", "rye", "tox", "ts-node", "tsx", "uv", "yarn",
 })  # fmt: skip
-"""Interpreters and runners, which obey files of the working directory; ``python`` is one, with any version."""
+"""Runners, which obey files of the working directory."""
+
+_INTERPRETERS: Final = frozenset({
+    "bash", "dash", "env", "fish", "java", "ksh", "lua", "perl", "php", "ruby", "sh", "timeout", "zsh",
+})  # fmt: skip
+"""Programs that are given what they run. ``python`` is one, which looks for modules in the working directory."""
 
 _FETCHERS: Final = frozenset({"bunx", "npx", "pipx", "pnpx", "uvx"})
 """Programs that run a package, which only some look for in the project."""
@@ -154,7 +158,8 @@ def reached_files(line: CommandLine, folders: Iterable[Path]) -> Reached:
     project.look()
     bases = _bases(line, cwd, project)
     if obeys:
-        seeds += [f"{above}/{name}" for above in _around(cwd, project) for name in _MANIFESTS]
+        if kind == "runner":
+            seeds += [f"{above}/{name}" for above in _around(cwd, project) for name in _MANIFESTS]
         seeds += _names_in(" ".join(line.words[1:]), (*bases,), project)
         seeds += _of_folder(kind, line, cwd, named, project)
     reached.packages.update(_packages(kind, cwd, (program, *named), project))
@@ -208,7 +213,9 @@ def _kind(program: str) -> str:
         return "python"
     if name in _FETCHERS:
         return "fetcher"
-    return "runner" if plain in _RUNNERS or name in _RUNNERS else "other"
+    if name in _INTERPRETERS or plain in _INTERPRETERS:
+        return "interpreter"
+    return "runner" if name in _RUNNERS else "other"
 
 
 def _named(line: CommandLine, cwd: str) -> Iterator[str]:
