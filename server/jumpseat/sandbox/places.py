@@ -148,6 +148,14 @@ def needed_paths(home: Path, *, gh: bool) -> Iterator[str]:
         yield from (f"{home}/{name}" for name in GH_CREDENTIALS)
 
 
+def folders_of_secrets(home: Path) -> Iterator[str]:
+    """Yield the folders of the home folder in which tools that commands need may put a login at any time."""
+    existing = _names_in(home)
+    names = dict.fromkeys(os.path.dirname(name) for name in (*CREDENTIALS, *SETTINGS) if "/" in name)
+    paths = (f"{home}/{name}" for name in names if name.partition("/")[0] in existing)
+    yield from (path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path)
+
+
 def has_login(path: str) -> bool:
     """Return whether a file of settings exists and has a login, or is too large to tell."""
     try:

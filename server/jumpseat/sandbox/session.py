@@ -485,6 +485,8 @@ class SessionSandbox:
         view = around.view(settings, command[0], cwd, environ, roots, git, before, network=reaches_all)
         if steady:
             view = without_replaceable(view, (*roots, *git), beside)
+        if mechanism.has_processes:
+            view = around.covered(view, (*roots, *git))
         view = replace(view, namespace=namespace, shown=(*view.shown, *shown))
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:

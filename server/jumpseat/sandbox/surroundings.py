@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.sandbox.configuration_files import Snapshot
+from jumpseat.sandbox.covers import cover
 from jumpseat.sandbox.git_folders import GitSettings
 from jumpseat.sandbox.obeyed_files import obeyed_inside
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
+    folders_of_secrets,
     hidden_in_home,
     hidden_paths,
     link_settings,
@@ -171,6 +173,10 @@ class Surroundings:
             temp=self.temp,
             network=network,
         )
+
+    def covered(self, view: View, roots: Sequence[Path]) -> View:
+        """Return the view without what appears meanwhile in folders of the home folder that may hold secrets."""
+        return cover(view, self._user_home, folders_of_secrets(self._user_home), roots)
 
     def environ(
         self, settings: SandboxSettings, cwd: Path, environ: Mapping[str, str], *, own_temp: bool
