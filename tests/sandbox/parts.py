@@ -40,7 +40,7 @@ class Confining:
         user_home = self.user_home or self.home.parent / "user"
         user_home.mkdir(exist_ok=True)
         self.environ = {"PATH": os.environ["PATH"], "HOME": str(user_home)}
-        sandboxes = Sandboxes(self.settings, self.home, self.environ)
+        self.sandboxes = sandboxes = Sandboxes(self.settings, self.home, self.environ)
         if self.mechanism is not None:
             sandboxes.mechanism, sandboxes.probed = self.mechanism, True
         self.sandbox = SessionSandbox(sandboxes, lambda: self.settings, lambda: [self.project])

@@ -61,7 +61,7 @@ class Programs:
         """Begin as another process of the server would."""
         home = self.session.home
         self.times = CommandTimes(lambda name: PrivateFile(home / "command-times" / f"{name}.json"))
-        self.session.sandbox._sandboxes.times = self.times
+        self.session.sandboxes.times = self.times
 
     def start(self, *words: str, given: Mapping[str, str] | None = None, cwd: str = "") -> Start | None:
         line = CommandLine(words, self.project / cwd, given or {}, os.environ["PATH"])

@@ -37,7 +37,7 @@ def cover(view: View, home: Path, folders: Iterable[str], roots: Iterable[Path])
     links: list[tuple[str, str]] = []
     covered: set[str] = set()
     for folder in dict.fromkeys(candidates):
-        if folder in _NEVER or _is_within(folder, outer) or _is_within(folder, hidden - covered):
+        if folder in _NEVER or _is_within(folder, outer) or not _is_seen(folder, hidden - covered, view, shown):
             continue
         found = _contents(folder, hidden, MAX_SHOWN - len(shown))
         if found is not None:
@@ -75,6 +75,18 @@ def _contents(folder: str, hidden: set[str], limit: int) -> tuple[list[Path], li
     except OSError:
         return None
     return shown, links
+
+
+def _is_seen(folder: str, hidden: set[str], view: View, shown: Iterable[Path]) -> bool:
+    """Return whether a folder is not in a hidden one, or is shown there."""
+    visible = {*map(str, view.shown), *map(str, shown)}
+    while folder != "/":
+        if folder in hidden:
+            return False
+        if folder in visible:
+            return True
+        folder = os.path.dirname(folder)
+    return True
 
 
 def _is_within(path: str, folders: Iterable[str]) -> bool:
