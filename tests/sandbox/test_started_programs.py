@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 import venv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -63,8 +63,10 @@ class Programs:
         self.times = CommandTimes(lambda name: PrivateFile(home / "command-times" / f"{name}.json"))
         self.session.sandboxes.times = self.times
 
-    def start(self, *words: str, given: Mapping[str, str] | None = None, cwd: str = "") -> Start | None:
-        line = CommandLine(words, self.project / cwd, given or {}, os.environ["PATH"])
+    def start(
+        self, *words: str, given: Mapping[str, str] | None = None, settings: Sequence[Path] = ()
+    ) -> Start | None:
+        line = CommandLine(words, self.project, given or {}, os.environ["PATH"], settings)
         return StartedPrograms(self.times).look(line, [self.project])
 
     def accept(self, *words: str) -> None:
@@ -175,3 +177,15 @@ async def test_variables_and_environments_of_the_project_count(programs: Program
     found = programs.start(*SERVER, given=by_variable)
     assert found is not None
     assert "src/app.py" in found.changed
+
+
+async def test_the_settings_of_a_plugin_in_the_project_count(programs: Programs) -> None:
+    plugin = programs.project / "plugin" / "plugin.json"
+    plugin.parent.mkdir()
+    plugin.write_text('{"mcpServers": "servers.json"}')
+    (plugin.parent / "servers.json").write_text("{}")
+    programs.accept("/bin/true")
+    await programs.run("echo >> plugin/servers.json")
+    found = programs.start("/bin/true", settings=[plugin])
+    assert found is not None
+    assert found.changed == ("plugin/servers.json",)

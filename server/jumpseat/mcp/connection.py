@@ -293,7 +293,7 @@ class Connection:
                 yield streams, None
         else:
             if context.outside is not None:
-                config = await context.outside.allow(self.name, config, context.cwd(), context.environ)
+                config = await context.outside.allow(self.entry, config, context.cwd(), context.environ)
             async with stdio_streams(
                 config,
                 name=self.name,

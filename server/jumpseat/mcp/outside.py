@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.session.session import Session
+from jumpseat.mcp.catalogue import ServerEntry
 from jumpseat.mcp.stdio import ServerFailedError, child_environment
 from jumpseat.sandbox.reached_files import CommandLine
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
@@ -61,9 +62,11 @@ class OutsideStarts:
         self._programs = StartedPrograms(sandboxes.times)
 
     async def allow(
-        self, name: str, config: McpServerConfig, cwd: Path, environ: Mapping[str, str]
+        self, entry: ServerEntry, config: McpServerConfig, cwd: Path, environ: Mapping[str, str]
     ) -> McpServerConfig:
         """Return the settings with which a server may be started; asks if commands have changed what it runs.
+
+        ``config`` are its present settings, with variables replaced.
 
         Raises:
             StartRefusedError: somebody has refused, or nobody can be asked.
@@ -75,11 +78,12 @@ class OutsideStarts:
             cwd / config.cwd if config.cwd else cwd,
             config.env or {},
             child_environment(environ, config.env or {}).get("PATH", ""),
+            _settings_of(entry),
         )
         folders = self._session.permissions.path_scope.folders()
         start = await anyio.to_thread.run_sync(self._programs.look, line, folders)
         while start is not None and (start.changed or self._sandbox.has_running):
-            await self._ask(name, line, start)
+            await self._ask(entry.name, line, start)
             now = await anyio.to_thread.run_sync(self._programs.look, line, folders)
             if now is None or now.digest == start.digest:
                 break
@@ -91,7 +95,7 @@ class OutsideStarts:
             await anyio.to_thread.run_sync(self._programs.accept, start)
         except Exception as error:
             # The next start asks again.
-            log.error("cannot store what the MCP server %s runs: %s", name, error)
+            log.error("cannot store what the MCP server %s runs: %s", entry.name, error)
         given = {BYTECODE: str(self._sandboxes.home / "command-times" / "bytecode"), **(config.env or {})}
         return config.model_copy(update={"env": given})
 
@@ -123,3 +127,11 @@ class OutsideStarts:
         verdict = await self._session.permissions.decide(request, TOOL, ApprovalLimits(once=True))
         if verdict.status != "allowed":
             raise StartRefusedError(REFUSED.format(changed or "commands still run"))
+
+
+def _settings_of(entry: ServerEntry) -> Sequence[Path]:
+    """Return the files in which a plugin may have its settings. Commands cannot change those of a project."""
+    plugin = entry.variables.get("PLUGIN_ROOT")
+    if plugin is None:
+        return ()
+    return [Path(plugin, *folder, "plugin.json") for folder in ((), (".github",), (".github", "plugin"))]

@@ -8,7 +8,7 @@ that are hidden, or may hold some, the folder itself is hidden, and what command
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +23,14 @@ _NEVER: Final = frozenset({"/", "/dev", "/etc", "/home", "/opt", "/proc", "/sys"
 """Folders that programs need as they are, or that belong to all users."""
 
 
-def cover(view: View, home: Path, folders: Iterable[str], roots: Iterable[Path]) -> View:
+def cover(
+    view: View, home: Path, folders: Iterable[str], roots: Iterable[Path], is_secret: Callable[[str], bool]
+) -> View:
     """Return a view in which ``home``, the folders of hidden files, and ``folders`` show what they have now.
 
     This is their order, as long as not too much would have to be shown again. Folders that commands may change,
-    ``roots``, and those in them stay as they are. Blocks on the file system.
+    ``roots``, and those in them stay as they are. ``is_secret`` tells which paths are not shown, because some may
+    have appeared since the view was made. Blocks on the file system.
     """
     hidden = set(map(str, view.hidden))
     outer = [*map(str, roots), *map(str, view.writable), *map(str, TEMP_FOLDERS)]
@@ -39,7 +42,7 @@ def cover(view: View, home: Path, folders: Iterable[str], roots: Iterable[Path])
     for folder in dict.fromkeys(candidates):
         if folder in _NEVER or _is_within(folder, outer) or not _is_seen(folder, hidden - covered, view, shown):
             continue
-        found = _contents(folder, hidden, MAX_SHOWN - len(shown))
+        found = _contents(folder, lambda path: path in hidden or is_secret(path), MAX_SHOWN - len(shown))
         if found is not None:
             covered.add(folder)
             shown += found[0]
@@ -57,14 +60,16 @@ def cover(view: View, home: Path, folders: Iterable[str], roots: Iterable[Path])
     )
 
 
-def _contents(folder: str, hidden: set[str], limit: int) -> tuple[list[Path], list[tuple[str, str]]] | None:
+def _contents(
+    folder: str, is_hidden: Callable[[str], bool], limit: int
+) -> tuple[list[Path], list[tuple[str, str]]] | None:
     """Return the files and folders in a folder that are not hidden, and its links; ``None`` if too many."""
     shown: list[Path] = []
     links: list[tuple[str, str]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.path in hidden:
+                if is_hidden(entry.path):
                     continue
                 if entry.is_symlink():
                     links.append((entry.path, os.readlink(entry.path)))

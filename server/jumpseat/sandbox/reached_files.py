@@ -85,12 +85,16 @@ _PACKAGES: Final = ("node_modules", ".venv", "venv")
 
 
 class CommandLine(Struct, frozen=True):
-    """A program with its arguments, its working directory, and the variables that its settings give it."""
+    """A program with its arguments, its working directory, and the variables that its settings give it.
+
+    ``path`` are the folders of programs, if the settings give none, and ``settings`` are files with the settings.
+    """
 
     words: Sequence[str]
     cwd: Path
     given: Mapping[str, str] = field(default_factory=dict[str, str])
     path: str = ""
+    settings: Sequence[Path] = ()
 
 
 class Reached(Struct):
@@ -148,6 +152,7 @@ def reached_files(line: CommandLine, folders: Iterable[Path]) -> Reached:
     kind = _kind(program)
     named = [path for path in _named(line, cwd) if project.holds(path) or project.holds(os.path.realpath(path))]
     seeds = [path for path in named if os.path.isfile(path) and is_code(path)]
+    seeds += [path for path in map(os.path.realpath, line.settings) if os.path.isfile(path) and project.holds(path)]
     if project.holds(program) or project.holds(os.path.realpath(program)):
         seeds.append(program)
     obeys = kind not in ("other", "fetcher") and project.holds(cwd)

@@ -486,7 +486,7 @@ class SessionSandbox:
         if steady:
             view = without_replaceable(view, (*roots, *git), beside)
         if mechanism.has_processes:
-            view = around.covered(view, (*roots, *git))
+            view = around.covered(settings, view, (*roots, *git))
         view = replace(view, namespace=namespace, shown=(*view.shown, *shown))
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:

@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from jumpseat.sandbox.places import (
     folders_of_secrets,
     hidden_in_home,
     hidden_paths,
+    is_secret,
     link_settings,
     may_be_writable,
     needed_paths,
@@ -174,9 +176,11 @@ class Surroundings:
             network=network,
         )
 
-    def covered(self, view: View, roots: Sequence[Path]) -> View:
+    def covered(self, settings: SandboxSettings, view: View, roots: Sequence[Path]) -> View:
         """Return the view without what appears meanwhile in folders of the home folder that may hold secrets."""
-        return cover(view, self._user_home, folders_of_secrets(self._user_home), roots)
+        home = self._user_home
+        unseen = partial(is_secret, home=home, git=settings.git, gh=settings.gh)
+        return cover(view, home, folders_of_secrets(home), roots, unseen)
 
     def environ(
         self, settings: SandboxSettings, cwd: Path, environ: Mapping[str, str], *, own_temp: bool
