@@ -34,6 +34,9 @@ MAX_FOLDERS: Final = 50
 """Limit of the folders that one file names, in which its other names are looked for."""
 
 _NAME: Final = re.compile(r"[\w@+~.-]+(?:/[\w@+~.-]+)*")
+_ISOLATED: Final = re.compile(r"-[A-Za-z]*[EIi][A-Za-z]*")
+"""Options with which Python, or ``env``, ignores variables."""
+
 _LISTS: Final = re.compile(r"listdir|scandir|iterdir|readdir|glob|walk|iter_modules|import_module|__import__")
 
 _SUFFIXES: Final = (
@@ -172,8 +175,18 @@ def reached_files(line: CommandLine, folders: Iterable[Path]) -> Reached:
     for path in tuple(reached.files):
         if path.endswith(_SCRIPTS) or "." not in os.path.basename(path):
             reached.packages.update(_packages("script", os.path.dirname(path), (), project))
+    if any(_ISOLATED.fullmatch(word) for word in line.words):
+        reached.files.update(path for found in tuple(reached.files) for path in _compiled(found))
     reached.complete = reached.complete and project.complete
     return reached
+
+
+def _compiled(path: str) -> Iterator[str]:
+    """Yield the compiled forms of a module, which count where Python is kept from others."""
+    folder, name = os.path.split(path)
+    caches = f"{folder}/__pycache__"
+    if name.endswith(".py") and os.path.isdir(caches):
+        yield from (f"{caches}/{found}" for found in os.listdir(caches) if found.startswith(name[:-2]))
 
 
 def _of_folder(kind: str, line: CommandLine, cwd: str, named: Sequence[str], project: _Project) -> Iterator[str]:
