@@ -104,6 +104,13 @@ CHANGES = {
     "a script of npm": (("npm", "run", "mcp"), "echo >> server/lib/x.js", "server/lib/x.js"),
     "the settings of npm": (("npm", "run", "mcp"), "sed -i s/node/evil/ package.json", "package.json"),
     "a package of npx": (("npx", "mcp"), "echo evil >> node_modules/.bin/mcp", "node_modules/.bin/mcp"),
+    "a library for its platform": (SERVER, "echo > tools/json.abi3-linux.so", "tools/json.abi3-linux.so"),
+    "any file of what is built": (("go", "run", "./server"), "mkdir new; echo > new/x.go", "new/x.go"),
+    "compiled modules": (
+        (PYTHON, "-I", "tools/srv.py"),
+        "mkdir tools/__pycache__; echo > tools/__pycache__/helper.cpython-311.pyc",
+        "tools/__pycache__/helper.cpython-311.pyc",
+    ),
     "a target of make": (("make", "mcp"), "echo >> tools/helper.py", "tools/helper.py"),
 }
 
@@ -177,6 +184,10 @@ async def test_variables_and_environments_of_the_project_count(programs: Program
     found = programs.start(*SERVER, given=by_variable)
     assert found is not None
     assert "src/app.py" in found.changed
+    await programs.run("echo > .venv/bin/node")
+    found = programs.start("/bin/true", given={"PATH": ".venv/bin"})
+    assert found is not None
+    assert found.changed == (".venv/bin/node",)
 
 
 async def test_the_settings_of_a_plugin_in_the_project_count(programs: Programs) -> None:

@@ -80,7 +80,8 @@ class OutsideStarts:
             child_environment(environ, config.env or {}).get("PATH", ""),
             _settings_of(entry),
         )
-        folders = self._session.permissions.path_scope.folders()
+        scope = self._session.permissions.path_scope
+        folders = [scope.main_folder, scope.cwd(), *scope.added_folders]
         start = await anyio.to_thread.run_sync(self._programs.look, line, folders)
         while start is not None and (start.changed or self._sandbox.has_running):
             await self._ask(entry.name, line, start)

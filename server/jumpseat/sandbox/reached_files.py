@@ -112,12 +112,16 @@ class Reached(Struct):
 
 
 class _Project(Struct):
-    """The files below the session's folders, without installed packages."""
+    """The files below the session's folders, without installed packages.
+
+    ``native`` are libraries by their path without what names the platform.
+    """
 
     roots: tuple[str, ...]
     files: set[str] = field(default_factory=set[str])
     folders: set[str] = field(default_factory=set[str])
     stems: set[str] = field(default_factory=set[str])
+    native: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     complete: bool = True
 
     def holds(self, path: str) -> bool:
@@ -127,9 +131,12 @@ class _Project(Struct):
         """Find the files; those of a project that is too large are not all found."""
         for root in self.roots:
             for folder, folders, names in walk(root):
-                if not SKIPPED.isdisjoint(parts := folder[len(root) :].split("/")) or ".git" in parts:
-                    continue
+                # Those that are left are looked at next.
+                folders[:] = [name for name in folders if name not in SKIPPED and name != ".git"]
                 self.folders.update(f"{folder}/{name}" for name in folders)
+                for name in names:
+                    if name.endswith((".so", ".pyd")):
+                        self.native.setdefault(f"{folder}/{name.partition('.')[0]}", []).append(f"{folder}/{name}")
                 self.files.update(f"{folder}/{name}" for name in names)
                 self.stems.update(name.lstrip(".").partition(".")[0] for name in (*names, *folders))
                 if len(self.files) > MAX_FILES:
@@ -161,6 +168,9 @@ def reached_files(line: CommandLine, folders: Iterable[Path]) -> Reached:
     obeys = kind not in ("other", "fetcher") and project.holds(cwd)
     if kind == "fetcher":
         seeds += _fetched(line, cwd, project)
+    # A program in such a folder may take the place of any that this one starts.
+    own = [path for path in _path(line, cwd) if project.holds(os.path.realpath(path)) and os.path.isdir(path)]
+    reached.files.update(os.path.join(folder, name) for folder in own for name in os.listdir(folder))
     if not (seeds or obeys):
         return reached
     project.look()
@@ -193,7 +203,7 @@ def _of_folder(kind: str, line: CommandLine, cwd: str, named: Sequence[str], pro
     """Yield the files of the folders that a program runs, or in which it looks for modules first."""
     folders = [path for path in named if os.path.isdir(path) and project.holds(path)]
     if kind == "builder":
-        folders = folders or [cwd]
+        folders.append(cwd)
     elif kind == "python" and not any(os.path.isfile(path) for path in named):
         # Its first place for modules is the working directory: any file there may take the place of one.
         below = len(cwd) + 1
@@ -218,8 +228,12 @@ def _program(line: CommandLine, cwd: str) -> str:
     word = line.words[0] if line.words else ""
     if "/" in word:
         return os.path.normpath(os.path.join(cwd, word))
-    found = shutil.which(word, path=line.given.get("PATH", line.path)) if word else None
-    return os.path.normpath(os.path.join(cwd, found or word or "."))
+    found = shutil.which(word, path=os.pathsep.join(_path(line, cwd))) if word else None
+    return os.path.normpath(found or os.path.join(cwd, word or "."))
+
+
+def _path(line: CommandLine, cwd: str) -> list[str]:
+    return [os.path.join(cwd, folder) for folder in line.given.get("PATH", line.path).split(os.pathsep)]
 
 
 def _kind(program: str) -> str:
@@ -278,13 +292,15 @@ def _packages(kind: str, cwd: str, paths: Iterable[str], project: _Project) -> I
 def _close(reached: Reached, project: _Project, seeds: Iterable[str], bases: Sequence[str]) -> None:
     """Add the seeds, and everything that they name."""
     waiting = [path for path in seeds if os.path.lexists(path)]
+    done: set[str] = set()
     while waiting:
         path = waiting.pop()
-        if path in reached.files:
+        if path in done:
             continue
-        if len(reached.files) >= MAX_REACHED:
+        if len(done) >= MAX_REACHED:
             reached.complete = False
             return
+        done.add(path)
         reached.files.add(path)
         if os.path.islink(path):
             waiting += [found for found in (_target(path), os.path.realpath(path)) if project.holds(found)]
@@ -346,3 +362,4 @@ def _files_at(path: str, project: _Project) -> Iterator[str]:
     if path in project.folders:
         candidates += [f"{path}/{index}{suffix}" for index in _INDEXES for suffix in _SUFFIXES[1:]]
     yield from (found for found in candidates if found in project.files and is_code(found))
+    yield from project.native.get(path, ())
