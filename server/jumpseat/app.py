@@ -64,7 +64,6 @@ from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import IgnoredMembers, find_route
 from jumpseat.rpc.transport import HEADERS, LINES, Framing, Stdio, Wire, open_stdio, take_stdio
-from jumpseat.sandbox.command_times import CommandTimes
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
@@ -225,9 +224,12 @@ class App:
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
-        times = CommandTimes(lambda name: PrivateFile(home / "command-times" / f"{name}.json"))
         sandboxes = Sandboxes(
-            _sandbox_settings(config.sandbox), home, children.variables(), self.web.connect, times
+            _sandbox_settings(config.sandbox),
+            home,
+            children.variables(),
+            self.web.connect,
+            lambda name: PrivateFile(home / "command-times" / f"{name}.json"),
         )
         self.declarations = Declarations(
             config.tools.declared,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from jumpseat.sandbox.command_times import SLACK_NS
 from tests.agent.permissions.test_permissions_over_the_wire import DONE, ONCE, bash, run
 from tests.sandbox.parts import MECHANISMS
 from tests.support.mcp_servers import status
 from tests.support.server import JsonObject, RunningServer, calls, running_server, scripted
+from tests.tools.session import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
 
@@ -82,6 +85,8 @@ async def test_what_the_model_has_changed_is_not_started_unasked(tmp_path: Path,
         failed = await status(server.wire, last, "srv", "failed")
         assert "tools/srv.py" in failed["data"]["error"]
         # A person has looked at it.
+        looked = time.time_ns()
+        await until(lambda: time.time_ns() > looked + 2 * SLACK_NS)
         (project / "tools" / "srv.py").write_text(PROGRAM + "# mine\n")
         last = await opened(server, project, asks=False)
         await status(server.wire, last, "srv", "connected")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.sandbox.command_times import SLACK_NS, CommandTimes
+from jumpseat.sandbox.command_times import SLACK_NS
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.reached_files import CommandLine
 from jumpseat.sandbox.started_programs import Start, StartedPrograms
@@ -43,8 +43,9 @@ class Programs:
     """A project with programs, and the server that starts them."""
 
     def __init__(self, folder: Path, mechanism: Mechanism) -> None:
-        self.session = Confining(folder / "project", folder / "home", mechanism=mechanism)
-        self.project = self.session.project
+        self.project = folder / "project"
+        self._home = folder / "home"
+        self._mechanism = mechanism
         for name, text in FILES.items():
             (self.project / name).parent.mkdir(parents=True, exist_ok=True)
             (self.project / name).write_text(text)
@@ -59,9 +60,13 @@ class Programs:
 
     def restart(self) -> None:
         """Begin as another process of the server would."""
-        home = self.session.home
-        self.times = CommandTimes(lambda name: PrivateFile(home / "command-times" / f"{name}.json"))
-        self.session.sandboxes.times = self.times
+        home = self._home
+
+        def record_of(name: str) -> PrivateFile:
+            return PrivateFile(home / "command-times" / f"{name}.json")
+
+        self.session = Confining(self.project, home, mechanism=self._mechanism, record_of=record_of)
+        self.times = self.session.sandboxes.times
 
     def start(
         self, *words: str, given: Mapping[str, str] | None = None, settings: Sequence[Path] = ()

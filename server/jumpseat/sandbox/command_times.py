@@ -107,11 +107,20 @@ class CommandTimes:
             found.spans = _joined([*found.spans, (moment_ns, moment_ns)])
 
     def store(self, folder: Path) -> None:
-        """Store that there are changes in ``folder`` by this process, if that is not stored yet."""
+        """Store what was noted about ``folder``."""
+        name = str(folder)
         with self._lock:
-            found = self._folders.get(str(folder))
-            if found is not None:
-                self._store_begin(str(folder), found)
+            found = self._folders.get(name)
+            if found is None or not found.spans:
+                return
+            spans = found.spans
+
+            def change(values: dict[str, Any]) -> None:
+                values["folder"] = name
+                values["spans"] = _joined([*_spans(values), *spans])
+
+            if self._change(name, change):
+                found.spans = []
 
     def flush(self, folders: Iterable[Path]) -> None:
         """Store the spans of ``folders`` in which no command runs any more."""

@@ -14,13 +14,13 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.sandbox.command_times import CommandTimes
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
 from jumpseat.sandbox.view import Namespace, View, without_replaceable
 from jumpseat.system.programs import OwnPrograms, find_program
 
 if TYPE_CHECKING:
+    from jumpseat.sandbox.command_times import CommandTimes, Record
     from jumpseat.sandbox.configuration_files import Snapshot
     from jumpseat.sandbox.mechanisms import Mechanism
     from jumpseat.sandbox.proxy import Connect
@@ -124,7 +124,7 @@ class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
     Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to,
-    ``running`` the commands that have not ended, and ``times`` when they ran.
+    ``running`` the commands that have not ended. ``record_of`` returns the records of :attr:`times`.
     """
 
     def __init__(
@@ -133,10 +133,11 @@ class Sandboxes:
         home: Path,
         environ: Mapping[str, str],
         connect: Connect | None = None,
-        times: CommandTimes | None = None,
+        record_of: Callable[[str], Record] | None = None,
     ) -> None:
         self.connect = connect
-        self.times = times or CommandTimes()
+        self._record_of = record_of
+        self._times: CommandTimes | None = None
         self.defaults = defaults
         self.home = Path(os.path.realpath(home))
         self.user_home = Path(os.path.realpath(environ.get("HOME") or Path.home()))
@@ -147,6 +148,16 @@ class Sandboxes:
         self.opened: set[Path] = set()
         self.running: list[Confined] = []
         self._lock = anyio.Lock()
+
+    @property
+    def times(self) -> CommandTimes:
+        """When commands could write to which folder. The first use is on the event loop."""
+        if self._times is None:
+            # Imported with the first command, or the first edit.
+            from jumpseat.sandbox.command_times import CommandTimes
+
+            self._times = CommandTimes(self._record_of)
+        return self._times
 
     async def probe(self) -> Mechanism | None:
         """Return the mechanism that works on this system, which is tried at the first call only."""
@@ -379,6 +390,7 @@ class SessionSandbox:
             prepare = anyio.to_thread.run_sync
             confined = await prepare(
                 self._confine,
+                self._sandboxes.times,
                 mechanism,
                 settings,
                 list(command),
@@ -451,7 +463,8 @@ class SessionSandbox:
         if self._network is not None:
             self._network.close()
         await anyio.to_thread.run_sync(self._surroundings.delete_temp)
-        await anyio.to_thread.run_sync(self._sandboxes.times.flush, tuple(self._timed))
+        if self._timed:
+            await anyio.to_thread.run_sync(self._sandboxes.times.flush, tuple(self._timed))
 
     def _tell(self) -> None:
         """Warn once that not everything is examined."""
@@ -465,6 +478,7 @@ class SessionSandbox:
 
     def _confine(
         self,
+        times: CommandTimes,
         mechanism: Mechanism,
         settings: SandboxSettings,
         command: list[str],
@@ -497,7 +511,7 @@ class SessionSandbox:
         line = mechanism.command(view, cwd, command, outlives=outlives, vanishing=vanishing, variables=variables)
         if not self._of_servers:
             self._timed.update(roots)
-            self._sandboxes.times.begin(roots)
+            times.begin(roots)
         return Confined(
             line,
             variables,
