@@ -34,9 +34,6 @@ MAX_FOLDERS: Final = 50
 """Limit of the folders that one file names, in which its other names are looked for."""
 
 _NAME: Final = re.compile(r"[\w@+~.-]+(?:/[\w@+~.-]+)*")
-_ISOLATED: Final = re.compile(r"-[A-Za-z]*[EIi][A-Za-z]*")
-"""Options with which Python, or ``env``, ignores variables."""
-
 _LISTS: Final = re.compile(r"listdir|scandir|iterdir|readdir|glob|walk|iter_modules|import_module|__import__")
 
 _SUFFIXES: Final = (
@@ -185,10 +182,15 @@ def reached_files(line: CommandLine, folders: Iterable[Path]) -> Reached:
     for path in tuple(reached.files):
         if path.endswith(_SCRIPTS) or "." not in os.path.basename(path):
             reached.packages.update(_packages("script", os.path.dirname(path), (), project))
-    if any(_ISOLATED.fullmatch(word) for word in line.words):
+    if any(map(_isolates, line.words)):
         reached.files.update(path for found in tuple(reached.files) for path in _compiled(found))
     reached.complete = reached.complete and project.complete
     return reached
+
+
+def _isolates(word: str) -> bool:
+    """Return whether an option makes Python, or ``env``, ignore variables."""
+    return word[:1] == "-" and word[1:].isalpha() and not {"E", "I", "i"}.isdisjoint(word)
 
 
 def _compiled(path: str) -> Iterator[str]:
