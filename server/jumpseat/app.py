@@ -66,6 +66,7 @@ from jumpseat.store.user.accounts import Accounts
 from jumpseat.store.user.location_approvals import approvals_in
 from jumpseat.store.user.mcp_config import McpConfigFile, McpTokenFile
 from jumpseat.store.user.memories import MemoryStore
+from jumpseat.store.user.private_file import PrivateFile
 from jumpseat.store.user.settings import settings_in
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.system.child_environment import OWN, ChildEnvironment
@@ -205,7 +206,13 @@ class App:
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
-        sandboxes = Sandboxes(sandbox_settings(config.sandbox), home, children.variables(), self.web.connect)
+        sandboxes = Sandboxes(
+            sandbox_settings(config.sandbox),
+            home,
+            children.variables(),
+            self.web.connect,
+            lambda name: PrivateFile(home / "command-times" / f"{name}.json"),
+        )
         self.declarations = Declarations(
             config.tools.declared,
             home,

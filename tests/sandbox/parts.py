@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 
+from jumpseat.sandbox.command_times import Record
 from jumpseat.sandbox.mechanisms import Mechanism, candidates
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
@@ -33,6 +35,7 @@ class Confining:
     settings: SandboxSettings = field(default_factory=lambda: SandboxSettings(mode="auto"))
     mechanism: Mechanism | None = None
     user_home: Path | None = None
+    record_of: Callable[[str], Record] | None = None
 
     def __post_init__(self) -> None:
         for folder in (self.project, self.home):
@@ -40,7 +43,7 @@ class Confining:
         user_home = self.user_home or self.home.parent / "user"
         user_home.mkdir(exist_ok=True)
         self.environ = {"PATH": os.environ["PATH"], "HOME": str(user_home)}
-        sandboxes = Sandboxes(self.settings, self.home, self.environ)
+        self.sandboxes = sandboxes = Sandboxes(self.settings, self.home, self.environ, record_of=self.record_of)
         if self.mechanism is not None:
             sandboxes.mechanism, sandboxes.probed = self.mechanism, True
         self.sandbox = SessionSandbox(sandboxes, lambda: self.settings, lambda: [self.project])

@@ -19,7 +19,7 @@ from jumpseat.sandbox.places import socket_files
 from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import TEMP_FOLDERS
-from tests.sandbox.parts import MECHANISMS, Confining, git, members
+from tests.sandbox.parts import MECHANISMS, Confining, Result, git, members
 from tests.tools.session import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not MECHANISMS, reason="no mechanism on this platform")]
@@ -555,7 +555,7 @@ async def test_a_command_does_not_reach_the_socket_files_of_other_programs(
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
-        result = await session.run(f"[ -e '{path}' ] && python3 connect.py '{path}'")
+        result = await session.run(f"python3 connect.py '{path}'")
     assert "Error" in result.output
 
 
@@ -578,7 +578,7 @@ async def test_a_socket_that_was_bound_by_a_relative_path_is_hidden(
         assert program.stdout is not None
         await BufferedByteReceiveStream(program.stdout).receive_until(b"\n", 100)
         assert str(path) in await anyio.to_thread.run_sync(socket_files)
-        result = await session.run(f"[ -e '{path}' ] && python3 connect.py '{path}'")
+        result = await session.run(f"python3 connect.py '{path}'")
         program.terminate()
     assert "Error" in result.output
 
@@ -607,6 +607,35 @@ async def test_of_dot_folders_a_command_reads_only_what_tools_need(
     (session.project / "read").write_text(f"cd {outside}\n{read}\n")
     assert (await session.run(f"bash read {' '.join(secret)}")).output == ""
     assert (await session.run(f"bash read {' '.join(needed)}")).output.split() == needed
+
+
+async def test_secrets_that_appear_while_a_command_runs_are_not_seen(
+    tmp_path: Path, bubblewrap: Mechanism, outside: Path
+) -> None:
+    replaced = [".netrc", ".cargo/credentials.toml", ".config/git/credentials"]
+    for name in (*replaced, ".cargo/config.toml", "notes/x", ".gitconfig", ".m2/repository/x"):
+        (outside / name).parent.mkdir(parents=True, exist_ok=True)
+        (outside / name).write_text("[net]\n")
+    (outside / "link").symlink_to("notes")
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap, user_home=outside)
+    created = [".npmrc", ".invented/key", ".m2/settings.xml", ".config/invented/token", ".agent.sock"]
+    names = " ".join((*replaced, *created, "link/x", ".cargo/config.toml", ".m2/repository/x"))
+    wait = "touch begun; until [ -e go ]; do sleep 0.01; done"
+    line = f'{wait}; cd {outside}; for name in {names}; do [ -s "$name" ] && echo "$name"; done; true'
+    result: list[Result] = []
+
+    async def run() -> None:
+        result.append(await session.run(line))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await until((session.project / "begun").exists)
+        for name in (*replaced, *created):
+            (outside / name).parent.mkdir(parents=True, exist_ok=True)
+            (outside / "new").write_text("secret\n")
+            (outside / "new").rename(outside / name)
+        (session.project / "go").touch()
+    assert result[0].output.split() == ["link/x", ".cargo/config.toml", ".m2/repository/x"]
 
 
 async def test_a_hidden_folder_that_the_settings_show_is_readable(

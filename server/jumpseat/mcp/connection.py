@@ -42,6 +42,7 @@ from jumpseat.mcp.failures import (
 from jumpseat.mcp.github import MakeConfig
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
+from jumpseat.mcp.outside import OutsideStarts, StartRefusedError
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
 from jumpseat.mcp.tool_list import list_tools, needs_task
 from jumpseat.sandbox.session import SessionSandbox
@@ -93,7 +94,8 @@ class ConnectionContext(Struct, frozen=True):
 
     ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``
     or ``prompts`` after the server has announced a new list. ``tokens`` are the server's tokens by URL.
-    ``sandbox`` confines the process of the server. ``github`` makes the settings of GitHub's own server.
+    ``sandbox`` confines the process of the server, ``outside`` decides whether it starts unconfined. ``github``
+    makes the settings of GitHub's own server.
     """
 
     environ: Mapping[str, str]
@@ -109,6 +111,7 @@ class ConnectionContext(Struct, frozen=True):
     tokens: dict[str, ClientTokens]
     github: MakeConfig
     sandbox: SessionSandbox | None = None
+    outside: OutsideStarts | None = None
 
 
 class Connection:
@@ -198,6 +201,10 @@ class Connection:
         except Exception as error:
             # Any failure of a server, its transport or its settings affects this server alone.
             problem = describe(error)
+            if any(isinstance(cause, StartRefusedError) for cause in leaves(error)):
+                self.tools = []
+                self._set("failed", self._mask(problem))
+                return False
             if self._discovers and any(isinstance(cause, NotNegotiatedError) for cause in leaves(error)):
                 # Some servers of older revisions exit when anything precedes the handshake.
                 self._discovers = False
@@ -285,6 +292,8 @@ class Connection:
             async with http_streams(config, auth) as streams:
                 yield streams, None
         else:
+            if context.outside is not None:
+                config = await context.outside.allow(self.entry, config, context.cwd(), context.environ)
             async with stdio_streams(
                 config,
                 name=self.name,

@@ -31,6 +31,7 @@ from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 if TYPE_CHECKING:
     from jumpseat.mcp.connection import Connection
+    from jumpseat.mcp.outside import OutsideStarts
     from jumpseat.mcp.questions import Questions
 
 log = logging.getLogger(__name__)
@@ -345,10 +346,19 @@ class McpHost:
             credentials=self.credentials,
             tokens=state.tokens,
             sandbox=self._sandbox,
+            outside=self._outside(),
             github=self._github_config,
         )
         state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)
+
+    def _outside(self) -> OutsideStarts | None:
+        sandboxes = self._services.sandboxes
+        if sandboxes is None or self._sandbox is None:
+            return None
+        from jumpseat.mcp.outside import OutsideStarts
+
+        return OutsideStarts(self.session, sandboxes, self._sandbox)
 
     async def _github_config(self, wanted: GitHubMcpToolConfig) -> McpServerConfig:
         from jumpseat.mcp.github import config_of

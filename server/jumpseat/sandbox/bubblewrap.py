@@ -126,7 +126,8 @@ class Bubblewrap:
             options += ("--ro-bind", "/dev/null", path)
         accesses = view.accesses()
         shares = self._launches and not view.alone and (vanishing or len(accesses) > MAX_MOUNTS)
-        mounted, covered = _shared_out(accesses) if shares else (accesses, ())
+        linked = {os.path.dirname(path) for path, _ in view.links}
+        mounted, covered = _shared_out(accesses, linked) if shares else (accesses, ())
         if len(mounted) > MAX_OF_BUBBLEWRAP:
             raise TooManyFilesError(len(accesses))
         if is_root():
@@ -163,14 +164,15 @@ class Bubblewrap:
 _Accesses: TypeAlias = Sequence[tuple[str, Access]]
 
 
-def _shared_out(accesses: _Accesses) -> tuple[_Accesses, _Accesses]:
+def _shared_out(accesses: _Accesses, linked: Iterable[str]) -> tuple[_Accesses, _Accesses]:
     """Return the mounts of bubblewrap, and those that can be left to the launcher.
 
-    In the sandbox, only a path that is there can be mounted onto itself, and only a writable one as writable.
+    In the sandbox, only a path that is there can be mounted onto itself, and only a writable one as writable. Links
+    are made in the folders ``linked``.
     """
     listed = dict(accesses)
     # Whatever is around such a mount has to come before it.
-    first: set[str] = set()
+    first = {above for path in linked for above in (path, *_above(path))}
     for path, access in accesses:
         if access != "hide" and next((listed[above] for above in _above(path) if above in listed), "") != "write":
             first.update((path, *_above(path)))
@@ -222,6 +224,8 @@ def _mounts(view: View, accesses: _Accesses) -> list[str]:
             words += ["--perms", "0555", "--tmpfs", name]
         else:
             words += ["--ro-bind", "/dev/null", name]
+    for path, target in view.links:
+        words += ["--symlink", target, path]
     return words
 
 

@@ -148,6 +148,27 @@ def needed_paths(home: Path, *, gh: bool) -> Iterator[str]:
         yield from (f"{home}/{name}" for name in GH_CREDENTIALS)
 
 
+def is_secret(path: str, home: Path, *, git: bool, gh: bool) -> bool:
+    """Return whether :func:`hidden_in_home` would yield a path for its name, if it existed."""
+    name = path.removeprefix(f"{home}/")
+    if name == path or (git and name in GIT_CREDENTIALS) or (gh and name in GH_CREDENTIALS):
+        return False
+    folder, _, last = name.rpartition("/")
+    if not folder:
+        return last[0] == "." and last not in NEEDED
+    if folder in NEEDED_IN:
+        return last not in NEEDED_IN[folder]
+    return name in CREDENTIALS or name in OTHERS or name in GIT_CREDENTIALS
+
+
+def folders_of_secrets(home: Path) -> Iterator[str]:
+    """Yield the folders of the home folder in which tools that commands need may put a login at any time."""
+    existing = _names_in(home)
+    names = dict.fromkeys(os.path.dirname(name) for name in (*CREDENTIALS, *SETTINGS) if "/" in name)
+    paths = (f"{home}/{name}" for name in names if name.partition("/")[0] in existing)
+    yield from (path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path)
+
+
 def has_login(path: str) -> bool:
     """Return whether a file of settings exists and has a login, or is too large to tell."""
     try:

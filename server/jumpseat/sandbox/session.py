@@ -20,6 +20,7 @@ from jumpseat.sandbox.view import Namespace, View, without_replaceable
 from jumpseat.system.programs import OwnPrograms, find_program
 
 if TYPE_CHECKING:
+    from jumpseat.sandbox.command_times import CommandTimes, Record
     from jumpseat.sandbox.configuration_files import Snapshot
     from jumpseat.sandbox.mechanisms import Mechanism
     from jumpseat.sandbox.proxy import Connect
@@ -109,6 +110,11 @@ class Confined(Struct):
         return any(a.is_relative_to(b) or b.is_relative_to(a) for a in self.roots for b in roots)
 
     @property
+    def is_timed(self) -> bool:
+        """Return whether it is noted when the command runs, because of what it may change."""
+        return self.mechanism is not None and not self.of_server
+
+    @property
     def has_processes(self) -> bool:
         """Return whether the processes have their own PID namespace."""
         return self.mechanism is not None and self.mechanism.has_processes
@@ -118,13 +124,20 @@ class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
     Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to,
-    ``running`` the commands that have not ended.
+    ``running`` the commands that have not ended. ``record_of`` returns the records of :attr:`times`.
     """
 
     def __init__(
-        self, defaults: SandboxSettings, home: Path, environ: Mapping[str, str], connect: Connect | None = None
+        self,
+        defaults: SandboxSettings,
+        home: Path,
+        environ: Mapping[str, str],
+        connect: Connect | None = None,
+        record_of: Callable[[str], Record] | None = None,
     ) -> None:
         self.connect = connect
+        self._record_of = record_of
+        self._times: CommandTimes | None = None
         self.defaults = defaults
         self.home = Path(os.path.realpath(home))
         self.user_home = Path(os.path.realpath(environ.get("HOME") or Path.home()))
@@ -135,6 +148,16 @@ class Sandboxes:
         self.opened: set[Path] = set()
         self.running: list[Confined] = []
         self._lock = anyio.Lock()
+
+    @property
+    def times(self) -> CommandTimes:
+        """When commands could write to which folder. The first use is on the event loop."""
+        if self._times is None:
+            # Imported with the first command, or the first edit.
+            from jumpseat.sandbox.command_times import CommandTimes
+
+            self._times = CommandTimes(self._record_of)
+        return self._times
 
     async def probe(self) -> Mechanism | None:
         """Return the mechanism that works on this system, which is tried at the first call only."""
@@ -226,6 +249,7 @@ class SessionSandbox:
         self._warned = False
         self.examined = True
         self._looked = False
+        self._timed: set[Path] = set()
         self._quarantine = quarantine or sandboxes.home / "quarantine"
         # Imported with the first command: most processes run none.
         from jumpseat.sandbox.configuration_files import ConfigurationFiles
@@ -366,6 +390,7 @@ class SessionSandbox:
             prepare = anyio.to_thread.run_sync
             confined = await prepare(
                 self._confine,
+                self._sandboxes.times,
                 mechanism,
                 settings,
                 list(command),
@@ -401,7 +426,10 @@ class SessionSandbox:
     def abandon(self, confined: Confined) -> None:
         """Forget a command that could not be started, or has ended and was settled."""
         self._revoke(confined)
-        self._sandboxes.running = [found for found in self._sandboxes.running if found is not confined]
+        left = [found for found in self._sandboxes.running if found is not confined]
+        if len(left) < len(self._sandboxes.running) and confined.is_timed:
+            self._sandboxes.times.end(confined.roots)
+        self._sandboxes.running = left
 
     def _revoke(self, confined: Confined) -> None:
         """Revoke the hosts of a command."""
@@ -435,6 +463,8 @@ class SessionSandbox:
         if self._network is not None:
             self._network.close()
         await anyio.to_thread.run_sync(self._surroundings.delete_temp)
+        if self._timed:
+            await anyio.to_thread.run_sync(self._sandboxes.times.flush, tuple(self._timed))
 
     def _tell(self) -> None:
         """Warn once that not everything is examined."""
@@ -448,6 +478,7 @@ class SessionSandbox:
 
     def _confine(
         self,
+        times: CommandTimes,
         mechanism: Mechanism,
         settings: SandboxSettings,
         command: list[str],
@@ -468,6 +499,8 @@ class SessionSandbox:
         view = around.view(settings, command[0], cwd, environ, roots, git, before, network=reaches_all)
         if steady:
             view = without_replaceable(view, (*roots, *git), beside)
+        if mechanism.has_processes:
+            view = around.covered(settings, view, (*roots, *git))
         view = replace(view, namespace=namespace, shown=(*view.shown, *shown))
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if temporary is not None:
@@ -476,6 +509,9 @@ class SessionSandbox:
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
         line = mechanism.command(view, cwd, command, outlives=outlives, vanishing=vanishing, variables=variables)
+        if not self._of_servers:
+            self._timed.update(roots)
+            times.begin(roots)
         return Confined(
             line,
             variables,

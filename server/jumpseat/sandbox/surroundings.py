@@ -7,17 +7,21 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from jumpseat.sandbox.configuration_files import Snapshot
+from jumpseat.sandbox.covers import cover
 from jumpseat.sandbox.git_folders import GitSettings
 from jumpseat.sandbox.obeyed_files import obeyed_inside
 from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
+    folders_of_secrets,
     hidden_in_home,
     hidden_paths,
+    is_secret,
     link_settings,
     may_be_writable,
     needed_paths,
@@ -171,6 +175,12 @@ class Surroundings:
             temp=self.temp,
             network=network,
         )
+
+    def covered(self, settings: SandboxSettings, view: View, roots: Sequence[Path]) -> View:
+        """Return the view without what appears meanwhile in folders of the home folder that may hold secrets."""
+        home = self._user_home
+        unseen = partial(is_secret, home=home, git=settings.git, gh=settings.gh)
+        return cover(view, home, folders_of_secrets(home), roots, unseen)
 
     def environ(
         self, settings: SandboxSettings, cwd: Path, environ: Mapping[str, str], *, own_temp: bool

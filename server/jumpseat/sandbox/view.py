@@ -30,7 +30,8 @@ class View(Struct, frozen=True):
     applies to its contents; if a path is listed twice, ``hidden`` wins over ``read_only``, and ``read_only`` over
     ``writable``. ``shown`` are readable folders inside hidden ones. ``temp`` takes the place of ``/tmp`` and
     ``/var/tmp``. Without ``network``, the process reaches only listeners in ``namespace``, neither other hosts nor
-    services of this host. A process that is ``alone`` starts no others, and creates no files.
+    services of this host. A process that is ``alone`` starts no others, and creates no files. ``links`` are links
+    in hidden folders, which are shown, too, with their targets.
     """
 
     writable: tuple[Path, ...] = ()
@@ -41,6 +42,7 @@ class View(Struct, frozen=True):
     network: bool = False
     namespace: Namespace | None = None
     alone: bool = False
+    links: tuple[tuple[str, str], ...] = ()
 
     def accesses(self, *, own_temp: bool = True) -> list[tuple[str, Access]]:
         """Return the access to each listed path, outer paths first; paths without an effect are left out.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
 from msgspec.structs import replace
 
 from jumpseat.agent.permissions.permissions import Permissions
@@ -54,6 +57,23 @@ def own_programs(session: Session, sandboxes: Sandboxes | None) -> OwnPrograms:
     return OwnPrograms(
         lambda: (*scope.folders(), *sandboxes.opened), sandboxes.confine_reading if mode != "off" else None
     )
+
+
+def note_edit(session: Session, sandboxes: Sandboxes, place: Path) -> None:
+    """Note that a tool has changed a file, as it is noted when a command runs. Returns at once."""
+    if sandboxes.defaults.for_session(session.settings.options.sandbox_config).mode == "off":
+        return
+    folders = (Path(os.path.realpath(folder)) for folder in session.permissions.path_scope.folders())
+    folder = next((found for found in folders if place.is_relative_to(found)), place.parent)
+    try:
+        sandboxes.times.note(folder, os.lstat(place).st_ctime_ns)
+    except OSError:
+        return
+
+    async def store() -> None:
+        await anyio.to_thread.run_sync(sandboxes.times.store, folder)
+
+    session.services.tasks.start_soon(store)
 
 
 class _Hosts:

@@ -91,11 +91,12 @@ class ApprovalLimits(Struct, frozen=True):
 
     With ``needs_person``, neither a mode nor a model can allow the call; an approval, a rule or a person must.
     ``scope`` is a text that stands for what the call does: a lasting approval of the call covers only calls with
-    the same text.
+    the same text. With ``once``, no approval and no rule allows the call, and an approval of it does not last.
     """
 
     needs_person: bool = False
     scope: str | None = None
+    once: bool = False
 
 
 UNGUARDED: Final = ApprovalLimits()
@@ -219,7 +220,7 @@ class Permissions:
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard, facts))
             return verdict_of(NOT_AVAILABLE)
         self._warn_changed(facts)
-        verdict = await self._ask(request, facts, opinion)
+        verdict = await self._ask(request, facts, opinion, once=guard.once)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
             # The question may have been open for a long time, while other calls ran and changed links.
             now = _gather_facts(request, tool, self.path_scope)
@@ -277,7 +278,7 @@ class Permissions:
         """
         if self.approve_all and not guard.needs_person:
             return "mode"
-        if facts.protected or facts.kind == "hook" or not self._knows_programs(facts):
+        if facts.protected or facts.kind == "hook" or guard.once or not self._knows_programs(facts):
             return None
         policy = self.host_policy
         if policy is not None and policy.allows(request, facts, self._patterns(facts)):
@@ -358,15 +359,17 @@ class Permissions:
             return None
         bypass = isinstance(request, ShellPermission) and request.request_sandbox_bypass
         known = self._knows_programs(facts)
-        if facts.protected or facts.kind == "hook" or guard.needs_person or bypass or not known:
+        if facts.protected or facts.kind == "hook" or guard.needs_person or guard.once or bypass or not known:
             return AssistedApproval(recommendation="excluded")
         return await self._judge(request, self.judging_model)
 
     # --- asking -------------------------------------------------------------------------------------------------
 
-    async def _ask(self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None) -> Verdict:
+    async def _ask(
+        self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None, *, once: bool
+    ) -> Verdict:
         async def settle(decision: PermissionDecision) -> PermissionDecision:
-            if request.managed_approval_required:
+            if once or request.managed_approval_required:
                 return self.approvals.once(decision)
             return await self.approvals.keep(decision, request, facts)
 

@@ -390,7 +390,7 @@ class ClusterDoor(OwnerDoor):
             changed = {"channel": ROOT, "session": session_uri(session_id), "changes": changes}
             connection.tell(created_by, "root/sessionSummaryChanged", changed)
 
-    def folders(self, access: Access) -> list[str]:
+    def folders(self, path: str, access: Access) -> list[str]:
         return [folder for folder, session_id in self._folders(access) if self._is_here(session_id)]
 
     def session_elsewhere(self, path: str, access: Access) -> str | None:

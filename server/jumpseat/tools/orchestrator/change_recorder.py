@@ -10,7 +10,7 @@ import anyio
 
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.orchestrator.environment import Environment
-from jumpseat.tools.session_sandbox import own_programs
+from jumpseat.tools.session_sandbox import note_edit, own_programs
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol import events
@@ -39,6 +39,10 @@ class ChangeRecorder:
     def record(self, edit: FileEdit) -> None:
         """Record a change that a file tool has made."""
         self._record_all([edit])
+        sandboxes = self._environment.sandboxes
+        if sandboxes is not None and edit.exists:
+            # What a model has changed is not run outside of its sandbox unasked, however it was changed.
+            note_edit(self._session, sandboxes, edit.place)
 
     async def begin(self, cwd: Path) -> None:
         """Look at the workspace before a command, if the session tracks files or has to know whether any change."""
