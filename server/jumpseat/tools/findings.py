@@ -59,7 +59,7 @@ class Reporter(Struct, frozen=True):
 
 _REPORTERS: Final = {
     "custom": re.compile(r"(?:(?:vscode|nvim|ide|editor|lsp)[-_.])?(?:get_?)?diagnostics", re.IGNORECASE),
-    "mcp": re.compile(r"[^-]++-(?:get_?)?diagnostics", re.IGNORECASE),
+    "mcp": re.compile(r"\A[^-]++-(?:get_?)?diagnostics", re.IGNORECASE),
 }
 """Names of tools that only list diagnostics, by their source; those of MCP servers begin with the server."""
 
