@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ async def test_an_open_form_is_cancelled_with_its_session(tmp_path: Path) -> Non
         assert (await server.wire.response(request_id))["result"] == {"action": "cancel"}
 
 
-NO_FORMS = {
+NO_FORMS: dict[str, Any] = {
     "a field that is no object": {"properties": {"a": "text"}},
     "fields that are no object": {"properties": "abc"},
     "required fields that are no array": {"properties": {"a": {"type": "string"}}, "required": 5},
