@@ -229,7 +229,7 @@ async def test_a_registered_client_logs_in_with_its_secret(tmp_path: Path) -> No
         (["login", "nowhere"], "unknown MCP server 'nowhere'"),
         (["login", "program"], "is a program"),
         (["login"], "required"),
-        (["nonsense"], "invalid choice"),
+        (["nonsense"], "unknown command 'nonsense' of jumpseat mcp, expected one of list, login, logout"),
         (["login", "https://example.com", "--client-secret-env", "UNSET"], "UNSET is not set"),
     ],
 )

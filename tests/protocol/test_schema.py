@@ -174,7 +174,7 @@ def test_the_schema_marks_ephemeral_events() -> None:
 
 
 def test_the_command_has_no_options(capsys: pytest.CaptureFixture[str]) -> None:
-    for argument in ("--stdio", "twice"):
+    for argument, kind in (("--stdio", "unknown option"), ("twice", "unexpected argument")):
         with pytest.raises(SystemExit):
             run_command(["schema", argument])
-        assert capsys.readouterr().err == f"error: unknown option {argument!r}\n"
+        assert capsys.readouterr().err == f"error: {kind} {argument!r}\n"

@@ -272,7 +272,7 @@ async def test_instructions_of_the_project_and_of_named_folders_are_in_the_messa
 async def test_unreadable_instructions_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     (tmp_path / ".github" / "copilot-instructions.md").mkdir(parents=True)
-    folders = ["\0", "missing", str(tmp_path / "AGENTS.md"), "x" * 5000]
+    folders = ["\0", "missing", str(tmp_path / "AGENTS.md"), "x" * 4000]
     async with open_session(tmp_path, "created", instructionDirectories=folders) as scene:
         assert IDENTITY in await scene.system()
 
