@@ -25,6 +25,7 @@ class Receiver(Connection):
     """A connection without a transport, which sends the events that its gate admits."""
 
     def __init__(self, send: Callable[[JsonObject], None]) -> None:
+        self.door: str | None = None
         self.gates: dict[str, Callable[[Event], bool]] = {}
         self.send_here = send
 

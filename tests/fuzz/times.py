@@ -114,4 +114,7 @@ def grows(read: Callable[[str], Any], before: str, repeated: str, end: str) -> b
         return False
     # Again, because the time of one run may be that of something else.
     long = min(took(length) for _ in range(4))
-    return long >= LEAST_S and long > MOST_GROWTH * max(took(length // 4) for _ in range(2))
+    if long < LEAST_S or long <= MOST_GROWTH * max(took(length // 4) for _ in range(2)):
+        return False
+    # Work that has a limit grows up to it, and no further.
+    return min(took(4 * length) for _ in range(2)) > MOST_GROWTH * long

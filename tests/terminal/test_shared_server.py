@@ -58,7 +58,15 @@ def test_a_server_with_tls_is_trusted_by_its_authority_alone(place: Place, certi
         assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
         untrusted = place.run("-p", "hello", "--connect", address, "--tls", env=TOKEN)
         assert (untrusted.returncode, untrusted.stdout) == (1, "")
-        assert "certificate verify failed" in untrusted.stderr
+        assert untrusted.stderr.endswith(
+            "its certificate is not trusted: self-signed certificate; --tls-ca FILE trusts the certificates in a file\n"
+        )
+        plain = place.run("-p", "hello", "--connect", address, env=TOKEN)
+        assert plain.returncode == 1
+        assert plain.stderr.endswith("if the server requires TLS, add --tls\n")
+        unknown = place.run("-p", "hello", "--connect", address, "--tls-ca", cert)
+        assert unknown.returncode == 1
+        assert unknown.stderr.endswith("set COPILOT_CONNECTION_TOKEN to a token of the server\n")
 
 
 def test_arguments_about_a_running_server_that_do_not_fit_are_refused(place: Place) -> None:

@@ -204,6 +204,13 @@ class CommandContext(Struct, frozen=True):
         return self.options.environ
 
     @property
+    def in_cluster(self) -> bool:
+        """Whether the sessions of the home folder are in the store of a cluster."""
+        from jumpseat.config import has_store_section
+
+        return has_store_section(self.home)
+
+    @property
     def home(self) -> Path:
         """The home folder, which may not exist yet."""
         from jumpseat.config import home_folder

@@ -525,7 +525,7 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
 
 
 def _slim(schema: JsonObject) -> JsonObject:
-    """Remove what models need not see: titles, null alternatives of optional fields, empty and false defaults."""
+    """Remove what models need not see: titles, longest lengths, null alternatives, empty and false defaults."""
 
     def walk(node: Any, *, names: bool = False) -> Any:
         if isinstance(node, list):
@@ -541,7 +541,7 @@ def _slim(schema: JsonObject) -> JsonObject:
         return {
             key: walk(item, names=key in ("properties", "$defs"))
             for key, item in node.items()
-            if key != "title" and not (key == "default" and not item)
+            if key not in ("title", "maxLength") and not (key == "default" and not item)
         }
 
     slim = walk({key: value for key, value in schema.items() if key != "description"})

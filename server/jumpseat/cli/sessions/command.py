@@ -32,7 +32,6 @@ from jumpseat.cli.sessions.selection import (
     read_transcript,
 )
 from jumpseat.cli.sessions.statistics import Statistics, count_sessions
-from jumpseat.config import has_store_section
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.store.session.pruning import find_prunable
 from jumpseat.store.session.sessions import SessionFolder, SessionStore
@@ -93,7 +92,7 @@ class _Command:
         if self._args.json:
             print_json([_entry(session) for session in shown])
             return 0
-        if has_store_section(self._ctx.home):
+        if self._ctx.in_cluster:
             print_text("The sessions of a cluster are in its store, and not listed here.")
         if not shown:
             print_text("No sessions.")
