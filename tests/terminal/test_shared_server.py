@@ -59,7 +59,8 @@ def test_a_server_with_tls_is_trusted_by_its_authority_alone(place: Place, certi
         untrusted = place.run("-p", "hello", "--connect", address, "--tls", env=TOKEN)
         assert (untrusted.returncode, untrusted.stdout) == (1, "")
         assert untrusted.stderr.endswith(
-            "its certificate is not trusted: self-signed certificate; --tls-ca FILE trusts the certificates in a file\n"
+            "its certificate is not trusted: self-signed certificate;"
+            " --tls-ca FILE trusts the certificates in a file\n"
         )
         plain = place.run("-p", "hello", "--connect", address, env=TOKEN)
         assert plain.returncode == 1
