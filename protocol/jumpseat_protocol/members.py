@@ -56,6 +56,16 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return plain[found[0]] if found else None
 
 
+def option_hint(option: str, help_text: str) -> str:
+    """Return ", did you mean '--x'?" if an option in a help text resembles an unknown one, or an empty string."""
+    # Imported for errors only.
+    import re
+
+    known = re.findall(r"(?<![\w-])--[a-z][a-z-]+", help_text)
+    found = nearest(option.partition("=")[0], known, 0.75) if option.startswith("--") else None
+    return "" if found is None else f", did you mean {found!r}?"
+
+
 def _highest_ratio(letters: Counter[str], word: str, cutoff: float) -> float:
     """Return an upper bound of the similarity of a name with these letters to ``word``.
 

@@ -104,12 +104,9 @@ class _Parser(argparse.ArgumentParser):
         if not argument.startswith("-"):
             return f"unexpected argument {argument!r}; put a prompt of several words in quotes"
         # Imported for errors only.
-        import re
+        from jumpseat_protocol.members import option_hint
 
-        from jumpseat_protocol.members import nearest
-
-        found = nearest(argument.partition("=")[0], re.findall(r"--[a-z][a-z-]+", self.format_usage()), 0.75)
-        return f"unknown option {argument!r}" + ("" if found is None else f", did you mean {found!r}?")
+        return f"unknown option {argument!r}{option_hint(argument, self.format_usage())}"
 
 
 def parse_chat(argv: Sequence[str]) -> Settings:

@@ -52,20 +52,12 @@ class CommandParser(argparse.ArgumentParser):
         chosen = self._choose(argv)
         known, unknown = self.parse_known_args(argv)
         if unknown:
+            # Imported for errors only.
+            from jumpseat_protocol.members import option_hint
+
             kind = "unknown option" if unknown[0].startswith("-") else "unexpected argument"
-            self.error(f"{kind} {unknown[0]!r}{chosen.meant(unknown[0])}")
+            self.error(f"{kind} {unknown[0]!r}{option_hint(unknown[0], chosen.format_help())}")
         return known
-
-    def meant(self, option: str) -> str:
-        """Return ", did you mean '--x'?" if an option of this command resembles ``option``."""
-        # Imported for errors only.
-        import re
-
-        from jumpseat_protocol.members import nearest
-
-        name, known = option.partition("=")[0], set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.format_help()))
-        found = nearest(name, known, 0.75) if name.startswith("--") else None
-        return "" if found is None else f", did you mean {found!r}?"
 
     def _choose(self, argv: Sequence[str]) -> CommandParser:
         """Return the parser of the command in the arguments, which is this one if it has no commands."""
