@@ -17,11 +17,15 @@ class SessionAuthStatusResult(WireModel):
     """``host`` is a URL, such as ``https://github.com``."""
 
     is_authenticated: StrictBool
+    """Whether there is a login."""
     auth_type: str | None = None
+    """Where the login comes from."""
     host: str | None = None
     login: str | None = None
     copilot_plan: str | None = None
+    """The Copilot plan of the user."""
     status_message: str | None = None
+    """What people can be told about it."""
 
 
 class AuthCredentials(WireModel):
@@ -31,8 +35,11 @@ class AuthCredentials(WireModel):
     host: str | None = None
     login: str | None = None
     env_var: str | None = None
+    """The environment variable that the token is from."""
     token: KeyText | None = Field(default=None, repr=False)
+    """The token."""
     copilot_user: dict[str, Any] | None = None
+    """GitHub's record of the user."""
 
 
 class AuthInfo(WireModel):
@@ -46,15 +53,20 @@ class AuthInfo(WireModel):
     host: str | None = None
     login: str | None = None
     env_var: str | None = None
+    """The environment variable that the token is from."""
     token: KeyText | None = Field(default=None, repr=False)
+    """The token; empty in responses."""
     copilot_user: dict[str, Any] | None = None
+    """GitHub's record of the user."""
 
 
 class CurrentAuthResult(WireModel):
     """The login of the process, if any; ``auth_errors`` tell why it is not accepted."""
 
     auth_info: AuthInfo | None = None
+    """The login."""
     auth_errors: list[str] | None = None
+    """Why a login is not accepted."""
 
 
 class AccountLoginParams(WireModel):
@@ -62,6 +74,7 @@ class AccountLoginParams(WireModel):
 
     host: str = Field(min_length=1)
     token: KeyText = Field(min_length=1, repr=False)
+    """The token."""
     login: str | None = None
 
 
@@ -69,25 +82,32 @@ class AccountLoginResult(WireModel):
     """``stored_in_vault`` is true once the token is stored: in the keyring, otherwise in a private file."""
 
     stored_in_vault: StrictBool
+    """Whether the token is stored."""
 
 
 class AccountLogoutParams(WireModel):
     """The login to remove, by its id or by its host and name."""
 
     selection_id: str | None = None
+    """The id of the login."""
     auth_info: AuthInfo | None = None
+    """The login, by its host and name."""
 
 
 class AccountLogoutResult(WireModel):
     has_more_users: StrictBool
+    """Whether another login is left."""
 
 
 class StoredAccount(WireModel):
     """A login in the keyring. ``token`` is missing if the keyring does not give it."""
 
     auth_info: AuthInfo
+    """The login."""
     selection_id: str
+    """The id of the login."""
     token: KeyText | None = Field(default=None, repr=False)
+    """The token, if the keyring gives it."""
 
 
 class SessionLoginParams(WireModel):
@@ -97,7 +117,9 @@ class SessionLoginParams(WireModel):
     host: str = Field(min_length=1)
     login: str = Field(min_length=1)
     token: KeyText = Field(min_length=1, repr=False)
+    """The token."""
     persist: StrictBool = False
+    """Whether the login is stored."""
 
 
 class SessionSwitchParams(WireModel):
@@ -105,12 +127,15 @@ class SessionSwitchParams(WireModel):
 
     session_id: str
     auth_info: AuthInfo
+    """The login to use."""
     token: KeyText | None = Field(default=None, repr=False)
+    """The token; without it, the stored one."""
 
 
 class SessionLogoutUserParams(WireModel):
     session_id: str
     auth_info: AuthInfo
+    """The login to remove."""
 
 
 class SetCredentialsResult(WireModel):
@@ -118,6 +143,7 @@ class SetCredentialsResult(WireModel):
 
     success: StrictBool = True
     copilot_user_resolved: StrictBool | None = None
+    """Whether GitHub's record of the user came with the credentials."""
 
 
 class SetCredentialsParams(WireModel):
@@ -125,12 +151,14 @@ class SetCredentialsParams(WireModel):
 
     session_id: str
     credentials: AuthCredentials | None = None
+    """The login to use."""
 
 
 class AccountGetQuotaParams(WireModel):
     """``git_hub_token`` selects another account than that of the process."""
 
     selection_id: str | None = None
+    """The id of the login."""
     git_hub_token: KeyText | None = Field(default=None, repr=False)
 
 
@@ -138,19 +166,28 @@ class AccountQuotaSnapshot(WireModel):
     """The quota of one kind of request. ``entitlement_requests`` is -1 if unlimited; ``reset_date`` is ISO 8601."""
 
     is_unlimited_entitlement: StrictBool
+    """Whether there is no limit."""
     entitlement_requests: int
+    """How many requests the plan includes."""
     used_requests: int
+    """How many were used."""
     remaining_percentage: Number
+    """How much is left, from 0 to 100."""
     usage_allowed_with_exhausted_quota: StrictBool
+    """Whether requests are answered when nothing is left."""
     overage: Number
+    """How many requests were used beyond the plan."""
     overage_allowed_with_exhausted_quota: StrictBool
+    """Whether requests beyond the plan are allowed."""
     reset_date: str | None = None
+    """When the count begins anew, in ISO 8601."""
 
 
 class AccountGetQuotaResult(WireModel):
     """The quotas by kind of request: ``chat``, ``completions``, ``premium_interactions``, or newer kinds."""
 
     quota_snapshots: dict[str, AccountQuotaSnapshot]
+    """The quotas by kind of request."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -15,7 +15,9 @@ from jumpseat_protocol.wire import Method, WireModel
 class AgentListParams(WireModel):
     session_id: str
     include_built_in_agents: StrictBool = False
+    """Whether the built-in agents are listed."""
     include_prompt: StrictBool = False
+    """Whether instructions are returned."""
 
 
 class AgentInfo(WireModel):
@@ -24,22 +26,34 @@ class AgentInfo(WireModel):
     """
 
     name: str
+    """The name of the agent."""
     display_name: str
     description: str
     id: str
+    """The same as ``name``."""
     path: str | None = None
+    """The file of the agent."""
     source: AgentSource | None = None
+    """Where the agent comes from."""
     user_invocable: StrictBool = True
+    """Whether people may select it."""
     tools: list[str] | None = None
+    """The tools that it may use."""
     model: str | None = None
+    """The id of its model."""
     models: list[str] | None = None
+    """The models that it can use, the preferred one first."""
     skills: list[str] | None = None
+    """The skills that it has."""
     mcp_servers: dict[str, dict[str, Any]] | None = None
+    """Its own MCP servers, by name."""
     prompt: str | None = None
+    """Its instructions."""
 
 
 class AgentListResult(WireModel):
     agents: list[AgentInfo]
+    """The agents."""
 
 
 class AgentSelectParams(WireModel):
@@ -47,10 +61,12 @@ class AgentSelectParams(WireModel):
 
     session_id: str
     name: str
+    """The name of the agent."""
 
 
 class AgentSelectResult(WireModel):
     agent: AgentInfo
+    """The agent."""
 
 
 class AgentCurrentResult(WireModel):
@@ -59,33 +75,44 @@ class AgentCurrentResult(WireModel):
     sent_as_null = ("agent",)
 
     agent: AgentInfo | None = None
+    """The agent, or ``null``."""
 
 
 class AgentSetPromptParams(WireModel):
     session_id: str
     id: str
+    """The id of the agent."""
     prompt: str
+    """Its new instructions."""
 
 
 class AgentsDiscoverParams(WireModel):
     """``exclude_host_agents`` excludes the user's own agents; ``agent_directories`` are further folders."""
 
     project_paths: PathTexts = Field(default_factory=list)
+    """The folders of projects, as absolute paths."""
     agent_directories: PathTexts = Field(default_factory=list)
+    """Further folders of agents."""
     exclude_host_agents: StrictBool = False
+    """Whether the user's own agents are left out."""
 
 
 class AgentDiscoveryPath(WireModel):
     """A folder that is searched for agents. ``preferred_for_creation`` marks one folder of each scope."""
 
     path: str
+    """The folder."""
     scope: Literal["user", "project"]
+    """Whose agents it holds."""
     preferred_for_creation: StrictBool
+    """Whether new agents belong there."""
     project_path: str | None = None
+    """The folder of the project."""
 
 
 class AgentPathsResult(WireModel):
     paths: list[AgentDiscoveryPath]
+    """The folders."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

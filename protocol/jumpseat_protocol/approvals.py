@@ -22,18 +22,26 @@ class KeptApproval(WireModel):
     """
 
     id: str
+    """The id of the approval."""
     scope: Literal["session", "location", "everywhere"]
+    """Where it holds."""
     rules: list[WireRule]
+    """What it covers."""
     paths: list[str] = Field(default_factory=list)
+    """The paths that it covers."""
     hosts: list[str] = Field(default_factory=list)
+    """The hosts that it covers."""
     command_lines: list[str] = Field(default_factory=list)
+    """The command lines that it covers, each as a whole."""
 
 
 class KeptApprovalsResult(WireModel):
     """``location`` is the repository or folder whose stored approvals apply."""
 
     location: str
+    """The folder or repository whose stored approvals apply."""
     approvals: list[KeptApproval]
+    """The approvals."""
 
 
 class RevokeParams(WireModel):
@@ -41,6 +49,7 @@ class RevokeParams(WireModel):
 
     session_id: str
     ids: list[str]
+    """The ids of the approvals."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -26,53 +26,70 @@ def _base64(text: str) -> str:
 
 class LineRange(WireModel):
     start: int
+    """The first line, counted from 1."""
     end: int
+    """The last line."""
 
 
 class FileAttachment(WireModel):
     """``path`` is absolute, or relative to the session's working directory. Lines are numbered from 1."""
 
     path: PathText = Field(min_length=1)
+    """The file, absolute or relative to the working directory."""
     line_range: LineRange | None = None
+    """The lines that are meant."""
 
 
 class DirectoryAttachment(WireModel):
     path: PathText = Field(min_length=1)
+    """The folder, absolute or relative to the working directory."""
 
 
 class Position(WireModel):
     line: int
+    """The line, counted from 0."""
     character: int = 0
+    """The character in the line, counted from 0."""
 
 
 class Selection(WireModel):
     start: Position
+    """Where it begins."""
     end: Position | None = None
+    """Where it ends."""
 
 
 class SelectionAttachment(WireModel):
     """Lines are numbered from 0."""
 
     file_path: PathText | None = None
+    """The file, absolute or relative to the working directory."""
     display_name: str | None = None
     selection: Selection | None = None
+    """The place in the file."""
     text: str
+    """The text that is selected."""
 
 
 class BlobAttachment(WireModel):
     """``data`` is base64; without it, ``omitted_reason`` is required."""
 
     data: Annotated[str, AfterValidator(_base64)] | None = None
+    """The content in base64."""
     mime_type: str = Field(pattern="^[^/\\s]+/[^/\\s]+$")
     display_name: str | None = None
     omitted_reason: str | None = None
+    """Why the content is missing."""
 
 
 class GitHubReference(WireModel):
     number: int
+    """The number of the issue or pull request."""
     title: str
     reference_type: str
+    """What it is."""
     state: str
+    """Its state."""
     url: str
 
 

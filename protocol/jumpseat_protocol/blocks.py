@@ -27,9 +27,13 @@ class Citation(WireModel):
     url: str | None = None
     title: str | None = None
     cited_text: str | None = None
+    """The text of the source that is cited."""
     start: int | None = None
+    """Index of the first character that the source supports."""
     end: int | None = None
+    """Index after the last such character."""
     provider: str | None = None
+    """The provider that made the citation, if only it can read ``provider_data``."""
     provider_data: Any = None
 
 
@@ -39,7 +43,9 @@ class SearchResult(WireModel):
     title: str | None = None
     url: str | None = None
     page_age: str | None = None
+    """When the page was last changed, in the provider's words."""
     snippet: str | None = None
+    """The part of the page that matched."""
 
 
 class BlockBase(WireModel):
@@ -50,6 +56,7 @@ class BlockBase(WireModel):
     """
 
     provider: str | None = None
+    """The provider that alone can read ``provider_data``."""
     provider_data: Any = None
 
     @property
@@ -91,6 +98,7 @@ class TextBlock(BlockBase):
     type: Literal["text"] = "text"
     text: str
     citations: list[Citation] = Field(default_factory=list[Citation])
+    """The sources that the text cites."""
 
 
 class ImageBlock(BlockBase):
@@ -98,8 +106,10 @@ class ImageBlock(BlockBase):
 
     type: Literal["image"] = "image"
     data: str
+    """The image in base64."""
     mime_type: str
     alt_text: str | None = None
+    """Text sent before the image, such as its file name."""
 
 
 class DocumentBlock(BlockBase):
@@ -107,6 +117,7 @@ class DocumentBlock(BlockBase):
 
     type: Literal["document"] = "document"
     data: str
+    """The document in base64."""
     mime_type: str
     title: str | None = None
 
@@ -116,9 +127,13 @@ class ToolResultBlock(BlockBase):
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str = Field(min_length=1)
+    """The id of the call that this answers."""
     text: str = ""
+    """The result as the model reads it."""
     is_error: StrictBool = False
+    """Whether the call failed."""
     images: list[ImageBlock] = Field(default_factory=list[ImageBlock])
+    """Images that belong to the result."""
 
 
 class ReasoningBlock(BlockBase):
@@ -126,6 +141,7 @@ class ReasoningBlock(BlockBase):
 
     type: Literal["reasoning", "thinking"] = "reasoning"
     text: str = ""
+    """The reasoning, or its summary where the provider gives no more."""
 
 
 class ToolUseBlock(BlockBase):
@@ -137,10 +153,14 @@ class ToolUseBlock(BlockBase):
 
     type: Literal["tool_use"] = "tool_use"
     tool_use_id: str = Field(min_length=1)
+    """The id of the call, which its result repeats."""
     tool_name: str = Field(min_length=1)
     input: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The arguments."""
     input_json: str | None = None
+    """The arguments as the model wrote them, if that differs from the compact JSON of ``input``."""
     problem: str | None = None
+    """What is wrong with the arguments. Such a call must not run."""
 
 
 class WebSearchUseBlock(BlockBase):
@@ -148,8 +168,10 @@ class WebSearchUseBlock(BlockBase):
 
     type: Literal["web_search_use"] = "web_search_use"
     tool_use_id: str
+    """The id of the search, which its result repeats."""
     tool_name: Literal["web_search"] = "web_search"
     input: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The arguments of the search."""
 
 
 class WebSearchResultBlock(BlockBase):
@@ -157,10 +179,15 @@ class WebSearchResultBlock(BlockBase):
 
     type: Literal["web_search_result"] = "web_search_result"
     tool_use_id: str
+    """The id of the search that this answers."""
     results: list[SearchResult] = Field(default_factory=list[SearchResult])
+    """The pages found."""
     text: str = ""
+    """The pages as text."""
     is_error: StrictBool = False
+    """Whether the search failed."""
     error_code: str | None = None
+    """The provider's code of the failure."""
 
 
 class HostedToolUseBlock(BlockBase):
@@ -168,8 +195,10 @@ class HostedToolUseBlock(BlockBase):
 
     type: Literal["hosted_tool_use"] = "hosted_tool_use"
     tool_use_id: str
+    """The id of the call, which its result repeats."""
     tool_name: str
     input: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The arguments."""
 
 
 class HostedToolResultBlock(BlockBase):
@@ -177,9 +206,13 @@ class HostedToolResultBlock(BlockBase):
 
     type: Literal["hosted_tool_result"] = "hosted_tool_result"
     tool_use_id: str
+    """The id of the call that this answers."""
     text: str = ""
+    """The result as text."""
     is_error: StrictBool = False
+    """Whether the call failed."""
     error_code: str | None = None
+    """The provider's code of the failure."""
 
 
 Block: TypeAlias = Annotated[
@@ -205,8 +238,11 @@ class Message(WireModel):
     """
 
     role: Literal["system", "user", "assistant"]
+    """Who the message is from."""
     content: str | list[Block] | None = None
+    """The text of the message, or its blocks."""
     blocks: list[Block] | None = None
+    """Another name of ``content`` for blocks."""
 
     def all_blocks(self) -> list[Block]:
         """Return the blocks; a text is one block."""

@@ -21,14 +21,17 @@ class DiscoveredCanvas(WireModel):
     extension_name: str | None = None
     input_schema: dict[str, Any] | None = None
     actions: list[CanvasAction] | None = None
+    """What can be done with the canvas."""
 
 
 class CanvasListResult(WireModel):
     canvases: list[DiscoveredCanvas]
+    """The canvases."""
 
 
 class CanvasListOpenResult(WireModel):
     open_canvases: list[OpenCanvasInstance]
+    """The open instances."""
 
 
 class CanvasOpenRequestParams(SessionParams):
@@ -38,6 +41,7 @@ class CanvasOpenRequestParams(SessionParams):
     instance_id: str = Field(min_length=1)
     extension_id: str | None = None
     input: Any = None
+    """What the canvas is opened with."""
 
 
 class CanvasInstanceParams(SessionParams):
@@ -46,13 +50,16 @@ class CanvasInstanceParams(SessionParams):
 
 class CanvasInvokeParams(CanvasInstanceParams):
     action_name: str = Field(min_length=1)
+    """The name of the action."""
     input: Any = None
+    """The arguments of the action."""
 
 
 class CanvasActionResult(WireModel):
     """``result`` is what the client returned."""
 
     result: Any = None
+    """What the client returned."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -18,8 +18,11 @@ class ChangedFile(WireModel):
     """A file that tools changed while a prompt ran. ``diff`` is a unified diff, empty for ``not-kept`` files."""
 
     path: str
+    """The path, relative to the working directory."""
     state: ChangedFileState
+    """Whether the change can be undone."""
     diff: str
+    """The change as a unified diff."""
 
 
 class PromptChanges(WireModel):
@@ -27,7 +30,9 @@ class PromptChanges(WireModel):
 
     interaction_id: str
     prompt: str
+    """The text of the prompt in one line."""
     files: list[ChangedFile]
+    """The files that changed."""
 
 
 class ChangesListParams(WireModel):
@@ -35,12 +40,14 @@ class ChangesListParams(WireModel):
 
     session_id: str
     limit: int = Field(default=1, ge=1, le=100)
+    """The most prompts to return."""
 
 
 class ChangesListResult(WireModel):
     """The latest prompts that changed files, the latest first; without those that were undone."""
 
     prompts: list[PromptChanges]
+    """The prompts, the latest first."""
 
 
 class ChangesUndoResult(WireModel):
@@ -51,8 +58,11 @@ class ChangesUndoResult(WireModel):
     """
 
     prompt: str | None = None
+    """The prompt that was undone."""
     undone: list[str] = Field(default_factory=list)
+    """The files that are as before."""
     left: list[str] = Field(default_factory=list)
+    """The files that were not touched."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

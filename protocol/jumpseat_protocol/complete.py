@@ -27,8 +27,10 @@ class ToolChoice(WireModel):
     """
 
     mode: Literal["auto", "required", "none", "specific"] = "auto"
+    """Whether the model may, must or must not call tools."""
     tool_name: str | None = Field(default=None, min_length=1)
     parallel: StrictBool | None = None
+    """Whether it may make several calls at once."""
 
 
 class ModelChoice(WireModel):
@@ -39,8 +41,11 @@ class ModelChoice(WireModel):
     """
 
     adapter: str | None = Field(default=None, min_length=1)
+    """The name of an adapter."""
     provider: ProviderConfig | None = None
+    """A provider, as in ``session.create``."""
     model: str | None = Field(default=None, min_length=1)
+    """The id of the model."""
     cwd: PathText | None = Field(default=None, min_length=1)
 
 
@@ -58,24 +63,36 @@ class CompleteParams(ModelChoice):
     model_config = ConfigDict(extra="forbid")
 
     prompt: str | None = None
+    """A prompt, in place of ``messages``."""
     messages: list[Message] | None = None
+    """The conversation, which ends with a message of the user."""
     tools: list[Tool] = Field(default_factory=list[Tool])
+    """The tools that the model may call."""
     tool_choice: ToolChoice | None = None
     hosted_tools: list[ToolName | HostedToolConfig] = Field(default_factory=list[ToolName | HostedToolConfig])
     settings: dict[str, Any] = Field(
         default_factory=dict[str, Any], validation_alias=AliasChoices("settings", "adapterSettings")
     )
+    """Settings of the adapter, by name."""
     temperature: float | None = None
+    """How freely the model chooses words."""
     top_p: float | None = None
+    """The share of likely words that the model chooses from."""
     top_k: int | None = None
+    """The number of likely words that the model chooses from."""
     seed: int | None = None
+    """A number that makes answers more alike."""
     stop: list[str] | None = None
+    """Texts at which the answer ends."""
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     max_output_tokens: int | None = Field(default=None, ge=1)
+    """The most tokens of the answer."""
     response_format: ResponseFormatConfig | None = None
     stream: StrictBool = False
+    """Whether the answer is sent in parts while it is made."""
     stream_id: str | None = Field(default=None, min_length=1)
+    """The id that the parts carry."""
 
 
 class CompleteUsage(WireModel):
@@ -86,6 +103,7 @@ class CompleteUsage(WireModel):
     cache_read_tokens: int
     cache_write_tokens: int
     reasoning_tokens: int
+    """The tokens of reasoning among the output."""
 
 
 class CompleteResult(WireModel):
@@ -96,14 +114,23 @@ class CompleteResult(WireModel):
     """
 
     text: str
+    """The text of the answer."""
     blocks: list[Block]
+    """The answer in blocks."""
     model: str
+    """The id of the model that answered."""
     provider: str
+    """The name that blocks of this provider carry."""
     stop_reason: str
+    """Why the answer ended."""
     usage: CompleteUsage | None = None
+    """The tokens of the call."""
     cost_usd: float | None = None
+    """The price of the call in US dollars, if it is known."""
     response_id: str | None = None
+    """The provider's id of the answer."""
     warnings: list[str] = Field(default_factory=list[str])
+    """What could not be sent as asked."""
 
 
 DeltaType: TypeAlias = Literal["text_delta", "reasoning_delta", "tool_call_start", "input_json_delta"]
@@ -113,18 +140,25 @@ class CompleteDelta(WireStruct):
     """A piece of the answer: a ``text`` or reasoning, the start of a tool call, or a piece of the call's input."""
 
     delta_type: DeltaType
+    """What this is a part of."""
     text: str | None = None
+    """The next part of the text."""
     tool_call_id: str | None = None
     tool_call_name: str | None = None
+    """The name of the tool that is called."""
     input_json_delta: str | None = None
+    """The next part of the arguments, as JSON text."""
 
 
 class CompleteEvent(WireModel):
     """Either a ``delta``, or a finished ``block``. Each block of the answer arrives once, in order."""
 
     stream_id: str = ""
+    """The id that the request gave."""
     delta: CompleteDelta | None = None
+    """The next part."""
     block: Block | None = None
+    """A block that is complete."""
 
 
 class PortabilityParams(ModelChoice):
@@ -135,6 +169,7 @@ class PortabilityParams(ModelChoice):
 
     session_id: str | None = None
     messages: list[Message] | None = None
+    """A conversation, in place of a session."""
 
 
 class CompleteOptions(TypedDict, total=False):

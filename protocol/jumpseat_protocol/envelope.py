@@ -42,8 +42,11 @@ class ErrorObject(LazyModel):
     model_config = ConfigDict(extra="ignore")
 
     code: int
+    """The code of the error: one of JSON-RPC, or one of docs/errors.md."""
     message: str
+    """What went wrong, for people."""
     data: Any = None
+    """Details, whose form depends on the code."""
 
 
 Version: TypeAlias = Literal["2.0"]

@@ -33,12 +33,18 @@ class Event(WireStruct, eq=False):
     """
 
     id: str
+    """The id of the event."""
     timestamp: str
+    """When it happened, in ISO 8601."""
     parent_id: str | None
+    """The last persisted event before this one."""
     type: str
     payload: EventPayload = field(name="data")
+    """What happened."""
     ephemeral: bool = False
+    """Set for an event that is not stored."""
     agent_id: str | None = None
+    """The sub-agent that the event belongs to."""
     _encoded: bytes | None = None
 
     @classmethod
@@ -93,6 +99,7 @@ class WorkingDirectoryContext(WireStruct, kw_only=True):
 
 class SessionLimits(WireStruct, kw_only=True):
     max_ai_credits: float | None = None
+    """The most AI credits of a Copilot plan that the session may use."""
 
 
 class SandboxState(WireStruct, kw_only=True):
@@ -101,36 +108,56 @@ class SandboxState(WireStruct, kw_only=True):
     """
 
     mode: Literal["auto", "require"]
+    """Whether commands may run without a sandbox where none works (``auto``), or are refused (``require``)."""
     mechanism: str | None = None
+    """The mechanism that confines commands: ``bubblewrap``, ``landlock``, ``seatbelt`` or ``none``."""
 
 
 class SessionStart(Payload, kw_only=True):
     type: ClassVar[str] = "session.start"
     session_id: str
     version: int
+    """The version of the log's format."""
     producer: str
+    """The program that wrote the log."""
     copilot_version: str
+    """The version of that program."""
     start_time: str
+    """When the session was created, in ISO 8601."""
     selected_model: str | None = None
+    """The id of the model that the session begins with, if one was chosen."""
     reasoning_effort: str | None = None
     session_limits: SessionLimits | None = None
+    """The limits on the session's usage."""
     context: WorkingDirectoryContext | None = None
+    """Where the session works."""
     already_in_use: bool | None = None
+    """Whether another process had the session open."""
     github_mcp_tool_config: dict[str, Any] | None = None
+    """The tools of GitHub's MCP server that the session offers."""
     sandbox: SandboxState | None = None
+    """How commands are confined."""
 
 
 class SessionResume(Payload, kw_only=True):
     type: ClassVar[str] = "session.resume"
     resume_time: str
+    """When the session was resumed, in ISO 8601."""
     event_count: int
+    """How many events the log had."""
     events_file_size_bytes: int | None = None
+    """The size of the log in bytes."""
     continue_pending_work: bool | None = None
+    """Whether work that was interrupted goes on."""
     session_was_active: bool | None = None
+    """Whether the session was open when it was resumed."""
     selected_model: str | None = None
+    """The id of the model that the session goes on with."""
     reasoning_effort: str | None = None
     session_limits: SessionLimits | None = None
+    """The limits on the session's usage."""
     context: WorkingDirectoryContext | None = None
+    """Where the session works."""
 
 
 FAILED: Final = "Execution failed: "
@@ -140,11 +167,16 @@ FAILED: Final = "Execution failed: "
 class SessionError(Payload, kw_only=True):
     type: ClassVar[str] = "session.error"
     error_type: str
+    """The kind of error, such as ``authentication`` or ``rate_limit``."""
     message: str
+    """What went wrong and what to do, for people."""
     status_code: int | None = None
+    """The HTTP status of the provider, if it answered."""
     error_code: str | None = None
+    """The provider's own code of the error."""
     url: str | None = None
     originating_message_id: str | None = None
+    """The id of the prompt that failed."""
 
     @property
     def reason(self) -> str:
@@ -155,38 +187,51 @@ class SessionError(Payload, kw_only=True):
 class SessionWarning(Payload, kw_only=True):
     type: ClassVar[str] = "session.warning"
     warning_type: str
+    """The kind of warning."""
     message: str
+    """The warning, for people."""
     url: str | None = None
 
 
 class SessionInfo(Payload, kw_only=True):
     type: ClassVar[str] = "session.info"
     info_type: str
+    """The kind of notice."""
     message: str
+    """The notice, for people."""
     url: str | None = None
     tip: str | None = None
+    """What people can do with it."""
 
 
 class SessionIdle(Payload, kw_only=True):
     type: ClassVar[str] = "session.idle"
     persisted: ClassVar[bool] = False
     mode: SessionMode
+    """The mode of the session."""
     aborted: bool | None = None
+    """Whether the last prompt was aborted."""
 
 
 class SessionModelChange(Payload, kw_only=True):
     type: ClassVar[str] = "session.model_change"
     new_model: str
+    """The id of the model that is used from now on."""
     previous_model: str | None = None
+    """The id of the model that was used before."""
     reasoning_effort: str | None = None
     source: str | None = None
+    """Where the change came from."""
     cause: str | None = None
+    """Why the model was changed."""
 
 
 class SessionModeChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.mode_changed"
     new_mode: SessionMode
+    """The mode from now on."""
     previous_mode: SessionMode
+    """The mode before."""
 
 
 class SessionTaskComplete(Payload, kw_only=True):
@@ -194,8 +239,10 @@ class SessionTaskComplete(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.task_complete"
     summary: str | None = None
+    """What was done, in the model's words."""
     success: bool | None = None
     objective_id: int | None = None
+    """The number of the objective that is completed."""
 
 
 class SessionAutopilotStopped(Payload, kw_only=True):
@@ -207,14 +254,18 @@ class SessionAutopilotStopped(Payload, kw_only=True):
     type: ClassVar[str] = "session.autopilot_stopped"
     persisted: ClassVar[bool] = False
     reason: str
+    """Why: ``completed``, ``limit``, ``disabled``, ``rejected``, ``aborted`` or ``error``."""
     request_id: str | None = None
 
 
 class SessionAutopilotObjectiveChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.autopilot_objective_changed"
     operation: Literal["create", "update", "delete"]
+    """What was done with the objective."""
     id: int | None = None
+    """The number of the objective."""
     status: Literal["active", "paused", "cap_reached", "completed"] | None = None
+    """The state of the objective."""
 
 
 class SessionTitleChanged(Payload, kw_only=True):
@@ -228,10 +279,15 @@ class SessionPermissionsChanged(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.permissions_changed"
     mode: str
+    """The mode of approvals from now on."""
     previous_mode: str
+    """The mode of approvals before."""
     allow_all_permissions: bool
+    """Whether everything is approved from now on."""
     previous_allow_all_permissions: bool
+    """Whether everything was approved before."""
     assisted_approval_model: str | None = None
+    """The id of the model that recommends decisions."""
 
 
 class SessionManagedSettingsResolved(Payload, kw_only=True):
@@ -243,14 +299,23 @@ class SessionManagedSettingsResolved(Payload, kw_only=True):
     type: ClassVar[str] = "session.managed_settings_resolved"
     persisted: ClassVar[bool] = False
     source: Literal["client", "none"]
+    """Whether a client has set the policy."""
     managed_keys: list[str]
+    """The names of the settings that the policy decides."""
     settings: dict[str, Any] | None = None
+    """What is enforced."""
     bypass_permissions_disabled: bool
+    """Whether approving everything is forbidden."""
     client_managed: bool
+    """Whether the policy came from a client."""
     permissions_allow_intersected: bool
+    """Whether several hosts list what is allowed, so that all of them have to allow it."""
     device_managed: bool = always(False)
+    """Whether the policy came from the management of the device."""
     server_managed: bool = always(False)
+    """Whether the policy came from a server of the host."""
     fail_closed: bool = always(False)
+    """Whether the policy could not be read, so that everything it might forbid is refused."""
 
 
 PermissionEscalation: TypeAlias = Literal[
@@ -264,15 +329,21 @@ class SessionManagedSettingsEnforced(Payload, kw_only=True):
     type: ClassVar[str] = "session.managed_settings_enforced"
     persisted: ClassVar[bool] = False
     setting: str
+    """The setting that forbids it."""
     escalation: PermissionEscalation
+    """What the client asked for."""
     message: str
+    """What was refused, for people."""
     action: Literal["bypass_permissions_blocked"] = always("bypass_permissions_blocked")
+    """What the server did."""
     fail_closed: bool = always(False)
+    """Whether it was refused because the policy could not be read."""
 
 
 class SessionPlanChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.plan_changed"
     operation: Literal["create", "update", "delete"]
+    """What was done with the plan."""
 
 
 class SessionTodosChanged(Payload, kw_only=True):
@@ -287,14 +358,22 @@ class SkillInvoked(Payload, kw_only=True):
 
     type: ClassVar[str] = "skill.invoked"
     name: str
+    """The name of the skill."""
     path: str
+    """The file of the skill."""
     content: str
+    """The text that was sent to the model."""
     description: str | None = None
     source: str | None = None
+    """Where the skill comes from, such as ``project`` or ``user``."""
     plugin_name: str | None = None
+    """The plugin that brings the skill."""
     plugin_version: str | None = None
+    """The version of that plugin."""
     trigger: Literal["user-invoked", "agent-invoked", "context-load"] | None = None
+    """Who invoked it."""
     allowed_tools: list[str] | None = None
+    """The tools that the skill may use without a question."""
 
 
 class SubagentSelected(Payload, kw_only=True):
@@ -304,6 +383,7 @@ class SubagentSelected(Payload, kw_only=True):
     agent_name: str
     agent_display_name: str
     tools: list[str] | None = always(None)
+    """The tools that it may use, or all of them if ``null``."""
 
 
 class SubagentDeselected(Payload, kw_only=True):
@@ -324,11 +404,17 @@ class SubagentStarted(Payload, kw_only=True):
     agent_name: str
     agent_display_name: str
     agent_description: str
+    """What the sub-agent is for."""
     model: str | None = None
+    """The id of its model."""
     agent_type: str | None = None
+    """The name of its type."""
     execution_mode: Literal["sync", "background"] | None = None
+    """Whether its call waits for it."""
     resumable: bool | None = None
+    """Whether it takes further prompts."""
     parent_id: str | None = None
+    """The id of the agent that started it, if that is a sub-agent."""
 
 
 class SubagentConfigured(Payload, kw_only=True):
@@ -336,8 +422,10 @@ class SubagentConfigured(Payload, kw_only=True):
 
     type: ClassVar[str] = "subagent.configured"
     model: str | None = None
+    """The id of its model, or ``default``."""
     reasoning_effort: str | None = None
     multi_turn: bool | None = None
+    """Whether it takes further prompts."""
 
 
 class SubagentCompleted(Payload, kw_only=True):
@@ -348,8 +436,11 @@ class SubagentCompleted(Payload, kw_only=True):
     agent_name: str
     agent_display_name: str
     model: str | None = None
+    """The id of its model."""
     cancelled: bool | None = None
+    """Whether it was cancelled."""
     total_tool_calls: int | None = None
+    """How many tools it has called."""
     total_tokens: int | None = None
     duration_ms: int | None = None
 
@@ -363,7 +454,9 @@ class SubagentFailed(Payload, kw_only=True):
     agent_display_name: str
     error: str
     model: str | None = None
+    """The id of its model."""
     total_tool_calls: int | None = None
+    """How many tools it has called."""
     total_tokens: int | None = None
     duration_ms: int | None = None
 
@@ -383,6 +476,7 @@ class SystemNotification(Payload, kw_only=True):
 
     type: ClassVar[str] = "system.notification"
     content: str
+    """The text that the model reads."""
     kind: dict[str, Any]
 
 
@@ -390,13 +484,19 @@ class LoadedSkill(WireStruct, kw_only=True):
     """A list entry for a skill. ``command_name`` is its slash command, without the slash, if users may call it."""
 
     name: str
+    """The name of the skill."""
     description: str
     source: str
+    """Where the skill comes from, such as ``project`` or ``user``."""
     user_invocable: bool
+    """Whether people may invoke it by a slash command."""
     enabled: bool
     path: str
+    """The file of the skill."""
     argument_hint: str | None = None
+    """What to write behind the slash command."""
     command_name: str | None = None
+    """The slash command, without the slash."""
 
 
 class SessionSkillsLoaded(Payload, kw_only=True):
@@ -405,12 +505,15 @@ class SessionSkillsLoaded(Payload, kw_only=True):
     type: ClassVar[str] = "session.skills_loaded"
     persisted: ClassVar[bool] = False
     skills: list[LoadedSkill]
+    """The skills."""
 
 
 class SessionWorkspaceFileChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.workspace_file_changed"
     operation: Literal["create", "update"]
+    """What was done with the file."""
     path: str
+    """The path of the file in the session's workspace."""
 
 
 class SessionContextChanged(Payload, kw_only=True):
@@ -420,14 +523,19 @@ class SessionContextChanged(Payload, kw_only=True):
     branch: str | None = None
     repository: str | None = None
     repository_host: str | None = None
+    """The host of the repository, such as ``github.com``."""
     host_type: str | None = None
+    """The kind of that host."""
     head_commit: str | None = None
+    """The hash of the commit that is checked out."""
     base_commit: str | None = None
+    """The hash of the commit that the branch started from."""
 
 
 class SessionRemoteSteerableChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.remote_steerable_changed"
     remote_steerable: bool
+    """Whether other devices may send prompts."""
 
 
 class SessionSnapshotRewind(Payload, kw_only=True):
@@ -436,7 +544,9 @@ class SessionSnapshotRewind(Payload, kw_only=True):
     type: ClassVar[str] = "session.snapshot_rewind"
     persisted: ClassVar[bool] = False
     events_removed: int
+    """How many events were removed."""
     up_to_event_id: str
+    """The id of the first event that was removed."""
 
 
 class SessionContextCleared(Payload, kw_only=True):
@@ -444,7 +554,9 @@ class SessionContextCleared(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.context_cleared"
     initial_message: str
+    """The prompt that begins the new conversation."""
     messages_cleared: int
+    """How many messages were removed."""
 
 
 class SessionShutdown(Payload, kw_only=True):
@@ -452,25 +564,39 @@ class SessionShutdown(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.shutdown"
     shutdown_type: Literal["routine", "error"]
+    """Whether the session ended as usual or by an error."""
     error_reason: str | None = None
+    """The error that ended it."""
     session_start_time: int
+    """When the session was created, in ms since the epoch."""
     total_api_duration_ms: int
+    """How long model calls took in all, in milliseconds."""
     total_premium_requests: float | None = None
+    """The premium requests of a Copilot plan that were used."""
     code_changes: dict[str, Any]
+    """Lines added and removed, and the files that were changed."""
     model_metrics: dict[str, Any]
+    """Requests and tokens by model."""
     current_model: str | None = None
+    """The id of the last model."""
     events_file_size_bytes: int | None = None
+    """The size of the log in bytes."""
 
 
 class SessionUsageInfo(Payload, kw_only=True):
     type: ClassVar[str] = "session.usage_info"
     persisted: ClassVar[bool] = False
     current_tokens: int
+    """The tokens of the whole context."""
     messages_length: int
+    """How many messages the context has."""
     token_limit: int
     system_tokens: int | None = None
+    """The tokens of the system message."""
     conversation_tokens: int | None = None
+    """The tokens of the conversation."""
     tool_definitions_tokens: int | None = None
+    """The tokens of the tools' definitions."""
 
 
 class SessionCompactionStart(Payload, kw_only=True):
@@ -478,11 +604,17 @@ class SessionCompactionStart(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.compaction_start"
     trigger: str | None = None
+    """What started it: the size of the context, a person, or an error of the provider."""
     model: str | None = None
+    """The id of the model that writes the summary."""
     current_tokens: int | None = None
+    """The tokens of the whole context."""
     system_tokens: int | None = None
+    """The tokens of the system message."""
     conversation_tokens: int | None = None
+    """The tokens of the conversation."""
     tool_definitions_tokens: int | None = None
+    """The tokens of the tools' definitions."""
     token_limit: int | None = None
 
 
@@ -497,11 +629,17 @@ class CompactionTokensUsed(WireStruct, kw_only=True):
     cache_read_tokens: int = always(0)
     cache_write_tokens: int = always(0)
     model: str | None = None
+    """The id of the model that wrote the summary."""
     duration: int | None = None
+    """How long the call took, in milliseconds."""
     copilot_usage: CopilotUsage | None = None
+    """What the call used of a Copilot plan."""
     input: int | None = None
+    """The same as ``input_tokens``, for old SDKs."""
     output: int | None = None
+    """The same as ``output_tokens``, for old SDKs."""
     cached_input: int | None = None
+    """The same as ``cache_read_tokens``, for old SDKs."""
 
     def __post_init__(self) -> None:
         self.input, self.output = self.input_tokens, self.output_tokens
@@ -533,22 +671,37 @@ class SessionCompactionComplete(Payload, kw_only=True):
     type: ClassVar[str] = "session.compaction_complete"
     success: bool
     trigger: str | None = None
+    """What started it, as in ``session.compaction_start``."""
     error: str | None = None
     status_code: int | None = None
+    """The HTTP status of the provider, if the call failed."""
     custom_instructions: str | None = None
+    """What the summary was asked to keep."""
     summary_content: str | None = None
+    """The summary."""
     checkpoint_number: int | None = None
+    """The number of the checkpoint that was written."""
     checkpoint_path: str | None = None
+    """The file of that checkpoint."""
     pre_compaction_tokens: int | None = None
+    """The tokens of the context before."""
     pre_compaction_messages_length: int | None = None
+    """How many messages the context had before."""
     post_compaction_tokens: int | None = None
+    """The tokens of the context afterwards."""
     tokens_removed: int | None = None
+    """How many tokens were removed."""
     messages_removed: int | None = None
+    """How many messages were removed."""
     system_tokens: int | None = None
+    """The tokens of the system message."""
     conversation_tokens: int | None = None
+    """The tokens of the conversation."""
     tool_definitions_tokens: int | None = None
+    """The tokens of the tools' definitions."""
     token_limit: int | None = None
     compaction_tokens_used: CompactionTokensUsed | None = None
+    """The usage of the call for the summary."""
 
 
 class SessionTruncation(Payload, kw_only=True):
@@ -559,13 +712,21 @@ class SessionTruncation(Payload, kw_only=True):
     type: ClassVar[str] = "session.truncation"
     token_limit: int
     pre_truncation_tokens_in_messages: int
+    """The tokens of the messages before."""
     pre_truncation_messages_length: int
+    """How many messages there were before."""
     post_truncation_tokens_in_messages: int
+    """The tokens of the messages afterwards."""
     post_truncation_messages_length: int
+    """How many messages there are afterwards."""
     tokens_removed_during_truncation: int
+    """How many tokens were removed."""
     messages_removed_during_truncation: int
+    """How many messages were removed."""
     performed_by: str
+    """The part of the server that did it."""
     cleared_results: dict[str, str]
+    """The line that is sent in place of each result, by the id of the call."""
 
 
 class PendingMessagesModified(Payload, kw_only=True):
@@ -576,6 +737,7 @@ class PendingMessagesModified(Payload, kw_only=True):
 class Abort(Payload, kw_only=True):
     type: ClassVar[str] = "abort"
     reason: str
+    """Why the prompt was aborted."""
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
@@ -586,15 +748,21 @@ class UserMessage(Payload, kw_only=True):
 
     type: ClassVar[str] = "user.message"
     content: str
+    """The prompt as it was sent."""
     message_id: str
     transformed_content: str | None = None
+    """The text that the model reads."""
     attachments: list[dict[str, Any]] | None = None
     agent_mode: AgentMode | None = None
+    """The mode that the prompt runs in."""
     delivery: Delivery | None = None
+    """Whether the session was idle, or the prompt was queued or steers the running turn."""
     interaction_id: str | None = None
     source: str | None = None
+    """Where the prompt comes from, if not from a person."""
     turn_id: str | None = None
     is_autopilot_continuation: bool | None = None
+    """Whether autopilot wrote the prompt."""
 
     @property
     def is_prompt(self) -> bool:
@@ -621,19 +789,24 @@ class TurnEnd(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.turn_end"
     turn_id: str
     tools_status: ToolsStatus | None = None
+    """The common status of the tool calls of the answer."""
 
 
 class ReasoningDelta(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.reasoning_delta"
     persisted: ClassVar[bool] = False
     reasoning_id: str
+    """The id of the reasoning that this is a part of."""
     delta_content: str
+    """The next part of the text."""
 
 
 class Reasoning(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.reasoning"
     reasoning_id: str
+    """The id of the reasoning."""
     content: str
+    """The whole text."""
 
 
 class MessageStart(Payload, kw_only=True):
@@ -647,6 +820,7 @@ class MessageDelta(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     message_id: str
     delta_content: str
+    """The next part of the text."""
     parent_tool_call_id: str | None = None
 
 
@@ -655,6 +829,7 @@ class ToolCallDelta(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     tool_call_id: str
     input_delta: str
+    """The next part of the arguments, as JSON text."""
     tool_name: str | None = None
 
 
@@ -667,17 +842,25 @@ class ToolRequest(WireStruct, kw_only=True):
 
     tool_call_id: str
     name: str
+    """The name of the tool."""
     arguments: Any = None
+    """The arguments."""
     arguments_json: str | None = None
+    """The arguments as the model wrote them, if that differs from the compact JSON of ``arguments``."""
     type: Literal["function", "custom"] = always("function")
     intention_summary: str | None = None
+    """What the call is for, in a few words."""
     mcp_server_name: str | None = None
+    """The MCP server that has the tool."""
     mcp_tool_name: str | None = None
+    """The name of the tool on that server."""
 
 
 class CitationSource(WireStruct, kw_only=True):
     id: str
+    """The id of the source in this message."""
     provider: Literal["anthropic", "openai", "client"]
+    """Who gave the source."""
     title: str | None = None
     url: str | None = None
 
@@ -686,21 +869,29 @@ class CitationReference(WireStruct, kw_only=True):
     """``location`` is the position in a document: ``{type: char | page | block, start..., end...}``."""
 
     source_id: str
+    """The id of the source."""
     cited_text: str | None = None
+    """The text of the source that is cited."""
     location: dict[str, Any] | None = None
+    """The position in the source."""
 
 
 class CitationSpan(WireStruct, kw_only=True):
     """The span of the content that the references support, in characters, without the one at the end index."""
 
     start_index: int
+    """Index of the first character."""
     end_index: int
+    """Index after the last character."""
     references: list[CitationReference]
+    """The places that support it."""
 
 
 class Citations(WireStruct, kw_only=True):
     sources: list[CitationSource]
+    """The sources."""
     spans: list[CitationSpan]
+    """The parts of the content with the sources that support them."""
 
 
 class AssistantMessage(Payload, kw_only=True):
@@ -712,16 +903,24 @@ class AssistantMessage(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.message"
     message_id: str
     content: str
+    """The text of the answer."""
     tool_requests: list[ToolRequest] = field(default_factory=list[ToolRequest])
+    """The tools that the model calls."""
     model: str | None = None
+    """The id of the model."""
     turn_id: str | None = None
     interaction_id: str | None = None
     output_tokens: int | None = None
     reasoning_text: str | None = None
+    """The model's reasoning, as far as its provider shows it."""
     citations: Citations | None = None
+    """The sources of the content."""
     provider_blocks: list[dict[str, Any]] | None = None
+    """Content that only the provider of this message can read."""
     originating_message_id: str | None = None
+    """The id of the prompt that is answered."""
     interrupted: bool | None = None
+    """Whether the answer was aborted, so that it is a part only."""
     parent_tool_call_id: str | None = None
 
 
@@ -735,25 +934,35 @@ class AgentInterrupted(Payload, kw_only=True):
     type: ClassVar[str] = "agent.interrupted"
     persisted: ClassVar[bool] = False
     activity: Literal["model_call", "tool_call", "background_agent"]
+    """What was interrupted."""
     turn: int
+    """The number of the turn in its prompt."""
     elapsed_ms: int
+    """How long the turn had lasted, in milliseconds."""
     model: str | None = None
+    """The id of the model."""
     tool_call_ids: list[str] | None = None
+    """The ids of the tool calls that were running."""
     tool_names: list[str] | None = None
+    """The names of their tools."""
     interrupted_agent_count: int | None = None
+    """How many sub-agents were interrupted."""
 
 
 class AssistantIdle(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.idle"
     persisted: ClassVar[bool] = False
     aborted: bool | None = None
+    """Whether the prompt was aborted."""
 
 
 class CopilotUsage(WireStruct, kw_only=True):
     """The credits that a call used of a Copilot plan, in 10^-9. SDKs up to 0.3 require ``token_details``."""
 
     total_nano_aiu: int
+    """The credits, in 10^-9."""
     token_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Always empty; old SDKs require it."""
 
 
 class AssistantUsage(Payload, kw_only=True):
@@ -766,21 +975,33 @@ class AssistantUsage(Payload, kw_only=True):
     type: ClassVar[str] = "assistant.usage"
     persisted: ClassVar[bool] = False
     model: str
+    """The id of the model that answered."""
     input_tokens: int
     output_tokens: int
     cache_read_tokens: int
     cache_write_tokens: int
     reasoning_tokens: int | None = None
+    """The tokens of reasoning among the output."""
     cost: float | None = None
+    """The premium requests of a Copilot plan that the call counts for."""
     cost_usd: float | None = None
+    """The price of the call in US dollars, if it is known."""
     duration: int
+    """How long the call took, in milliseconds."""
     time_to_first_token_ms: int | None = None
+    """How long the first token took, in milliseconds."""
     initiator: str | None = None
+    """What made the call: the user's prompt or the agent itself."""
     finish_reason: str | None = None
+    """Why the answer ended, in the provider's words."""
     content_filter_triggered: bool | None = None
+    """Whether the provider's filter ended the answer."""
     num_tool_calls: int | None = None
+    """How many tools the answer calls."""
     is_byok: bool | None = None
+    """Whether the model is reached with a key of the user instead of a Copilot plan."""
     copilot_usage: CopilotUsage | None = None
+    """What the call used of a Copilot plan."""
     parent_tool_call_id: str | None = None
 
 
@@ -788,11 +1009,17 @@ class ModelCallFailure(Payload, kw_only=True):
     type: ClassVar[str] = "model.call_failure"
     persisted: ClassVar[bool] = False
     source: Literal["top_level", "subagent", "mcp_sampling"]
+    """What the call was for."""
     model: str | None = None
+    """The id of the model."""
     status_code: int | None = None
+    """The HTTP status of the provider, if it answered."""
     error_code: str | None = None
+    """The provider's own code of the error."""
     error_type: str | None = None
+    """The kind of error."""
     error_message: str | None = None
+    """What went wrong, for people."""
     duration_ms: int | None = None
 
 
@@ -801,7 +1028,9 @@ class ModelCallFailure(Payload, kw_only=True):
 
 class ShellToolInfo(WireStruct, kw_only=True):
     possible_paths: list[str]
+    """The paths that the command may touch, as far as they can be read from it."""
     has_write_file_redirection: bool
+    """Whether it redirects output to a file."""
 
 
 class ToolExecutionStart(Payload, kw_only=True):
@@ -809,10 +1038,14 @@ class ToolExecutionStart(Payload, kw_only=True):
     tool_call_id: str
     tool_name: str
     arguments: Any = None
+    """The arguments."""
     turn_id: str | None = None
     shell_tool_info: ShellToolInfo | None = None
+    """What can be read from a shell command."""
     mcp_server_name: str | None = None
+    """The MCP server that has the tool."""
     mcp_tool_name: str | None = None
+    """The name of the tool on that server."""
     parent_tool_call_id: str | None = None
 
 
@@ -821,6 +1054,7 @@ class ToolExecutionPartialResult(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     tool_call_id: str
     partial_output: str
+    """The output until now."""
 
 
 class ToolExecutionProgress(Payload, kw_only=True):
@@ -828,10 +1062,12 @@ class ToolExecutionProgress(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     tool_call_id: str
     progress_message: str
+    """What the tool is doing, for people."""
 
 
 class BinaryResult(WireStruct, kw_only=True):
     data: str
+    """The content in base64."""
     mime_type: str
     description: str | None = None
     type: Literal["image", "resource"] = always("image")
@@ -841,13 +1077,18 @@ class ToolResult(WireStruct, kw_only=True):
     """``content`` is for the model, ``detailed_content`` for the user only."""
 
     content: str
+    """The text that the model reads."""
     detailed_content: str | None = None
+    """A longer form for people, such as a diff."""
     binary_results_for_llm: list[BinaryResult] | None = None
+    """Images and other content that the model gets."""
 
 
 class ToolError(WireStruct, kw_only=True):
     message: str
+    """What went wrong."""
     code: str | None = None
+    """The kind of failure, such as ``rejected`` or ``denied``."""
 
 
 class ToolExecutionComplete(Payload, kw_only=True):
@@ -861,15 +1102,21 @@ class ToolExecutionComplete(Payload, kw_only=True):
     tool_call_id: str
     success: bool
     result: ToolResult | None = None
+    """The result."""
     error: ToolError | None = None
     effective_arguments: dict[str, Any] | None = None
+    """The arguments that the tool ran with, if a hook or a person changed them."""
     tool_telemetry: dict[str, Any] | None = None
+    """Figures of the call, such as the exit code of a command."""
     session_log: str | None = None
+    """The result in the form that sessions show."""
     turn_id: str | None = None
     interaction_id: str | None = None
     sandboxed: bool | None = None
+    """Whether the command was confined."""
     parent_tool_call_id: str | None = None
     is_user_requested: bool | None = None
+    """Whether a person asked for the call."""
 
 
 class SessionScheduleCreated(Payload, kw_only=True):
@@ -877,14 +1124,22 @@ class SessionScheduleCreated(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.schedule_created"
     id: int
+    """The number of the entry."""
     prompt: str
+    """The prompt that runs."""
     display_prompt: str | None = None
     interval_ms: int | None = None
+    """The time between two runs, in milliseconds."""
     at: int | None = None
+    """When it runs, in ms since the epoch."""
     cron: str | None = None
+    """When it runs, as a cron expression."""
     tz: str | None = None
+    """The time zone of ``cron``."""
     recurring: bool | None = None
+    """Whether it runs more than once."""
     self_paced: bool | None = None
+    """Whether the model decides on the next run."""
 
 
 class SessionScheduleCancelled(Payload, kw_only=True):
@@ -892,6 +1147,7 @@ class SessionScheduleCancelled(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.schedule_cancelled"
     id: int
+    """The number of the entry."""
 
 
 class SessionScheduleRearmed(Payload, kw_only=True):
@@ -899,7 +1155,9 @@ class SessionScheduleRearmed(Payload, kw_only=True):
 
     type: ClassVar[str] = "session.schedule_rearmed"
     id: int
+    """The number of the entry."""
     next_run_at: int
+    """When it runs next, in ms since the epoch."""
 
 
 class ToolUserRequested(Payload, kw_only=True):
@@ -909,6 +1167,7 @@ class ToolUserRequested(Payload, kw_only=True):
     tool_call_id: str
     tool_name: str
     arguments: dict[str, Any]
+    """The arguments."""
 
 
 class EphemeralQuery(Payload, kw_only=True):
@@ -918,8 +1177,11 @@ class EphemeralQuery(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     phase: Literal["started", "chunk", "completed"]
+    """Whether this is the question, a part of the answer, or the whole of it."""
     chunk: str | None = None
+    """The next part of the answer."""
     answer: str | None = None
+    """The whole answer."""
 
 
 class ToolSearchActivated(Payload, kw_only=True):
@@ -927,15 +1189,20 @@ class ToolSearchActivated(Payload, kw_only=True):
 
     type: ClassVar[str] = "tool_search.activated"
     strategy: str
+    """How the tools were found."""
     tool_names: list[str]
+    """The names of the tools."""
 
 
 class PermissionRequested(Payload, kw_only=True):
     type: ClassVar[str] = "permission.requested"
     request_id: str
     permission_request: PermissionRequest
+    """What permission is asked for."""
     prompt_request: dict[str, Any] | None = None
+    """The same request in the form that newer SDKs show."""
     resolved_by_hook: bool | None = None
+    """Whether a hook has decided already."""
 
 
 class PermissionCompleted(Payload, kw_only=True):
@@ -944,8 +1211,10 @@ class PermissionCompleted(Payload, kw_only=True):
     type: ClassVar[str] = "permission.completed"
     request_id: str
     result: PermissionResult
+    """The decision."""
     tool_call_id: str | None = None
     decided_by: DecidedBy | None = None
+    """The client that decided."""
 
 
 class ExternalToolRequested(Payload, kw_only=True):
@@ -955,6 +1224,7 @@ class ExternalToolRequested(Payload, kw_only=True):
     tool_call_id: str
     tool_name: str
     arguments: Any = None
+    """The arguments."""
     working_directory: str | None = None
     traceparent: str | None = None
     tracestate: str | None = None
@@ -968,16 +1238,19 @@ class ExternalToolCompleted(Payload, kw_only=True):
 class HookStart(Payload, kw_only=True):
     type: ClassVar[str] = "hook.start"
     hook_invocation_id: str
+    """The id of this run, which ``hook.end`` repeats."""
     hook_type: str
 
 
 class HookError(WireStruct, kw_only=True):
     message: str
+    """What went wrong."""
 
 
 class HookEnd(Payload, kw_only=True):
     type: ClassVar[str] = "hook.end"
     hook_invocation_id: str
+    """The id of this run."""
     hook_type: str
     success: bool
     error: HookError | None = None
@@ -988,8 +1261,11 @@ class UserInputRequested(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     question: str
+    """The question of the model."""
     choices: list[str] | None = None
+    """Answers to choose from."""
     allow_freeform: bool | None = None
+    """Whether another answer may be typed."""
     tool_call_id: str | None = None
 
 
@@ -998,7 +1274,9 @@ class UserInputCompleted(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     answer: str | None = None
+    """The answer."""
     was_freeform: bool | None = None
+    """Whether the answer was typed."""
 
 
 class ExitPlanModeRequested(Payload, kw_only=True):
@@ -1008,9 +1286,13 @@ class ExitPlanModeRequested(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     summary: str
+    """The plan in short."""
     plan_content: str
+    """The plan file's content."""
     actions: list[PlanAction]
+    """What a person may choose to do with the plan."""
     recommended_action: PlanAction
+    """What the model recommends."""
 
 
 class ExitPlanModeCompleted(Payload, kw_only=True):
@@ -1020,9 +1302,13 @@ class ExitPlanModeCompleted(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     approved: bool | None = None
+    """Whether the plan was approved."""
     selected_action: PlanAction | None = None
+    """What is done with the plan."""
     auto_approve_edits: bool | None = None
+    """Whether edits are approved from now on."""
     feedback: str | None = None
+    """What the model should change in the plan."""
 
 
 AutoModeSwitchAnswer: TypeAlias = Literal["yes", "yes_always", "no"]
@@ -1038,7 +1324,9 @@ class AutoModeSwitchRequested(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     error_code: str | None = None
+    """The provider's code of the limit."""
     retry_after_seconds: int | None = None
+    """In how many seconds the model can be used again."""
 
 
 class AutoModeSwitchCompleted(Payload, kw_only=True):
@@ -1046,6 +1334,7 @@ class AutoModeSwitchCompleted(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     response: AutoModeSwitchAnswer
+    """The answer."""
 
 
 class ElicitationRequested(Payload, kw_only=True):
@@ -1053,9 +1342,13 @@ class ElicitationRequested(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     message: str
+    """What is asked for."""
     mode: Literal["form", "url"] | None = None
+    """Whether a form is to be filled in, or a URL to be opened."""
     requested_schema: dict[str, Any] | None = None
+    """The JSON Schema of the form."""
     elicitation_source: str | None = None
+    """Who asks, such as the name of an MCP server."""
     url: str | None = None
 
 
@@ -1064,11 +1357,14 @@ class ElicitationCompleted(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     action: Literal["accept", "decline", "cancel"] | None = None
+    """What the person did."""
     content: dict[str, Any] | None = None
+    """The values of the form."""
 
 
 class CanvasActionInfo(WireStruct, kw_only=True):
     name: str
+    """The name of the action."""
     description: str | None = None
     input_schema: dict[str, Any] | None = None
 
@@ -1083,6 +1379,7 @@ class CanvasInfo(WireStruct, kw_only=True):
     extension_name: str | None = None
     input_schema: dict[str, Any] | None = None
     actions: list[CanvasActionInfo] | None = None
+    """What can be done with the canvas."""
 
 
 class SessionCanvasRegistryChanged(Payload, kw_only=True):
@@ -1091,6 +1388,7 @@ class SessionCanvasRegistryChanged(Payload, kw_only=True):
     type: ClassVar[str] = "session.canvas.registry_changed"
     persisted: ClassVar[bool] = False
     canvases: list[CanvasInfo]
+    """The canvases."""
 
 
 class SessionCanvasOpened(Payload, kw_only=True):
@@ -1102,8 +1400,10 @@ class SessionCanvasOpened(Payload, kw_only=True):
     extension_name: str | None = None
     title: str | None = None
     status: str | None = None
+    """What the canvas shows of its state."""
     url: str | None = None
     input: Any = None
+    """What the canvas was opened with."""
 
 
 class SessionCanvasRecorded(Payload, kw_only=True):
@@ -1115,6 +1415,7 @@ class SessionCanvasRecorded(Payload, kw_only=True):
     canvas_id: str
     title: str | None = None
     input: Any = None
+    """What the canvas was opened with."""
 
 
 class SessionCanvasClosed(Payload, kw_only=True):
@@ -1144,7 +1445,9 @@ class SessionCanvasUnavailable(Payload, kw_only=True):
 
 class UiChanges(WireStruct, kw_only=True):
     elicitation: bool
+    """Whether a client can show forms."""
     canvases: bool | None = None
+    """Whether a client can show canvases."""
 
 
 class CapabilitiesChanged(Payload, kw_only=True):
@@ -1153,6 +1456,7 @@ class CapabilitiesChanged(Payload, kw_only=True):
     type: ClassVar[str] = "capabilities.changed"
     persisted: ClassVar[bool] = False
     ui: UiChanges
+    """What clients can show."""
 
 
 class CommandQueued(Payload, kw_only=True):
@@ -1162,6 +1466,7 @@ class CommandQueued(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     command: str
+    """The command with its arguments."""
 
 
 class CommandExecute(Payload, kw_only=True):
@@ -1171,8 +1476,11 @@ class CommandExecute(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     command: str
+    """The command with its arguments."""
     command_name: str
+    """The name of the command, without the slash."""
     args: str
+    """The text behind the name."""
 
 
 class CommandCompleted(Payload, kw_only=True):
@@ -1185,6 +1493,7 @@ class CommandCompleted(Payload, kw_only=True):
 
 class CommandInfo(WireStruct, kw_only=True):
     name: str
+    """The name of the command, without the slash."""
     description: str | None = None
 
 
@@ -1194,6 +1503,7 @@ class SessionToolsUpdated(Payload, kw_only=True):
     type: ClassVar[str] = "session.tools_updated"
     persisted: ClassVar[bool] = False
     model: str
+    """The id of the model that the tools are offered to."""
 
 
 class CommandsChanged(Payload, kw_only=True):
@@ -1202,6 +1512,7 @@ class CommandsChanged(Payload, kw_only=True):
     type: ClassVar[str] = "commands.changed"
     persisted: ClassVar[bool] = False
     commands: list[CommandInfo]
+    """The commands."""
 
 
 # --- MCP --------------------------------------------------------------------------------------------------------
@@ -1209,10 +1520,15 @@ class CommandsChanged(Payload, kw_only=True):
 
 class McpLoadedServer(WireStruct, kw_only=True):
     name: str
+    """The name of the server."""
     status: str
+    """The state of its connection."""
     source: str | None = None
+    """Where its configuration comes from."""
     transport: str | None = None
+    """How it is reached: ``stdio``, ``http`` or ``sse``."""
     plugin_name: str | None = None
+    """The plugin that brings it."""
     error: str | None = None
 
 
@@ -1222,6 +1538,7 @@ class McpServersLoaded(Payload, kw_only=True):
     type: ClassVar[str] = "session.mcp_servers_loaded"
     persisted: ClassVar[bool] = False
     servers: list[McpLoadedServer]
+    """The servers."""
 
 
 class McpServerStatusChanged(Payload, kw_only=True):
@@ -1229,6 +1546,7 @@ class McpServerStatusChanged(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     server_name: str
     status: str
+    """The state of its connection."""
     error: str | None = None
 
 
@@ -1261,10 +1579,15 @@ class McpOauthRequired(Payload, kw_only=True):
     request_id: str
     server_name: str
     server_url: str
+    """The address of the server."""
     reason: Literal["initial", "refresh", "reauth", "upscope"]
+    """Why a token is needed."""
     www_authenticate_params: dict[str, str] | None = None
+    """The parameters of the server's ``WWW-Authenticate`` header."""
     resource_metadata: str | None = None
+    """The metadata that the server publishes, as JSON text."""
     static_client_config: dict[str, Any] | None = None
+    """The OAuth client that the configuration names."""
 
 
 class McpOauthCompleted(Payload, kw_only=True):
@@ -1272,6 +1595,7 @@ class McpOauthCompleted(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     outcome: Literal["token", "cancelled"]
+    """Whether there is a token now."""
 
 
 class McpHeadersRefreshRequired(Payload, kw_only=True):
@@ -1282,7 +1606,9 @@ class McpHeadersRefreshRequired(Payload, kw_only=True):
     request_id: str
     server_name: str
     server_url: str
+    """The address of the server."""
     reason: Literal["startup", "ttl-expired", "auth-failed"]
+    """Why headers are needed."""
 
 
 class McpHeadersRefreshCompleted(Payload, kw_only=True):
@@ -1290,6 +1616,7 @@ class McpHeadersRefreshCompleted(Payload, kw_only=True):
     persisted: ClassVar[bool] = False
     request_id: str
     outcome: Literal["headers", "none", "timeout"]
+    """Whether there are headers now."""
 
 
 class SamplingRequested(Payload, kw_only=True):
@@ -1300,7 +1627,9 @@ class SamplingRequested(Payload, kw_only=True):
     request_id: str
     server_name: str
     mcp_request_id: Any
+    """The id of the server's request."""
     request: dict[str, Any] | None = None
+    """The request, in the form of MCP's sampling params."""
 
 
 class SamplingCompleted(Payload, kw_only=True):

@@ -13,6 +13,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 class SummaryResult(WireModel):
     summary: str
+    """The summary."""
 
 
 class CompactParams(WireModel):
@@ -20,7 +21,9 @@ class CompactParams(WireModel):
 
     session_id: str
     custom_instructions: str | None = None
+    """What the summary should keep."""
     trigger: Literal["manual", "model_switch"] = "manual"
+    """What started it."""
     token_limit: int | None = Field(default=None, ge=1)
 
 
@@ -29,26 +32,37 @@ class ContextWindow(WireModel):
 
     token_limit: int
     current_tokens: int
+    """The tokens of the whole context."""
     messages_length: int
+    """How many messages it has."""
     system_tokens: int
+    """The tokens of the system message."""
     conversation_tokens: int
+    """The tokens of the conversation."""
     tool_definitions_tokens: int
+    """The tokens of the tools' definitions."""
 
 
 class CompactResult(WireModel):
     success: StrictBool
     tokens_removed: int
+    """How many tokens were removed."""
     messages_removed: int
+    """How many messages were removed."""
     summary_content: str | None = None
+    """The summary."""
     context_window: ContextWindow | None = None
+    """The context afterwards."""
 
 
 class CompactionCancelledResult(WireModel):
     cancelled: StrictBool
+    """Whether a compaction was running."""
 
 
 class CompactionAbortedResult(WireModel):
     aborted: StrictBool
+    """Whether a compaction was running."""
 
 
 class TruncateParams(WireModel):
@@ -58,8 +72,11 @@ class TruncateParams(WireModel):
 
 class TruncateResult(WireModel):
     events_removed: int
+    """How many events were removed."""
     checkpoint_cleanup_failed: StrictBool | None = None
+    """Whether checkpoints were left behind."""
     checkpoint_cleanup_error: str | None = None
+    """Why."""
 
 
 RewindUnavailableReason = Literal["file-change-tracking-disabled", "session-busy"]
@@ -75,21 +92,30 @@ class RewindPoint(WireModel):
 
     event_id: str
     user_message: str
+    """The prompt."""
     timestamp: str
+    """When it was sent, in ISO 8601."""
     can_restore_files: StrictBool
+    """Whether the files can be restored."""
     file_count: int
+    """How many files this and later prompts have changed."""
     turn_changed_files: StrictBool
+    """Whether this prompt has changed files."""
     lines_added: int
     lines_removed: int
     is_autopilot_continuation: StrictBool
+    """Whether autopilot wrote the prompt."""
 
 
 class RewindPointsResult(WireModel):
     """The points, the oldest first."""
 
     file_change_tracking_enabled: StrictBool
+    """Whether file changes are kept."""
     unavailable_reason: RewindUnavailableReason | None = None
+    """Why files cannot be restored."""
     points: list[RewindPoint]
+    """The points, the oldest first."""
 
 
 class PreviewRewindParams(WireModel):
@@ -101,16 +127,22 @@ class RewindFilePreview(WireModel):
     """The change of a file that a rewind takes back. ``path`` is absolute."""
 
     path: str
+    """The absolute path of the file."""
     change_type: Literal["created", "modified", "deleted"]
+    """What happened to the file since."""
     lines_added: int
     lines_removed: int
 
 
 class PreviewRewindResult(WireModel):
     available: StrictBool
+    """Whether the files can be restored."""
     reason: RewindUnavailableReason | None = None
+    """Why they cannot."""
     file_count: int
+    """How many files would be restored."""
     files: list[RewindFilePreview]
+    """The files."""
 
 
 class RewindParams(WireModel):
@@ -119,13 +151,16 @@ class RewindParams(WireModel):
     session_id: str
     event_id: str
     mode: str
+    """``conversation``, or ``conversation-and-files``."""
 
 
 class SkippedFile(WireModel):
     """A file that a rewind has left alone: changed since by somebody else, or its content was not kept."""
 
     path: str
+    """The absolute path of the file."""
     reason: Literal["user-modified", "skipped-capture"]
+    """Why it was left alone."""
 
 
 class RewindResult(WireModel):
@@ -141,9 +176,13 @@ class RewindResult(WireModel):
         "checkpoint-cleanup-failed",
         "snapshot-prune-failed",
     ]
+    """How it ended."""
     events_removed: int | None = None
+    """How many events were removed."""
     restored_files: list[str] = Field(default_factory=list)
+    """The files that were restored."""
     skipped_files: list[SkippedFile] = Field(default_factory=list[SkippedFile])
+    """The files that were left alone."""
     error: str | None = None
 
 
@@ -152,10 +191,12 @@ class ClearContextParams(WireModel):
 
     session_id: str
     prompt: str
+    """The first prompt of the new conversation."""
 
 
 class ClearContextResult(WireModel):
     messages_cleared: int
+    """How many messages were removed."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -19,8 +19,11 @@ class HooksDiscoverParams(WireModel):
     """
 
     project_paths: PathTexts | None = None
+    """The folders of projects, as absolute paths."""
     hook_directories: PathTexts | None = None
+    """Further folders of hook files."""
     exclude_host_hooks: StrictBool = False
+    """Whether the user's own hooks are left out."""
 
 
 class DiscoveredHook(WireModel):
@@ -31,21 +34,30 @@ class DiscoveredHook(WireModel):
     """
 
     id: str
+    """The id of the hook."""
     hook_type: str
     origin: Literal["user", "repository", "plugin"]
+    """Whose hook it is."""
     source: str
+    """The file of the hook."""
     project_path: str | None = None
+    """The folder of the project."""
     enabled: StrictBool
     command: str
+    """The command line."""
     matcher: str | None = None
+    """The tools that it runs for."""
 
 
 class HooksDiscoverResult(WireModel):
     """``warnings`` say why hooks do not run, ``errors`` which files or hooks are invalid."""
 
     hooks: list[DiscoveredHook]
+    """The hooks."""
     warnings: list[str]
+    """Why hooks do not run."""
     errors: list[str]
+    """Which files or hooks are invalid."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -14,12 +14,15 @@ from jumpseat_protocol.wire import Method, WireModel
 class HttpResponseStartParams(WireModel):
     request_id: str
     status: int
+    """The HTTP status."""
     headers: dict[str, list[str]] = Field(default_factory=dict, repr=False)
 
 
 class HttpResponseError(WireModel):
     message: str
+    """What went wrong."""
     code: str | None = None
+    """The kind of failure."""
 
 
 class HttpResponseChunkParams(WireModel):
@@ -27,13 +30,17 @@ class HttpResponseChunkParams(WireModel):
 
     request_id: str
     data: str = Field(default="", repr=False)
+    """The next part of the body."""
     binary: StrictBool = False
+    """Whether ``data`` is base64."""
     end: StrictBool = False
+    """Whether the body is complete."""
     error: HttpResponseError | None = None
 
 
 class AcceptedResult(WireModel):
     accepted: StrictBool
+    """Whether the request still waits."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -18,6 +18,7 @@ class LspInitializeParams(SessionParams):
     working_directory: PathText | None = None
     git_root: PathText | None = None
     force: StrictBool = False
+    """Whether running servers end first."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

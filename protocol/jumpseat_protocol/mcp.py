@@ -22,12 +22,14 @@ McpSource: TypeAlias = Literal["user", "workspace", "plugin", "builtin"]
 
 class McpRemovedResult(WireModel):
     removed: StrictBool
+    """Whether there was something to remove."""
 
 
 class McpBuiltinNamesResult(WireModel):
     """The MCP servers that every session has, enabled or not."""
 
     names: list[str]
+    """The names of the servers."""
 
 
 class McpServerParams(WireModel):
@@ -39,37 +41,47 @@ class McpStartParams(McpServerParams):
     """``config`` replaces the configuration of the server in this session. It is a :class:`McpServerConfig`."""
 
     config: dict[str, Any] | None = Field(default=None, repr=False)
+    """The configuration to use instead in this session."""
 
 
 class McpServerInfo(WireModel):
     name: str
+    """The name of the server."""
     status: McpStatus
+    """The state of its connection."""
     source: McpSource | None = None
+    """Where its configuration comes from."""
     source_plugin: str | None = None
+    """The plugin that brings it."""
     error: str | None = None
 
 
 class McpServersResult(WireModel):
     servers: list[McpServerInfo]
+    """The servers."""
 
 
 class McpToolInfo(WireModel):
     """A tool, by its server's name for it."""
 
     name: str
+    """The server's name for the tool."""
     description: str | None = None
 
 
 class McpToolsResult(WireModel):
     tools: list[McpToolInfo]
+    """The tools."""
 
 
 class McpRunningResult(WireModel):
     running: StrictBool
+    """Whether the server runs."""
 
 
 class McpMovedResult(WireModel):
     moved_to_background: StrictBool
+    """Whether the call goes on in the background."""
 
 
 class McpEnvModeParams(WireModel):
@@ -77,10 +89,12 @@ class McpEnvModeParams(WireModel):
 
     session_id: str
     mode: Literal["direct", "indirect"]
+    """Whether the values of ``env`` are used as they are, or are names of variables."""
 
 
 class McpEnvModeResult(WireModel):
     mode: Literal["direct", "indirect"]
+    """Whether the values of ``env`` are used as they are, or are names of variables."""
 
 
 class McpSamplingParams(WireModel):
@@ -90,12 +104,16 @@ class McpSamplingParams(WireModel):
     request_id: str
     server_name: str
     mcp_request_id: Any = None
+    """The id of the server's request."""
     request: dict[str, Any]
+    """The params of an MCP ``sampling/createMessage``."""
 
 
 class McpSamplingResult(WireModel):
     action: Literal["success", "failure", "cancelled"]
+    """How it ended."""
     result: dict[str, Any] | None = None
+    """An MCP ``CreateMessageResult``."""
     error: str | None = None
 
 
@@ -106,12 +124,14 @@ class McpRequestParams(WireModel):
 
 class McpCancelSamplingResult(WireModel):
     cancelled: StrictBool
+    """Whether there was a request to cancel."""
 
 
 class HandlePendingSamplingParams(McpRequestParams):
     """``response`` is an MCP ``CreateMessageResult``; without it, the request is refused."""
 
     response: dict[str, Any] | None = None
+    """An MCP ``CreateMessageResult``; without it, the request is refused."""
 
 
 class McpOauthToken(WireModel):
@@ -119,8 +139,11 @@ class McpOauthToken(WireModel):
 
     kind: Literal["token"]
     access_token: KeyText = Field(min_length=1, repr=False)
+    """The token."""
     token_type: str | None = None
+    """The kind of token, such as ``Bearer``."""
     expires_in: float | None = None
+    """Its lifetime in seconds."""
 
 
 class McpOauthCancelled(WireModel):
@@ -134,6 +157,7 @@ McpOauthAnswer: TypeAlias = McpOauthToken | McpOauthCancelled
 
 class HandlePendingOauthParams(McpRequestParams):
     result: McpOauthAnswer
+    """The token, or that there is none."""
 
 
 class McpHeaders(WireModel):
@@ -154,44 +178,58 @@ McpHeadersAnswer: TypeAlias = McpHeaders | McpHeadersNone
 
 class HandlePendingHeadersParams(McpRequestParams):
     result: McpHeadersAnswer
+    """The headers, or that there are none."""
 
 
 class McpOauthLoginParams(McpServerParams):
     """``client_id`` takes precedence over the configured one; without either, this server registers a client."""
 
     force_reauth: StrictBool = False
+    """Whether to log in again although a login is stored."""
     client_name: str | None = None
     callback_success_message: str | None = None
+    """What the browser shows after the login."""
     client_id: str | None = None
+    """The OAuth client to use."""
     client_secret: KeyText | None = Field(default=None, repr=False)
+    """Its secret."""
 
 
 class McpOauthLoginResult(WireModel):
     """The URL that the user has to open; unset if the server accepts the stored login."""
 
     authorization_url: str | None = None
+    """The page that the person has to open."""
 
 
 class HeaderEntry(WireModel):
     name: str
+    """The name of the header."""
     value: str
+    """Its value."""
 
 
 class McpHttpResponse(WireModel):
     """The response of a server. ``body`` is set if it is text and short."""
 
     status_code: int
+    """The HTTP status."""
     headers: list[HeaderEntry]
     body: str | None = None
+    """The body, if it is text and short."""
 
 
 class McpProbeResult(WireModel):
     """``authenticated`` means that the stored token was accepted. ``reason`` is set for ``needs-auth``."""
 
     status: Literal["no-auth-required", "authenticated", "needs-auth", "failed"]
+    """Whether the server can be used."""
     http_response: McpHttpResponse | None = None
+    """What the server answered."""
     reason: Literal["initial", "refresh", "upscope"] | None = None
+    """Why a login is needed."""
     www_authenticate_params: dict[str, str] | None = None
+    """The parameters of the server's ``WWW-Authenticate`` header."""
     error: str | None = None
 
 
@@ -202,44 +240,58 @@ class McpAuthChangedParams(WireModel):
 
 class McpAppToolsParams(McpServerParams):
     origin_server_name: str
+    """The server of the app that asks."""
 
 
 class McpAppCallParams(McpAppToolsParams):
     tool_name: str
     arguments: dict[str, Any] | None = None
+    """The arguments."""
 
 
 class McpRawToolsResult(WireModel):
     """The tools in the form that the server sent."""
 
     tools: list[dict[str, Any]]
+    """The tools, in the form that the server sent."""
 
 
 class McpHostContextParams(WireModel):
     session_id: str
     context: dict[str, Any]
+    """What apps may know of the client, such as its theme."""
 
 
 class McpHostContextResult(WireModel):
     context: dict[str, Any]
+    """What apps may know of the client."""
 
 
 class McpAppCapability(WireModel):
     advertised: StrictBool
+    """Whether a client has declared that it shows apps."""
     feature_flag_enabled: StrictBool
+    """Whether apps are switched on."""
     session_has_mcp_apps: StrictBool
+    """Whether a server of the session has apps."""
 
 
 class McpAppServer(WireModel):
     connected: StrictBool
+    """Whether the server is connected."""
     tool_count: int
+    """How many tools it has."""
     tools_with_ui_meta: int
+    """How many of them have an app."""
     sample_tool_names: list[str]
+    """Some of their names."""
 
 
 class McpDiagnoseResult(WireModel):
     capability: McpAppCapability
+    """What the session can show."""
     server: McpAppServer
+    """What the server has."""
 
 
 class McpPageParams(McpServerParams):
@@ -248,51 +300,66 @@ class McpPageParams(McpServerParams):
 
 class McpResourcesResult(WireModel):
     resources: list[dict[str, Any]]
+    """The resources, in the form that the server sent."""
     next_cursor: str | None = None
+    """Where the next page begins; missing on the last one."""
 
 
 class McpResourceTemplatesResult(WireModel):
     resource_templates: list[dict[str, Any]]
+    """The templates, in the form that the server sent."""
     next_cursor: str | None = None
+    """Where the next page begins; missing on the last one."""
 
 
 class McpPromptsResult(WireModel):
     prompts: list[dict[str, Any]]
+    """The prompts, in the form that the server sent."""
     next_cursor: str | None = None
+    """Where the next page begins; missing on the last one."""
 
 
 class McpResourceParams(McpServerParams):
     uri: str = Field(min_length=1)
+    """The URI of the resource."""
 
 
 class McpContentsResult(WireModel):
     contents: list[dict[str, Any]]
+    """The contents, in the form that the server sent."""
 
 
 class McpPromptParams(McpServerParams):
     """``name`` is the older name of ``promptName``."""
 
     prompt_name: str = Field(validation_alias=AliasChoices("promptName", "name"))
+    """The name of the prompt."""
     arguments: dict[str, str] | None = None
+    """Its arguments."""
 
 
 class McpConfigListResult(WireModel):
     servers: dict[str, dict[str, Any]]
+    """The configurations by name."""
 
 
 class McpConfigParams(WireModel):
     """``config`` is a :class:`McpServerConfig`."""
 
     name: str = Field(min_length=1)
+    """The name of the server."""
     config: dict[str, Any] = Field(repr=False)
+    """Its configuration."""
 
 
 class McpNameParams(WireModel):
     name: str = Field(min_length=1)
+    """The name of the server."""
 
 
 class McpNamesParams(WireModel):
     names: list[str]
+    """The names of the servers."""
 
 
 class McpDiscoverParams(WireModel):
@@ -301,14 +368,18 @@ class McpDiscoverParams(WireModel):
 
 class McpDiscovered(WireModel):
     name: str
+    """The name of the server."""
     type: Literal["stdio", "http", "sse"]
     source: McpSource
+    """Where its configuration was found."""
     source_plugin: str | None = None
+    """The plugin that brings it."""
     enabled: StrictBool
 
 
 class McpDiscoverResult(WireModel):
     servers: list[McpDiscovered]
+    """The servers."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

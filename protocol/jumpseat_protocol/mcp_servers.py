@@ -23,19 +23,29 @@ class McpServerConfig(WireModel):
 
     type: Literal["local", "stdio", "http", "sse"] | None = None
     command: str | None = Field(default=None, min_length=1)
+    """The program to run."""
     args: list[str] | None = None
+    """Its arguments."""
     env: dict[str, str] | None = Field(default=None, repr=False)
     cwd: PathText | None = None
     url: str | None = Field(default=None, pattern="^https?://[^/]")
     headers: dict[str, str] | None = Field(default=None, repr=False)
     tools: list[str] | None = None
+    """The tools to offer; all by default."""
     exclude_tools: list[str] | None = None
+    """The tools not to offer."""
     timeout: Number | None = Field(default=None, gt=0)
+    """The time limit of a call, in milliseconds."""
     disabled: StrictBool | None = None
+    """Whether the server does not start."""
     oauth_client_id: str | None = None
+    """The OAuth client to use."""
     oauth_public_client: StrictBool | None = None
+    """Whether that client has no secret."""
     oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None
+    """How the server is logged in to."""
     headers_refresh_ttl_ms: int | None = Field(default=None, ge=0)
+    """How long headers of the client are good, in milliseconds."""
 
     @model_validator(mode="after")
     def _one_way_in(self) -> McpServerConfig:

@@ -16,11 +16,14 @@ from jumpseat_protocol.wire import Method, WireModel
 
 class ProcessingResult(WireModel):
     processing: StrictBool
+    """Whether a prompt is running."""
 
 
 class ActivityResult(WireModel):
     has_active_work: StrictBool
+    """Whether anything is running."""
     abortable: StrictBool
+    """Whether it can be aborted."""
 
 
 class MetadataSnapshotResult(WireModel):
@@ -30,17 +33,27 @@ class MetadataSnapshotResult(WireModel):
 
     session_id: str
     start_time: str
+    """When the session was created."""
     modified_time: str
+    """When it was last changed."""
     is_remote: StrictBool = False
+    """Always false."""
     already_in_use: StrictBool
+    """Whether another process has it open."""
     workspace_path: str | None = None
+    """The folder of the session's own files."""
     working_directory: str
     current_mode: SessionMode
+    """The mode."""
     client_name: str | None = None
     selected_model: str | None = None
+    """The id of the model."""
     summary: str | None = None
+    """Its name, or its first prompt, shortened."""
     workspace: dict[str, Any] | None = None
+    """What is known of the workspace."""
     session_limits: dict[str, Any] | None = None
+    """The limits on its usage."""
 
 
 class WorkingDirectoryParams(WireModel):
@@ -60,14 +73,19 @@ class ChangedContext(WireModel):
     branch: str | None = None
     repository: str | None = None
     repository_host: str | None = None
+    """The host of the repository."""
     host_type: str | None = None
+    """The kind of that host."""
     head_commit: str | None = None
+    """The hash of the commit that is checked out."""
     base_commit: str | None = None
+    """The hash of the commit that the branch started from."""
 
 
 class ContextChangeParams(WireModel):
     session_id: str
     context: ChangedContext
+    """The git state of the working directory."""
 
 
 MOST_TOKENS: Final = 2**53 - 1
@@ -77,8 +95,11 @@ MOST_TOKENS: Final = 2**53 - 1
 class ContextInfoParams(WireModel):
     session_id: str
     prompt_token_limit: int = Field(ge=0, le=MOST_TOKENS)
+    """The most tokens of a request."""
     output_token_limit: int = Field(ge=0, le=MOST_TOKENS)
+    """The most tokens of an answer."""
     selected_model: str | None = None
+    """The id of the model."""
 
 
 class ContextInfoResult(WireModel):
@@ -87,6 +108,7 @@ class ContextInfoResult(WireModel):
     sent_as_null: ClassVar[tuple[str, ...]] = ("contextInfo",)
 
     context_info: dict[str, Any] | None = None
+    """What the context consists of, in tokens."""
 
 
 class ContextTokensParams(WireModel):
@@ -97,7 +119,9 @@ class ContextTokensParams(WireModel):
 class ContextTokensResult(WireModel):
     total_tokens: int
     messages_token_count: int
+    """The tokens of the messages."""
     system_token_count: int
+    """The tokens of the system message."""
 
 
 class ContextAttributionResult(WireModel):
@@ -106,11 +130,13 @@ class ContextAttributionResult(WireModel):
     sent_as_null: ClassVar[tuple[str, ...]] = ("contextAttribution",)
 
     context_attribution: dict[str, Any] | None = None
+    """What takes how many tokens."""
 
 
 class HeaviestMessagesParams(WireModel):
     session_id: str
     limit: int | None = Field(default=None, ge=1)
+    """The most messages to return."""
 
 
 class HeaviestMessagesResult(WireModel):
@@ -118,6 +144,7 @@ class HeaviestMessagesResult(WireModel):
 
     total_tokens: int
     messages: list[dict[str, Any]]
+    """The messages with the most tokens."""
 
 
 class ClientMetadataUpdateParams(WireModel):
@@ -125,8 +152,11 @@ class ClientMetadataUpdateParams(WireModel):
 
     session_id: str
     clear: StrictBool = False
+    """Whether all entries are removed first."""
     remove: list[str] = Field(default_factory=list)
+    """The keys to remove."""
     set: dict[str, str] = Field(default_factory=dict)
+    """The entries to set."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

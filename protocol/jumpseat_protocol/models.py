@@ -22,8 +22,11 @@ class ModelSwitchParams(WireModel):
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     model_capabilities: ModelCapabilities | None = None
+    """What the model can do, if the list of models is wrong about it."""
     source: str | None = None
+    """Where the change comes from."""
     require_available: StrictBool = False
+    """Whether the provider has to list the model."""
 
 
 class CurrentModelResult(WireModel):
@@ -39,6 +42,7 @@ class ModelSwitchResult(CurrentModelResult):
     """
 
     portability: Portability | None = None
+    """What the new model gets of the conversation."""
 
 
 class ReasoningEffortParams(WireModel):
@@ -55,12 +59,14 @@ class SessionModelsParams(WireModel):
 
     session_id: str
     skip_cache: StrictBool = False
+    """Whether the providers are asked anew."""
 
 
 class SessionModelsResult(WireModel):
     """The models that the session can switch to, in the form of the Copilot API."""
 
     models: list[dict[str, Any]] = Field(alias="list")
+    """The models."""
 
 
 class AllowedModelsParams(WireModel):
@@ -71,29 +77,35 @@ class AllowedModelsParams(WireModel):
 
     session_id: str
     allowed_models: list[str] | None = None
+    """The ids of the models; ``null`` lifts the limit."""
 
 
 class AllowedModelsResult(WireModel):
     """The limit, if there is one, and the model of the session, which may have changed to keep the limit."""
 
     allowed_models: list[str] | None = None
+    """The limit as it was set."""
     effective_allowed_models: list[str] | None = None
+    """The models of the limit that exist."""
     model_id: str | None = None
 
 
 class TokenPriceUnit(WireModel):
     model_id: str
     unit: Literal["ai_credits"]
+    """The unit."""
 
 
 class TokenPriceUnitsResult(WireModel):
     """The unit of the prices in ``models.list``, for every model that has prices."""
 
     units: list[TokenPriceUnit]
+    """The unit of each model."""
 
 
 class ModelsListParams(WireModel):
     selection_id: str | None = None
+    """The id of the login."""
     git_hub_token: KeyText | None = Field(default=None, repr=False)
 
 
@@ -101,16 +113,19 @@ class ModelsListResult(WireModel):
     """``models`` in the form of the Copilot API: ``{id, name, capabilities: {supports, limits}, ...}``."""
 
     models: list[dict[str, Any]]
+    """The models."""
 
 
 class BuiltInModel(WireModel):
     id: str
+    """The id of the model."""
 
 
 class BuiltInCatalogResult(WireModel):
     """The models that the server has facts about, under the names of their vendors."""
 
     models: list[BuiltInModel]
+    """The models."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

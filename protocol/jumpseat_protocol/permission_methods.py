@@ -19,21 +19,29 @@ PermissionMode = Literal["manual", "assisted", "sandboxed", "allow-all"]
 
 class RuleSet(WireModel):
     approved: list[WireRule] = Field(default_factory=list[WireRule])
+    """What is approved."""
     denied: list[WireRule] = Field(default_factory=list[WireRule])
+    """What is denied."""
 
 
 class PathsConfig(WireModel):
     """``include_temp_directory`` and ``workspace_path`` are ignored if ``unrestricted``."""
 
     unrestricted: StrictBool = False
+    """Whether all paths may be used."""
     additional_directories: PathTexts = Field(default_factory=list)
+    """Folders that may be used."""
     include_temp_directory: StrictBool = True
+    """Whether the folder for temporary files may be used."""
     workspace_path: PathText | None = None
+    """The folder of the session's own files."""
 
 
 class UrlsConfig(WireModel):
     unrestricted: StrictBool = False
+    """Whether all addresses may be loaded."""
     initial_allowed: list[str] = Field(default_factory=list)
+    """The addresses that may be loaded."""
 
 
 class PermissionsConfigureParams(WireModel):
@@ -44,11 +52,17 @@ class PermissionsConfigureParams(WireModel):
 
     session_id: str
     approve_all_tool_permission_requests: StrictBool | None = None
+    """Whether everything is approved."""
     approve_all_read_permission_requests: StrictBool | None = None
+    """Whether all reading is approved."""
     rules: RuleSet | None = None
+    """What is approved and denied."""
     paths: PathsConfig | None = None
+    """The paths that may be used."""
     urls: UrlsConfig | None = None
+    """The addresses that may be loaded."""
     assisted_approval_instructions: str | None = None
+    """What the judging model should know."""
 
 
 class ModifyRulesParams(WireModel):
@@ -56,14 +70,19 @@ class ModifyRulesParams(WireModel):
 
     session_id: str
     scope: Literal["session", "location"]
+    """Whether the rules are for the session, or kept for its location."""
     add: list[WireRule] = Field(default_factory=list[WireRule])
+    """The rules to add."""
     remove: list[WireRule] = Field(default_factory=list[WireRule])
+    """The rules to remove."""
     remove_all: StrictBool = False
+    """Whether all rules are removed."""
 
 
 class SetRequiredParams(WireModel):
     session_id: str
     required: StrictBool
+    """Whether permission is asked for at all."""
 
 
 class PermissionPathParams(WireModel):
@@ -71,15 +90,19 @@ class PermissionPathParams(WireModel):
 
     session_id: str
     path: PathText = Field(min_length=1)
+    """The path, absolute or relative to the working directory."""
 
 
 class PermissionPathsResult(WireModel):
     directories: list[str]
+    """The folders."""
     primary: str
+    """The working directory."""
 
 
 class PathAllowedResult(WireModel):
     allowed: StrictBool
+    """Whether the path may be used."""
 
 
 class LocationParams(WireModel):
@@ -89,26 +112,35 @@ class LocationParams(WireModel):
 
 class LocationResult(WireModel):
     location_key: str
+    """The folder or repository that approvals are kept for."""
     location_type: Literal["repo", "dir"]
+    """Which of both it is."""
 
 
 class LocationApplyResult(LocationResult):
     """``changed`` is true if the session used another location before."""
 
     changed: StrictBool
+    """Whether the session used another location before."""
     applied_rule_count: int
+    """How many stored rules apply now."""
     applied_directory_count: int
+    """How many stored folders apply now."""
     applied_rules: list[WireRule]
+    """The rules."""
 
 
 class AddToolApprovalParams(WireModel):
     session_id: str
     location_key: str = Field(min_length=1)
+    """The folder or repository that the approval is kept for."""
     approval: SessionApproval
+    """What is approved."""
 
 
 class TrustedResult(WireModel):
     trusted: StrictBool
+    """Whether the folder is trusted."""
 
 
 class UnrestrictedUrlsParams(WireModel):
@@ -126,6 +158,7 @@ class ResetApprovalsParams(WireModel):
 
     session_id: str
     include_location: StrictBool = True
+    """Whether the stored approvals of the location are dropped as well."""
 
 
 class PendingRequestsResult(WireModel):
@@ -135,21 +168,26 @@ class PendingRequestsResult(WireModel):
     """
 
     items: list[dict[str, Any]]
+    """The requests."""
 
 
 class PermissionModeParams(WireModel):
     session_id: str
     mode: PermissionMode
+    """The mode."""
     assisted_approval_model: str | None = None
+    """The id of the judging model."""
 
 
 class PermissionModeResult(WireModel):
     mode: PermissionMode
+    """The mode."""
 
 
 class PermissionModeSetResult(WireModel):
     success: StrictBool = True
     mode: PermissionMode
+    """The mode."""
 
 
 class AllowAllParams(WireModel):
@@ -158,11 +196,13 @@ class AllowAllParams(WireModel):
     session_id: str
     enabled: StrictBool = False
     mode: Literal["on", "off", "auto"] | None = None
+    """Whether everything is approved."""
 
 
 class AllowAllResult(WireModel):
     enabled: StrictBool
     mode: Literal["on", "off"]
+    """Whether everything is approved."""
 
 
 class AllowAllSetResult(AllowAllResult):

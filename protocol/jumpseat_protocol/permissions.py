@@ -19,14 +19,18 @@ class ShellCommand(WireStruct, kw_only=True):
     """A command of a shell line. Approvals store its ``identifier``, such as ``git status``."""
 
     identifier: str
+    """The part of the command that an approval covers, such as ``git status``."""
     read_only: bool
+    """Whether it is known to change nothing."""
 
 
 class CommandSegment(WireStruct, kw_only=True):
     """A command of a compound line with its text, for rules that match arguments."""
 
     identifier: str
+    """The part of the command that an approval covers."""
     full_command_text: str
+    """The whole command."""
 
 
 class PossibleUrl(WireStruct, kw_only=True):
@@ -40,6 +44,7 @@ class _Permission(WireStruct, kw_only=True, tag_field="kind"):
     """
 
     managed_approval_required: bool | None = None
+    """Whether a host's policy wants a person to decide."""
 
 
 class ShellPermission(_Permission, kw_only=True, tag="shell"):
@@ -53,19 +58,33 @@ class ShellPermission(_Permission, kw_only=True, tag="shell"):
 
     kind: ClassVar[Literal["shell"]] = "shell"
     full_command_text: str
+    """The whole command line."""
     intention: str
+    """What the command is for, in the model's words."""
     commands: list[ShellCommand]
+    """The commands of the line."""
     possible_paths: list[str]
+    """The paths that it may touch, as far as they can be read from it."""
     possible_urls: list[PossibleUrl] = field(default_factory=list[PossibleUrl])
+    """The addresses that it may reach, as far as they can be read from it."""
     has_write_file_redirection: bool
+    """Whether it redirects output to a file."""
     can_offer_session_approval: bool
+    """Whether it may be approved for the whole session."""
     command_segments: list[CommandSegment] | None = None
+    """The commands of a compound line with their texts."""
     sandboxed: bool | None = None
+    """Whether the command is confined."""
     sandbox_hosts: list[str] | None = None
+    """The hosts that it may reach in the sandbox."""
     request_sandbox_bypass: bool | None = None
+    """Whether it is to run outside of the sandbox."""
     request_sandbox_bypass_reason: str | None = None
+    """Why it has to."""
     also_covered: str | None = None
+    """What else an approval for the session would cover, for people."""
     warning: str | None = None
+    """What people should look at, such as a disguised name."""
     tool_call_id: str | None = None
 
 
@@ -76,15 +95,20 @@ class FileContent(WireStruct, kw_only=True):
     """
 
     path: str
+    """The path of the file."""
     content: str | None = None
+    """The text of the file."""
     resolved_path: str | None = None
+    """Where the path leads to, if that is elsewhere."""
 
 
 class ProposedFileEdit(WireStruct, kw_only=True):
     """The change of one file: a new file has no ``before``, a deleted one no ``after``, a moved one two paths."""
 
     before: FileContent | None = None
+    """The file as it is; missing for a new file."""
     after: FileContent | None = None
+    """The file after the change; missing for a deleted file."""
 
 
 class WritePermission(_Permission, kw_only=True, tag="write"):
@@ -97,13 +121,21 @@ class WritePermission(_Permission, kw_only=True, tag="write"):
 
     kind: ClassVar[Literal["write"]] = "write"
     intention: str
+    """What the change is for."""
     file_name: str
+    """The path of the file, or of the folder if several change."""
     diff: str
+    """The change as a unified diff."""
     can_offer_session_approval: bool = always(True)
+    """Whether such changes may be approved for the whole session."""
     new_file_contents: str | None = None
+    """The whole text after the change."""
     file_edits: list[ProposedFileEdit] | None = None
+    """The files, if several change."""
     resolved_path: str | None = None
+    """Where the path leads to, if that is elsewhere."""
     warning: str | None = None
+    """What people should look at, such as a file that other programs obey."""
     tool_call_id: str | None = None
 
     @property
@@ -118,8 +150,11 @@ class ReadPermission(_Permission, kw_only=True, tag="read"):
 
     kind: ClassVar[Literal["read"]] = "read"
     intention: str
+    """What the file is read for."""
     path: str
+    """The path."""
     resolved_path: str | None = None
+    """Where the path leads to, if that is elsewhere."""
     tool_call_id: str | None = None
 
 
@@ -130,9 +165,13 @@ class McpPermission(_Permission, kw_only=True, tag="mcp"):
     server_name: str
     tool_name: str
     tool_title: str
+    """The tool's title, for people."""
     read_only: bool
+    """Whether the server declares that the tool changes nothing."""
     args: Any = None
+    """The arguments."""
     warning: str | None = None
+    """What people should look at, such as a disguised name."""
     tool_call_id: str | None = None
 
 
@@ -141,9 +180,12 @@ class UrlPermission(_Permission, kw_only=True, tag="url"):
 
     kind: ClassVar[Literal["url"]] = "url"
     intention: str
+    """What the page is loaded for."""
     url: str
     redirected_from: str | None = None
+    """The URL that redirected here."""
     warning: str | None = None
+    """What people should look at, such as a disguised host."""
     tool_call_id: str | None = None
 
 
@@ -152,13 +194,21 @@ class MemoryPermission(_Permission, kw_only=True, tag="memory"):
 
     kind: ClassVar[Literal["memory"]] = "memory"
     fact: str
+    """The text of the memory."""
     action: Literal["store", "vote"] = always("store")
+    """What is done with the memory."""
     subject: str | None = None
+    """What the memory is about."""
     citations: str | None = None
+    """Where the fact comes from."""
     reason: str | None = None
+    """Why it is worth keeping."""
     direction: Literal["upvote", "downvote"] | None = None
+    """The direction of the vote."""
     scope: Literal["repository", "user"] | None = None
+    """Whose memory it is."""
     repo_nwo: str | None = None
+    """The repository as ``owner/name``."""
     tool_call_id: str | None = None
 
 
@@ -168,8 +218,11 @@ class CustomToolPermission(_Permission, kw_only=True, tag="custom-tool"):
     kind: ClassVar[Literal["custom-tool"]] = "custom-tool"
     tool_name: str
     tool_description: str
+    """What the tool does."""
     args: Any = None
+    """The arguments."""
     warning: str | None = None
+    """What people should look at, such as a disguised name."""
     tool_call_id: str | None = None
 
 
@@ -179,7 +232,9 @@ class HookPermission(_Permission, kw_only=True, tag="hook"):
     kind: ClassVar[Literal["hook"]] = "hook"
     tool_name: str
     tool_args: Any = None
+    """The arguments."""
     hook_message: str | None = None
+    """What the hook says to people."""
     tool_call_id: str | None = None
 
 
@@ -199,9 +254,13 @@ class AssistedApproval(WireStruct, kw_only=True):
     """The recommendation of a judging model. ``failure_reason`` is set for ``error``."""
 
     recommendation: Literal["approve", "requireApproval", "excluded", "error"]
+    """What the judging model recommends."""
     reason: str | None = None
+    """Why, in its words."""
     model: str | None = None
+    """The id of the judging model."""
     failure_reason: Literal["timeout", "abort", "empty_response", "model_error", "parse_error"] | None = None
+    """Why there is no recommendation."""
 
 
 def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = None) -> dict[str, Any]:
@@ -222,6 +281,7 @@ class SessionApproval(WireModel):
 
     kind: str
     command_identifiers: list[str] | None = None
+    """The commands that are covered, such as ``git status``."""
     server_name: str | None = None
     tool_name: str | None = None
 
@@ -248,6 +308,7 @@ class WireRule(NestedNulls):
 
     kind: str = Field(min_length=1)
     argument: str | None = None
+    """What the rule matches, such as ``git status``; everything of its kind if missing."""
 
 
 class PermissionDecision(WireModel):
@@ -279,17 +340,29 @@ class PermissionDecision(WireModel):
         "denied-by-permission-request-hook",
     ]
     feedback: str | None = None
+    """What the model should do instead."""
     approval: SessionApproval | None = None
+    """What is approved from now on."""
     location_key: str | None = None
+    """The folder or repository that an approval is kept for."""
     domain: str | None = None
+    """The host that is approved."""
     modified_args: dict[str, Any] | None = None
+    """Arguments to run the call with instead."""
     directories: PathTexts | None = None
+    """Further folders that the session may work in."""
     rules: list[WireRule] | None = None
+    """The rules that decided."""
     path: PathText | None = None
+    """The path that decided."""
     message: str | None = None
+    """What the decision says to people."""
     reason: str | None = None
+    """Why it was denied."""
     interrupt: StrictBool | None = None
+    """Whether the turn ends with the refusal."""
     force_reject: StrictBool | None = None
+    """Whether the call is refused although approvals would cover it."""
 
 
 class HandlePendingPermissionRequestParams(WireModel):
@@ -298,6 +371,7 @@ class HandlePendingPermissionRequestParams(WireModel):
     session_id: str
     request_id: str
     result: PermissionDecision
+    """The decision."""
 
 
 class DecidedBy(WireStruct, kw_only=True):
@@ -307,7 +381,9 @@ class DecidedBy(WireStruct, kw_only=True):
     """
 
     client: str | None = None
+    """The name of the client."""
     token: KeyText | None = None
+    """The name of the token that it connected with."""
 
 
 class PermissionResult(WireStruct, kw_only=True):
@@ -315,12 +391,22 @@ class PermissionResult(WireStruct, kw_only=True):
 
     kind: str
     feedback: str | None = None
+    """What the model should do instead."""
     approval: dict[str, Any] | None = None
+    """What is approved from now on."""
     location_key: str | None = None
+    """The folder or repository that the approval is kept for."""
     directories: list[str] | None = None
+    """Further folders that the session may work in."""
     rules: list[dict[str, Any]] | None = None
+    """The rules that decided."""
     path: str | None = None
+    """The path that decided."""
     message: str | None = None
+    """What the decision says to people."""
     reason: str | None = None
+    """Why it was denied."""
     interrupt: bool | None = None
+    """Whether the turn ends with the refusal."""
     force_reject: bool | None = None
+    """Whether the call was refused although approvals would cover it."""

@@ -14,6 +14,7 @@ from jumpseat_protocol.wire import Method, WireModel
 class PlanUpdateParams(WireModel):
     session_id: str
     content: str
+    """The text of the plan."""
 
 
 class PlanReadResult(WireModel):
@@ -22,31 +23,41 @@ class PlanReadResult(WireModel):
     sent_as_null: ClassVar[tuple[str, ...]] = ("content", "path")
 
     exists: StrictBool
+    """Whether there is a plan."""
     content: str | None = None
+    """The text of the plan."""
     path: str | None = None
+    """The file of the plan."""
 
 
 class TodoRow(WireModel):
     """A todo. Columns that the table lacks are left out."""
 
     id: str | None = None
+    """The id of the todo."""
     title: str | None = None
     description: str | None = None
     status: str | None = None
+    """Its state."""
     created_at: str | None = None
+    """When it was added."""
 
 
 class TodoDependency(WireModel):
     todo_id: str
+    """The id of the todo."""
     depends_on: str
+    """The id of the one that comes first."""
 
 
 class TodosResult(WireModel):
     rows: list[TodoRow]
+    """The todos."""
 
 
 class TodosWithDependenciesResult(TodosResult):
     dependencies: list[TodoDependency]
+    """Which todos wait for others."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -17,20 +17,26 @@ class BuiltinPluginsParams(WireModel):
     """The absolute paths of all plugins that an application brings for the sessions of the process."""
 
     paths: PathTexts
+    """The folders of the plugins, as absolute paths."""
 
 
 class SessionPlugin(WireModel):
     """``marketplace`` is the origin of the plugin: ``local`` is a folder that a client or the operator named."""
 
     name: str
+    """The name of the plugin."""
     marketplace: str
+    """The marketplace that it comes from, or ``local``."""
     version: str | None = None
+    """Its version."""
     enabled: StrictBool
     direct_source_id: str | None = None
+    """The id of the folder or repository that it was installed from."""
 
 
 class SessionPluginsResult(WireModel):
     plugins: list[SessionPlugin]
+    """The plugins."""
 
 
 class PluginsReloadParams(WireModel):
@@ -38,23 +44,32 @@ class PluginsReloadParams(WireModel):
 
     session_id: str
     reload_mcp: StrictBool = True
+    """Whether MCP servers are read again."""
     reload_custom_agents: StrictBool = True
+    """Whether agents are read again."""
     reload_hooks: StrictBool = True
+    """Whether hooks are read again."""
     defer_repo_hooks: StrictBool = False
+    """Whether the hooks of the project are left out."""
 
 
 class InstalledPluginInfo(WireModel):
     """An installed plugin. ``marketplace`` is empty if it comes from a folder or repository directly."""
 
     name: str
+    """The name of the plugin."""
     marketplace: str
+    """The marketplace that it comes from; empty for a folder or repository."""
     version: str | None = None
+    """Its version."""
     enabled: StrictBool
     direct_source_id: str | None = None
+    """The id of the folder or repository that it was installed from."""
 
 
 class PluginsListResult(WireModel):
     plugins: list[InstalledPluginInfo]
+    """The plugins."""
 
 
 class PluginsInstallParams(WireModel):
@@ -64,53 +79,71 @@ class PluginsInstallParams(WireModel):
     """
 
     source: str
+    """``plugin@marketplace``, a folder, ``owner/repo``, or the URL of a git repository."""
     working_directory: PathText | None = None
 
 
 class PluginsInstallResult(WireModel):
     plugin: InstalledPluginInfo
+    """The plugin."""
     skills_installed: int
+    """How many skills it brings."""
     post_install_message: str | None = None
+    """What the plugin says after its installation."""
     deprecation_warning: str | None = None
+    """What is out of date in the request."""
 
 
 class PluginsUninstallParams(WireModel):
     """``name`` is the plugin's name or ``plugin@marketplace``."""
 
     name: str
+    """The plugin's name, or ``plugin@marketplace``."""
     direct_source_id: str | None = None
+    """The id of the folder or repository that it was installed from."""
 
 
 class PluginsUpdateParams(WireModel):
     name: str
+    """The plugin's name, or ``plugin@marketplace``."""
 
 
 class PluginsUpdateResult(WireModel):
     previous_version: str | None = None
+    """The version before."""
     new_version: str | None = None
+    """The version now."""
     skills_installed: int
+    """How many skills it brings."""
 
 
 class PluginUpdate(WireModel):
     """The result of updating one of all plugins: ``error`` is set without ``success``."""
 
     name: str
+    """The name of the plugin."""
     marketplace: str
+    """The marketplace that it comes from."""
     success: StrictBool
     error: str | None = None
     previous_version: str | None = None
+    """The version before."""
     new_version: str | None = None
+    """The version now."""
     skills_installed: int | None = None
+    """How many skills it brings."""
 
 
 class PluginsUpdateAllResult(WireModel):
     results: list[PluginUpdate]
+    """What was done with each plugin."""
 
 
 class PluginNamesParams(WireModel):
     """Names of plugins, or ``plugin@marketplace``; unknown names are ignored."""
 
     names: list[str]
+    """Names of plugins, or ``plugin@marketplace``."""
     working_directory: PathText | None = None
 
 
@@ -118,73 +151,91 @@ class MarketplaceInfo(WireModel):
     """A marketplace; a default one cannot be removed."""
 
     name: str
+    """The name of the marketplace."""
     source: str
+    """The folder or repository that it is read from."""
     is_default: StrictBool
+    """Whether it belongs to the server, so that it cannot be removed."""
 
 
 class MarketplacesListResult(WireModel):
     marketplaces: list[MarketplaceInfo]
+    """The marketplaces."""
 
 
 class MarketplaceAddParams(WireModel):
     """``source`` is a folder, ``owner/repo`` or the URL of a git repository."""
 
     source: str
+    """A folder, ``owner/repo``, or the URL of a git repository."""
     working_directory: PathText | None = None
 
 
 class MarketplaceAddResult(WireModel):
     name: str
+    """The name that the marketplace has given itself."""
 
 
 class MarketplaceRemoveParams(WireModel):
     """With ``force``, the plugins of the marketplace are uninstalled, too."""
 
     name: str
+    """The name of the marketplace."""
     force: StrictBool = False
+    """Whether its plugins are uninstalled, too."""
 
 
 class MarketplaceRemoveResult(WireModel):
     """``dependent_plugins`` are the installed plugins that kept the marketplace from being removed."""
 
     removed: StrictBool
+    """Whether it was removed."""
     dependent_plugins: list[str] | None = None
+    """The installed plugins that keep it."""
 
 
 class MarketplaceParams(WireModel):
     name: str
+    """The name of the marketplace."""
 
 
 class MarketplacePlugin(WireModel):
     name: str
+    """The name of the plugin."""
     description: str | None = None
     version: str | None = None
+    """Its version."""
 
 
 class MarketplaceBrowseResult(WireModel):
     plugins: list[MarketplacePlugin]
+    """The plugins."""
 
 
 class MarketplaceRefreshParams(WireModel):
     """Without ``name``, all marketplaces are refreshed."""
 
     name: str | None = None
+    """The name of the marketplace; all of them without it."""
 
 
 class MarketplaceRefresh(WireModel):
     name: str
+    """The name of the marketplace."""
     success: StrictBool
     error: str | None = None
 
 
 class MarketplaceRefreshResult(WireModel):
     results: list[MarketplaceRefresh]
+    """What was done with each marketplace."""
 
 
 class SessionPluginsInstallParams(SessionParams):
     """``source`` as for ``plugins.install``, relative to the session's working directory."""
 
     source: str
+    """``plugin@marketplace``, a folder, ``owner/repo``, or the URL of a git repository."""
 
 
 class SessionPluginsUninstallParams(PluginsUninstallParams):
@@ -197,10 +248,12 @@ class SessionPluginsUpdateParams(PluginsUpdateParams):
 
 class SessionPluginNamesParams(SessionParams):
     names: list[str]
+    """Names of plugins, or ``plugin@marketplace``."""
 
 
 class SessionMarketplaceAddParams(SessionParams):
     source: str
+    """A folder, ``owner/repo``, or the URL of a git repository."""
 
 
 class SessionMarketplaceRemoveParams(MarketplaceRemoveParams):
@@ -219,7 +272,9 @@ class PluginParams(WireModel):
     """``name`` is the plugin's name or ``plugin@marketplace``."""
 
     name: str
+    """The plugin's name, or ``plugin@marketplace``."""
     direct_source_id: str | None = None
+    """The id of the folder or repository that it was installed from."""
 
 
 class PluginProgram(WireModel):
@@ -227,17 +282,24 @@ class PluginProgram(WireModel):
 
     kind: str
     name: str
+    """When it starts: the name of the hook or server."""
     command: str
+    """The command line, or the address of the server."""
 
 
 class PluginProgramsResult(WireModel):
     """The programs of a plugin. ``digest`` is that of its files: an agreement is for the files that were shown."""
 
     name: str
+    """The name of the plugin."""
     folder: str
+    """The folder of the plugin."""
     trusted: StrictBool
+    """Whether a person has agreed to these files."""
     digest: str
+    """The digest of the plugin's files."""
     programs: list[PluginProgram]
+    """The programs."""
 
 
 class PluginTrustParams(PluginParams):
@@ -247,7 +309,9 @@ class PluginTrustParams(PluginParams):
     """
 
     digest: str
+    """The digest of the files that a person has agreed to."""
     trusted: StrictBool = True
+    """Whether the person agrees."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

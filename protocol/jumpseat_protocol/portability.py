@@ -17,17 +17,26 @@ class BlockPortability(WireModel):
     """
 
     message: int
+    """The position of the message, counted from 0."""
     block: int
+    """The position of the block in it, counted from 0."""
     type: str
     outcome: Literal["kept", "converted", "dropped"]
+    """What happens to the block."""
     reason: str | None = None
+    """Why."""
 
 
 class Portability(WireModel):
     """``portable`` is whether all blocks are kept; ``summary`` describes the changes to a user."""
 
     model: str
+    """The id of the model."""
     provider: str
+    """Its provider."""
     portable: StrictBool
+    """Whether all blocks are kept."""
     summary: str | None = None
+    """What changes, for people."""
     blocks: list[BlockPortability]
+    """The blocks that change."""

@@ -17,13 +17,16 @@ class ProviderAddParams(WireModel):
 
     session_id: str
     providers: list[NamedProviderConfig] = Field(default_factory=list[NamedProviderConfig])
+    """The providers."""
     models: list[ProviderModelConfig] = Field(default_factory=list[ProviderModelConfig])
+    """The models."""
 
 
 class ProviderAddResult(WireModel):
     """The added models, in the form of ``models.list``; their ids are ``provider/id``."""
 
     models: list[dict[str, Any]]
+    """The models that were added."""
 
 
 class ProviderEndpointParams(WireModel):
@@ -38,8 +41,10 @@ class ProviderEndpointResult(WireModel):
 
     type: Literal["openai", "azure", "anthropic"]
     wire_api: Literal["completions", "responses"] | None = None
+    """The API of OpenAI that the provider speaks."""
     base_url: str
     api_key: KeyText | None = Field(default=None, repr=False)
+    """The key."""
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
 
 
@@ -48,15 +53,18 @@ class NextRequestParams(WireModel):
 
     session_id: str
     prompt: str | None = None
+    """A prompt to add to the conversation."""
 
 
 class NextRequestResult(WireModel):
     """The next request of a session to its provider, with secrets masked. ``body`` is JSON."""
 
     method: str
+    """The HTTP method."""
     url: str
     headers: dict[str, str] = Field(repr=False)
     body: dict[str, Any]
+    """The body."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

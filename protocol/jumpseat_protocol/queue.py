@@ -22,26 +22,35 @@ class QueueItemsResult(WireModel):
     """
 
     items: list[dict[str, Any]]
+    """The prompts and commands that wait, in the order of their runs."""
     steering_messages: list[str]
+    """The messages that wait for the running turn."""
     in_flight_steering_count: int = 0
+    """How many steering messages the running model call has."""
 
 
 class QueueSnapshotResult(WireModel):
     """The orders are the numbers of the items in the order in which they were added, left out without items."""
 
     items: list[dict[str, Any]]
+    """The prompts and commands that wait, in the order of their runs."""
     steering_messages: list[str]
+    """The messages that wait for the running turn."""
     item_orders: list[int] | None = None
+    """The place of each item among all that were added."""
     steering_message_orders: list[int] | None = None
+    """The place of each steering message among all that were added."""
 
 
 class HasPendingResult(WireModel):
     has_pending: StrictBool
+    """Whether anything waits."""
 
 
 class QueueItemParams(WireModel):
     session_id: str
     id: str
+    """The id of the item."""
 
 
 class MoveItemParams(WireModel):
@@ -49,24 +58,33 @@ class MoveItemParams(WireModel):
 
     session_id: str
     id: str
+    """The id of the item."""
     to_position: int
+    """The new position, counted from 0."""
 
 
 class ChangedResult(WireModel):
     changed: StrictBool
+    """Whether anything changed."""
 
 
 class InsertMessage(WireModel):
     """A prompt to insert. Its ``source`` is not ``system``."""
 
     prompt: str
+    """The text of the prompt."""
     display_prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
     agent_mode: AgentMode | None = None
+    """The mode to run it in."""
     source: Source | None = None
+    """Where the prompt comes from, if not from a person."""
     required_tool: str | None = None
+    """A tool that the model must call."""
     billable: StrictBool = True
+    """Whether a Copilot plan counts it as a request."""
     request_headers: Headers = Field(default_factory=dict, repr=False)
+    """Headers for the model calls of this prompt."""
 
 
 class InsertAtParams(WireModel):
@@ -74,22 +92,28 @@ class InsertAtParams(WireModel):
 
     session_id: str
     position: int
+    """The position, counted from 0."""
     message: InsertMessage
+    """The prompt."""
 
 
 class QueueItemResult(WireModel):
     id: str
+    """The id of the item."""
 
 
 class UpdateTextParams(WireModel):
     session_id: str
     id: str
+    """The id of the item."""
     prompt: str
+    """The new text."""
     display_prompt: str | None = None
 
 
 class UpdatedResult(WireModel):
     updated: StrictBool
+    """Whether the item was changed."""
 
 
 class AppendSteeringParams(WireModel):
@@ -98,10 +122,13 @@ class AppendSteeringParams(WireModel):
     session_id: str
     message_id: str
     expected_prompt: str
+    """The text that the message must still have."""
     prompt: str
+    """The text to add."""
     display_prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
     agent_mode: AgentMode | None = None
+    """The mode to run it in."""
 
 
 class WithdrawMessageParams(WireModel):
@@ -110,37 +137,47 @@ class WithdrawMessageParams(WireModel):
     session_id: str
     message_id: str
     expected_prompt: str
+    """The prompt as it was sent."""
 
 
 class WithdrawMessageResult(WireModel):
     """``removed``: the message has left the queue. ``interrupted``: it was running, and its turn was stopped."""
 
     interrupted: StrictBool
+    """Whether the prompt was running and its turn was stopped."""
     removed: StrictBool
+    """Whether the prompt has left the queue."""
 
 
 class RemovedResult(WireModel):
     removed: StrictBool
+    """Whether there was something to remove."""
 
 
 class SendNowResult(WireModel):
     """``steered`` is false for an item that no running prompt can take: it is the next to run."""
 
     steered: StrictBool
+    """Whether the running prompt takes the item."""
 
 
 class SetDrainPausedParams(WireModel):
     session_id: str
     paused: StrictBool
+    """Whether queued prompts wait."""
 
 
 class MessageItem(WireModel):
     prompt: str
+    """The text of the prompt."""
     display_prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
     source: Source | None = None
+    """Where the prompt comes from, if not from a person."""
     required_tool: str | None = None
+    """A tool that the model must call."""
     billable: StrictBool = True
+    """Whether a Copilot plan counts it as a request."""
 
 
 class SendMessagesParams(WireModel):
@@ -148,18 +185,25 @@ class SendMessagesParams(WireModel):
 
     session_id: str
     messages: list[MessageItem]
+    """The prompts."""
     mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
+    """How to send them, as in ``session.send``."""
     prepend: StrictBool = False
+    """Whether they run before those that wait."""
     agent_mode: AgentMode | None = None
+    """The mode to run them in."""
     request_headers: Headers = Field(default_factory=dict, repr=False)
+    """Headers for their model calls."""
     response_format: Later[ResponseFormatConfig] | None = None
     traceparent: str | None = None
     tracestate: str | None = None
     wait: StrictBool = False
+    """Whether the answer comes when the run has ended."""
 
 
 class SendMessagesResult(WireModel):
     message_ids: list[str]
+    """The ids of the prompts."""
 
 
 class NotificationKind(WireModel):
@@ -175,6 +219,7 @@ class SendSystemNotificationParams(WireModel):
 
     session_id: str
     message: str
+    """The text that the model reads."""
     kind: NotificationKind | None = None
 
 
@@ -183,10 +228,12 @@ class InterruptParams(WireModel):
 
     session_id: str
     flush_queued: StrictBool = False
+    """Whether queued prompts run next instead of being dropped."""
 
 
 class InterruptResult(WireModel):
     interrupted: StrictBool
+    """Whether anything was running."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -14,9 +14,13 @@ class SandboxFiles(WireModel):
     """Paths that commands may write, may only read, and may not read."""
 
     readwrite_paths: PathTexts = Field(default_factory=list)
+    """Paths that commands may write."""
     readonly_paths: PathTexts = Field(default_factory=list)
+    """Paths that commands may only read."""
     denied_paths: PathTexts = Field(default_factory=list)
+    """Paths that commands may not read."""
     clear_policy_on_exit: StrictBool | None = None
+    """Has no effect: the policy ends with the session."""
 
 
 class SandboxProxy(WireModel):
@@ -24,7 +28,9 @@ class SandboxProxy(WireModel):
 
     url: str
     username: str | None = None
+    """The user name."""
     password: KeyText | None = Field(default=None, repr=False)
+    """The password."""
 
     @property
     def address(self) -> str:
@@ -45,22 +51,31 @@ class SandboxNetwork(WireModel):
     """
 
     allowed_hosts: list[str] = Field(default_factory=list)
+    """The only hosts that may be reached."""
     blocked_hosts: list[str] = Field(default_factory=list)
+    """Hosts that may not be reached."""
     allow_outbound: StrictBool = False
+    """Whether all hosts may be reached."""
     allow_local_network: StrictBool = False
+    """Whether addresses of the local network may be reached."""
     proxy: SandboxProxy | None = None
+    """The proxy of the programs."""
 
 
 class SandboxUserPolicy(WireModel):
     filesystem: SandboxFiles | None = None
+    """What commands may read and write."""
     network: SandboxNetwork | None = None
+    """What commands may reach."""
 
 
 class SandboxAuth(WireModel):
     """Programs whose stored credentials commands may read."""
 
     git: StrictBool = False
+    """Whether commands may read the credentials of git."""
     gh: StrictBool = False
+    """Whether commands may read the credentials of gh."""
 
 
 class SandboxConfig(WireModel):
@@ -71,9 +86,13 @@ class SandboxConfig(WireModel):
 
     enabled: StrictBool
     user_policy: SandboxUserPolicy | None = None
+    """What commands may read, write and reach."""
     add_current_working_directory: StrictBool = True
+    """Whether commands may write the working directory."""
     auth: SandboxAuth | None = None
+    """Programs whose credentials commands may read."""
     allow_dev_tool_access: StrictBool = False
+    """Whether package managers use the user's caches."""
 
     def without_secrets(self) -> SandboxConfig:
         """Return a copy without the address of a proxy, which may contain a password."""

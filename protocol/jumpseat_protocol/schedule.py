@@ -15,19 +15,29 @@ class ScheduleEntry(WireModel):
     """``next_run_at`` is ISO 8601, ``at`` in milliseconds since the epoch."""
 
     id: int
+    """The number of the entry."""
     prompt: str
+    """The prompt."""
     recurring: StrictBool
+    """Whether it runs more than once."""
     next_run_at: str
+    """When it runs next, in ISO 8601."""
     display_prompt: str | None = None
     interval_ms: int | None = None
+    """The time between two runs, in milliseconds."""
     at: int | None = None
+    """When it runs, in ms since the epoch."""
     cron: str | None = None
+    """When it runs, as a cron expression."""
     tz: str | None = None
+    """The time zone of ``cron``."""
     self_paced: StrictBool | None = None
+    """Whether the model decides on the next run."""
 
 
 class ScheduleListResult(WireModel):
     entries: list[ScheduleEntry]
+    """The entries."""
 
 
 class ScheduleAddParams(WireModel):
@@ -35,8 +45,11 @@ class ScheduleAddParams(WireModel):
 
     session_id: str
     interval: str
+    """The time between two runs, such as ``5m``."""
     prompt: str
+    """The prompt."""
     recurring: StrictBool = True
+    """Whether it runs more than once."""
     display_prompt: str | None = None
 
 
@@ -45,8 +58,11 @@ class ScheduleAddAtParams(WireModel):
 
     session_id: str
     at: Any
+    """When it runs, in ms since the epoch."""
     prompt: str
+    """The prompt."""
     recurring: StrictBool = False
+    """Refused."""
     display_prompt: str | None = None
 
 
@@ -55,15 +71,20 @@ class ScheduleAddCronParams(WireModel):
 
     session_id: str
     cron: str
+    """When it runs: a cron expression of five fields."""
     prompt: str
+    """The prompt."""
     recurring: StrictBool = True
+    """Whether it runs more than once."""
     display_prompt: str | None = None
     tz: str | None = None
+    """The time zone; by default, the server's."""
 
 
 class ScheduleAddSelfPacedParams(WireModel):
     session_id: str
     prompt: str
+    """The prompt."""
     display_prompt: str | None = None
 
 
@@ -72,29 +93,35 @@ class ScheduleRearmParams(WireModel):
 
     session_id: str
     id: int
+    """The number of the entry."""
     at: float
+    """When it runs next, in ms since the epoch."""
 
 
 class ScheduleResult(WireModel):
     """``error`` tells why there is no entry."""
 
     entry: ScheduleEntry | None = None
+    """The entry."""
     error: str | None = None
 
 
 class ScheduleStopParams(WireModel):
     session_id: str
     id: int
+    """The number of the entry."""
 
 
 class ScheduleStopResult(WireModel):
     """Without an entry if there was none with that id."""
 
     entry: ScheduleEntry | None = None
+    """The entry that was stopped."""
 
 
 class HasSelfPacedResult(WireModel):
     has_self_paced: StrictBool
+    """Whether there is such an entry."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

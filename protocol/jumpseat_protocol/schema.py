@@ -23,6 +23,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from jumpseat_protocol import shell
 from jumpseat_protocol.complete import EVENT, CompleteEvent
+from jumpseat_protocol.descriptions import COMMON, field_docstrings
 from jumpseat_protocol.envelope import ErrorObject, RequestId
 from jumpseat_protocol.events import EVENT_TYPES, Payload, SessionMode
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
@@ -66,8 +67,11 @@ class LifecycleMetadata(WireModel):
     """Times are ISO 8601."""
 
     start_time: str
+    """When the session was created."""
     modified_time: str
+    """When it was last changed."""
     summary: str | None = None
+    """Its name, or its first prompt, shortened."""
 
 
 class SessionLifecycleParams(WireModel):
@@ -76,12 +80,14 @@ class SessionLifecycleParams(WireModel):
     type: Literal["session.created", "session.updated", "session.deleted"]
     session_id: str
     metadata: LifecycleMetadata | None = None
+    """What is known of the session."""
 
 
 class CancelRequestParams(WireModel):
     """Either side may cancel its own request, which is answered nevertheless."""
 
     id: RequestId
+    """The id of the request."""
 
 
 _NOTIFICATIONS: Final[Mapping[str, type[WireModel]]] = {
@@ -207,6 +213,7 @@ class _Generator(GenerateJsonSchema):
         for name in getattr(cls, "sent_as_null", ()) if self.mode == "serialization" else ():
             made["properties"][name] = _or_null(made["properties"][name])
             made["required"] = [item for item in made["properties"] if item in {*made.get("required", ()), name}]
+        _describe_members(made, cls)
         return _described(made, cls)
 
 
@@ -242,19 +249,36 @@ def _or_null(made: JsonSchema) -> JsonSchema:
     return {"anyOf": [made, {"type": "null"}]} if made else made
 
 
-def _described(made: JsonSchema, cls: type[Any]) -> JsonSchema:
-    """Return ``made`` with the docstring of ``cls`` as its description, with wire names in place of field names."""
+def _wire_names(cls: type[Any]) -> dict[str, str]:
+    """Return the wire names of the fields of ``cls``."""
     names = {name: field.alias or name for name, field in getattr(cls, "model_fields", {}).items()}
-    names |= dict(
+    return names | dict(
         zip(getattr(cls, "__struct_fields__", ()), getattr(cls, "__struct_encode_fields__", ()), strict=True)
     )
+
+
+def _describe_members(made: JsonSchema, cls: type[Any]) -> None:
+    """Add the descriptions of members that have none."""
+    names = _wire_names(cls)
+    texts = {names.get(name, name): _prose(text, names) for name, text in field_docstrings(cls).items()}
+    for name, member in made["properties"].items():
+        if text := texts.get(name) or COMMON.get(name):
+            made["properties"][name] = {"description": text, **member}
+
+
+def _prose(docstring: str, names: Mapping[str, str]) -> str:
+    """Return a docstring as Markdown, with wire names in place of field names and a line for each paragraph."""
+    text = re.sub(r"``(.*?)``", lambda match: f"`{names.get(match[1], match[1])}`", docstring)
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")).strip()
+
+
+def _described(made: JsonSchema, cls: type[Any]) -> JsonSchema:
+    """Return ``made`` with the docstring of ``cls`` as its description."""
     made.pop("description", None)
     made.pop("title", None)
     # The default docstring of a dataclass is its signature.
     text = "" if (cls.__doc__ or "").startswith(f"{cls.__name__}(") else cls.__doc__ or ""
-    text = re.sub(r"``(.*?)``", lambda match: f"`{names.get(match[1], match[1])}`", text)
-    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-    return {"description": text.strip(), **made} if text else made
+    return {"description": _prose(text, _wire_names(cls)), **made} if text else made
 
 
 def _type_name(kind: str) -> str:

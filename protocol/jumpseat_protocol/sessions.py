@@ -63,19 +63,27 @@ class ClientTool(WireModel):
     """
 
     name: str = Field(min_length=1)
+    """The name of the tool."""
     description: str = ""
     parameters: dict[str, Any] | None = None
+    """The JSON Schema of its arguments."""
     overrides_built_in_tool: StrictBool = False
+    """Whether it replaces a tool of the server with this name."""
     skip_permission: StrictBool = False
+    """Whether it runs without a question."""
     is_terminal: StrictBool = False
+    """Whether a call of it ends the run."""
     defer: Literal["auto", "never"] | None = None
+    """Whether the model may have to search for it."""
     metadata: dict[str, Any] | None = None
+    """The client's own values, which the server passes on."""
 
 
 class ClientCommand(WireModel):
     """A slash command that runs in the client; ``name`` is without the slash."""
 
     name: str = Field(min_length=1)
+    """The name, without the slash."""
     description: str | None = None
 
 
@@ -83,6 +91,7 @@ class CanvasAction(WireModel):
     """An action of a canvas that models and hosts may invoke. ``input_schema`` is a JSON Schema."""
 
     name: str = Field(min_length=1)
+    """The name of the action."""
     description: str | None = None
     input_schema: dict[str, Any] | None = None
 
@@ -91,17 +100,21 @@ class CanvasDeclaration(WireModel):
     """A canvas that the client provides. ``input_schema`` is a JSON Schema for the input of ``canvas.open``."""
 
     id: str = Field(min_length=1)
+    """The id of the canvas."""
     display_name: str
     description: str
     input_schema: dict[str, Any] | None = None
     actions: list[CanvasAction] | None = None
+    """What can be done with it."""
 
 
 class CanvasProviderIdentity(WireModel):
     """The provider of a client's canvases, by which they are found again after a reconnection."""
 
     id: str = Field(min_length=1)
+    """The id, which is the same after a reconnection."""
     name: str | None = None
+    """The name that people see."""
 
 
 class OpenCanvasInstance(WireModel):
@@ -113,30 +126,39 @@ class OpenCanvasInstance(WireModel):
     extension_name: str | None = None
     title: str | None = None
     status: str | None = None
+    """What the canvas shows of its state."""
     url: str | None = None
     input: Any = None
+    """What it was opened with."""
 
 
 class AzureOptions(WireModel):
     api_version: str | None = None
+    """The version of Azure's API."""
 
 
 class ModelSupports(WireModel):
     vision: StrictBool | None = None
+    """Whether the model reads images."""
     reasoning_effort: StrictBool | None = None
 
 
 class ModelLimits(WireModel):
     max_prompt_tokens: int | None = Field(default=None, alias="max_prompt_tokens")
+    """The most tokens of a request."""
     max_output_tokens: int | None = Field(default=None, alias="max_output_tokens")
+    """The most tokens of an answer."""
     max_context_window_tokens: int | None = Field(default=None, alias="max_context_window_tokens")
+    """The most tokens of request and answer together."""
 
 
 class ModelCapabilities(WireModel):
     """Overrides of the capabilities in the model list."""
 
     supports: ModelSupports | None = None
+    """What the model can do."""
     limits: ModelLimits | None = None
+    """The model's limits."""
 
 
 class ProviderConfig(WireModel):
@@ -151,57 +173,87 @@ class ProviderConfig(WireModel):
 
     type: str = "openai"
     wire_api: Literal["completions", "responses"] | None = None
+    """The API of OpenAI that the provider speaks."""
     base_url: OneLine | None = None
     api_key: OneLine | None = Field(default=None, repr=False)
+    """The key."""
     api_key_command: OneLine | None = Field(default=None, min_length=1, repr=False)
+    """A command that prints the key."""
     bearer_token: OneLine | None = Field(default=None, repr=False)
+    """A token that is sent instead of a key."""
     has_bearer_token_provider: StrictBool | None = None
+    """Whether the client provides tokens when it is asked."""
     headers: Headers = Field(default_factory=dict, repr=False)
     model_id: str | None = None
     wire_model: str | None = None
+    """The provider's name for the model, if it differs."""
     max_prompt_tokens: int | None = None
+    """The most tokens of a request."""
     max_output_tokens: int | None = None
+    """The most tokens of an answer."""
     max_context_window_tokens: int | None = None
+    """The most tokens of request and answer together."""
     model_capabilities: Later[ModelCapabilities] | None = None
+    """What the model can do."""
     azure: Later[AzureOptions] | None = None
+    """Settings for Azure."""
     tool_protocol: Literal["native", "xml"] | None = None
+    """Whether tools are called by the provider's API, or in the text of answers."""
     edit_tools: Literal["edit", "apply_patch"] | None = None
+    """The tools that the model edits files with."""
     script: dict[str, Any] | str | None = None
+    """What the scripted model answers, or the file that says so."""
 
 
 class NamedProviderConfig(ProviderConfig):
     """A named provider, for the models that refer to it."""
 
     name: str = Field(min_length=1, pattern="^[^/]+$")
+    """The name, by which models refer to it."""
 
 
 class ProviderModelConfig(WireModel):
     """A model of a named provider, selected as ``provider/id``."""
 
     id: str = Field(min_length=1)
+    """The id of the model."""
     provider: str = Field(min_length=1)
+    """The name of its provider."""
     name: str | None = None
+    """The name that people see."""
     model_id: str | None = None
     wire_model: str | None = None
+    """The provider's name for the model, if it differs."""
     max_prompt_tokens: int | None = None
+    """The most tokens of a request."""
     max_output_tokens: int | None = None
+    """The most tokens of an answer."""
     max_context_window_tokens: int | None = None
+    """The most tokens of request and answer together."""
     capabilities: ModelCapabilities | None = None
+    """What the model can do."""
     tool_protocol: Literal["native", "xml"] | None = None
+    """Whether tools are called by the provider's API, or in the text of answers."""
     edit_tools: Literal["edit", "apply_patch"] | None = None
+    """The tools that the model edits files with."""
 
 
 class SystemMessageSection(WireModel):
     action: Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
+    """What is done with the section."""
     content: str | None = None
+    """The text that is added or takes its place."""
 
 
 class SystemMessageConfig(WireModel):
     """The system message of a session: the default one with additions or edits, or a replacement."""
 
     mode: Literal["append", "replace", "customize"] = "append"
+    """Whether text is added, the whole is replaced, or sections are changed."""
     content: str | None = None
+    """The text that is added or takes the place of the whole."""
     sections: dict[str, SystemMessageSection] = Field(default_factory=dict)
+    """The sections to change, by name."""
 
     def has_transforms(self) -> bool:
         """Return whether the client rewrites a section itself."""
@@ -213,7 +265,9 @@ class LargeOutputConfig(WireModel):
 
     enabled: StrictBool = True
     max_size_bytes: int = Field(default=51200, ge=1)
+    """The size from which an output is written to a file."""
     output_dir: PathText | None = None
+    """The folder of those files."""
 
 
 class ToolSearchConfig(WireModel):
@@ -226,7 +280,9 @@ class ToolSearchConfig(WireModel):
 
     enabled: StrictBool = True
     defer_threshold: int = Field(default=30, ge=0)
+    """With more tools than this, some have to be searched for."""
     defer_characters: int = Field(default=80_000, ge=0)
+    """With longer definitions than this, some have to be searched for."""
 
 
 class InfiniteSessionConfig(WireModel):
@@ -239,26 +295,32 @@ class InfiniteSessionConfig(WireModel):
 
     enabled: StrictBool | None = None
     background_compaction_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """From this part of the model's limit on, a summary is made beside the session."""
     buffer_exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """From this part of the model's limit on, the session waits for the summary."""
 
 
 class AutopilotOptions(WireModel):
     """Continuation of a session in autopilot mode without the user, at most ``max_continues`` times per prompt."""
 
     continuation_enabled: StrictBool = True
+    """Whether the session goes on by itself."""
     max_continues: int = Field(default=5, ge=0, le=10_000)
+    """How often for each prompt."""
 
 
 class DefaultAgentConfig(WireModel):
     """The tools that are excluded unless a custom agent is selected that has a list of tools."""
 
     excluded_tools: list[str] = Field(default_factory=list)
+    """The tools that the session has for custom agents only."""
 
 
 class CapiOptions(WireModel):
     """Options of requests to the Copilot API."""
 
     enable_web_socket_responses: StrictBool | None = None
+    """Whether answers may come over a WebSocket."""
 
 
 AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "builtin"]
@@ -280,15 +342,23 @@ class CustomAgentConfig(WireModel):
     members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": lambda: dict[str, McpServerConfig]}
 
     name: str = Field(min_length=1)
+    """The name of the agent."""
     display_name: str | None = None
     description: str = ""
     prompt: str
+    """Its instructions."""
     tools: list[str] | None = None
+    """The tools that it may use."""
     mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
+    """Its own MCP servers, by name."""
     infer: StrictBool = True
+    """Whether the model may start it by itself."""
     skills: list[str] | None = None
+    """The skills that it has."""
     model: str | None = None
+    """The id of its model."""
     model_policy: Literal["preferred", "required"] = "preferred"
+    """Whether another model may take the place of a missing one."""
     reasoning_effort: str | None = None
 
 
@@ -296,6 +366,7 @@ class SessionLimitsConfig(WireModel):
     """The budget of a session. Only the Copilot API uses credits."""
 
     max_ai_credits: Number | None = Field(default=None, ge=0)
+    """The most AI credits of a Copilot plan."""
 
 
 class BudgetLimitConfig(WireModel):
@@ -304,7 +375,9 @@ class BudgetLimitConfig(WireModel):
     model_config = ConfigDict(extra="forbid")
 
     max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The most in US dollars."""
     max_tokens: int | None = Field(default=None, gt=0)
+    """The most tokens of input and output."""
 
 
 class BudgetOptions(WireModel):
@@ -313,8 +386,11 @@ class BudgetOptions(WireModel):
     model_config = ConfigDict(extra="forbid")
 
     session: BudgetLimitConfig | None = None
+    """The limit of the session."""
     prompt: BudgetLimitConfig | None = None
+    """The limit of each prompt."""
     day: BudgetLimitConfig | None = None
+    """The limit of a day, for all sessions together."""
 
 
 class FreeToolChoice(WireModel):
@@ -325,15 +401,19 @@ class FreeToolChoice(WireModel):
     """
 
     mode: Literal["auto", "required", "none"]
+    """Whether the model may, must or must not call tools."""
     parallel: StrictBool | None = None
+    """Whether it may make several calls at once."""
 
 
 class SpecificToolChoice(WireModel):
     """The model must call ``tool_name`` in the first model call of a run; later calls are free."""
 
     mode: Literal["specific"]
+    """Says that one tool has to be called."""
     tool_name: str = Field(min_length=1)
     parallel: StrictBool | None = None
+    """Whether the model may make several calls at once."""
 
 
 ToolChoiceConfig: TypeAlias = FreeToolChoice | SpecificToolChoice
@@ -348,6 +428,7 @@ class HostedToolConfig(WireModel):
     model_config = ConfigDict(extra="allow")
 
     name: str = Field(min_length=1)
+    """The provider's name for the tool."""
 
     def options(self) -> dict[str, Any]:
         """Return all fields except the name."""
@@ -358,9 +439,12 @@ class ResponseFormatSchema(WireModel):
     """``schema_`` is a JSON Schema whose references are local."""
 
     name: str
+    """A name for the form, which some providers require."""
     schema_: dict[str, Any] = Field(alias="schema")
+    """The JSON Schema of the answer."""
     description: str | None = None
     strict: StrictBool | None = None
+    """Whether the provider is asked to enforce it."""
 
 
 class JsonSchemaFormat(WireModel):
@@ -368,6 +452,7 @@ class JsonSchemaFormat(WireModel):
 
     type: Literal["json_schema"]
     json_schema: ResponseFormatSchema
+    """The form of the answer."""
 
 
 class TextFormat(WireModel):
@@ -390,10 +475,15 @@ class GitHubMcpToolConfig(WireModel):
     """
 
     enable_all_tools: StrictBool | None = None
+    """Whether all tools are offered."""
     additional_toolsets: list[OneLine] | None = None
+    """Sets of tools to offer as well."""
     additional_tools: list[OneLine] | None = None
+    """Tools to offer as well."""
     enable_insiders_mode: StrictBool | None = None
+    """Whether tools in preview are offered."""
     disable_form_deferral: StrictBool | None = None
+    """Has no effect."""
 
 
 class ManagedPermissions(WireModel):
@@ -406,11 +496,17 @@ class ManagedPermissions(WireModel):
     model_config = ConfigDict(extra="forbid")
 
     deny: list[str] = Field(default_factory=list)
+    """What is refused."""
     ask: list[str] = Field(default_factory=list)
+    """What a person has to decide each time."""
     allow: list[str] | None = None
+    """What needs no question."""
     limit_to: list[str] | None = None
+    """The only calls that may be allowed."""
     disable_bypass_permissions_mode: str | None = None
+    """Any value forbids to approve everything."""
     disable_assisted_permissions_mode: StrictBool = False
+    """Whether decisions of a judging model are forbidden."""
 
 
 class ManagedSettings(WireModel):
@@ -419,6 +515,7 @@ class ManagedSettings(WireModel):
     model_config = ConfigDict(extra="forbid")
 
     permissions: ManagedPermissions | None = None
+    """The rules for permissions."""
 
 
 class StoredOptions(WireModel):
@@ -440,53 +537,94 @@ class StoredOptions(WireModel):
     client_name: OneLine | None = None
     reasoning_summary: str | None = None
     model_capabilities: Later[ModelCapabilities] | None = None
+    """What the model can do, if the list of models is wrong about it."""
     adapter_settings: dict[str, Any] = Field({})
+    """Settings of the model's adapter, by name."""
     session_limits: Later[SessionLimitsConfig] | None = None
+    """Limits on the session's usage of a Copilot plan."""
     budget: Later[BudgetOptions] | None = None
+    """Limits on cost and tokens."""
     project_brief: StrictBool | None = None
+    """Whether the model is told what the project consists of."""
     check_reminder: StrictBool | None = None
+    """Whether a prompt that changed files without any check ends with a reminder."""
     continue_on_auto_mode: StrictBool = False
+    """Whether another model is chosen without a question when one is rate limited."""
     response_format: Later[ResponseFormatConfig] | None = None
     infinite_sessions: Later[InfiniteSessionConfig] | None = None
+    """When the conversation is summarized."""
     keep_interrupted_answers: StrictBool = False
+    """Whether what was shown of an aborted answer stays in the conversation."""
     one_off: StrictBool = False
+    """Whether the session is for one prompt only; lists for people leave it out."""
     enable_file_change_tracking: StrictBool = False
+    """Whether file changes are kept for undo."""
     autopilot: Later[AutopilotOptions] = Field(default_factory=cache(AutopilotOptions.model_construct))
+    """How a session in autopilot mode goes on by itself."""
     # Tools.
     available_tools: list[str] | None = None
+    """The only tools that the model gets, by name or pattern."""
     excluded_tools: list[str] = Field([])
+    """Tools that the model does not get, by name or pattern."""
     ask_user_disabled: StrictBool = False
+    """Whether the model cannot ask questions."""
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] = Field([])
     tool_search: Later[ToolSearchConfig] = Field(default_factory=cache(ToolSearchConfig.model_construct))
+    """When tools have to be searched for."""
     large_output: Later[LargeOutputConfig] = Field(default_factory=cache(LargeOutputConfig.model_construct))
+    """What happens with large outputs of tools."""
     sandbox_config: Later[SandboxConfig] | None = Field(default=None, repr=False)
+    """How commands are confined."""
     enable_file_hooks: StrictBool | None = None
+    """Whether hooks are read from files."""
     hook_directories: PathTexts = Field([])
+    """Folders of hook files."""
     enable_host_git_operations: StrictBool = True
+    """Whether the server may run git."""
     # Agents.
     custom_agents: list[Later[CustomAgentConfig]] = Field([])
+    """Agents of the client."""
     agent_directories: PathTexts = Field([])
+    """Folders of agents."""
     default_agent: Later[DefaultAgentConfig] = Field(default_factory=cache(DefaultAgentConfig.model_construct))
+    """What the agent has if no other is selected."""
     excluded_builtin_agents: list[str] = Field([])
+    """Kinds of sub-agents that are not offered."""
     included_builtin_agents: list[str] = Field(["*"])
+    """The only kinds of sub-agents that are offered, ``*`` for all."""
     # MCP servers and plugins.
     mcp_servers: dict[str, dict[str, Any]] = Field({}, repr=False)
+    """MCP servers by name."""
     disabled_mcp_servers: list[str] = Field([])
+    """Names of MCP servers that do not start."""
     github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
+    """The tools of GitHub's MCP server that are offered."""
     mcp_o_auth_token_storage: Literal["persistent", "in-memory"] = "persistent"  # noqa: S105 - a kind of storage
+    """Whether logins of MCP servers are kept on disk."""
     allow_all_mcp_server_instructions: StrictBool = False
+    """Whether the instructions of all MCP servers are sent to the model."""
     plugin_directories: PathTexts = Field([])
+    """Folders of plugins."""
     # The system message.
     system_message: Later[SystemMessageConfig] = Field(default_factory=cache(SystemMessageConfig.model_construct))
+    """What is added to or replaced in the system message."""
     skip_custom_instructions: StrictBool = False
+    """Whether instruction files are ignored."""
     instruction_directories: PathTexts = Field([])
+    """Further folders of instruction files."""
     organization_custom_instructions: str | None = None
+    """Instructions of an organization."""
     enable_config_discovery: StrictBool = False
+    """Whether settings are read from the project and the home."""
     enable_skills: StrictBool = True
+    """Whether the model gets skills."""
     skill_directories: PathTexts = Field([])
+    """Further folders of skills."""
     disabled_skills: list[str] = Field([])
+    """Names of skills that are not offered."""
     memory: Later[MemoryOptions] | None = None
+    """Whether facts are kept from session to session."""
 
 
 class KeptOptions(StoredOptions):
@@ -497,16 +635,26 @@ class KeptOptions(StoredOptions):
     """
 
     model: str | None = None
+    """The id of the model."""
     reasoning_effort: str | None = None
     agent: str | None = None
+    """The name of the custom agent to begin with."""
     provider: Later[ProviderConfig] | None = None
+    """The provider of the model, with the client's own key."""
     providers: list[Later[NamedProviderConfig]] = Field([])
+    """Named providers of the client."""
     models: list[Later[ProviderModelConfig]] = Field([])
+    """Models of those providers."""
     capi: Later[CapiOptions] = Field(default_factory=cache(CapiOptions.model_construct))
+    """Settings for the Copilot API."""
     streaming: StrictBool = False
+    """Whether answers are sent in parts while they are made."""
     include_sub_agent_streaming_events: StrictBool = True
+    """Whether the parts of sub-agents' answers are sent, too."""
     additional_directories: PathTexts = Field([])
+    """Folders that the session may use like its working directory."""
     request_mcp_apps: StrictBool = False
+    """Whether the client shows apps of MCP servers."""
 
 
 class SessionOptions(KeptOptions):
@@ -522,22 +670,38 @@ class SessionOptions(KeptOptions):
 
     working_directory: PathText | None = None
     tools: list[Later[ClientTool]] = Field([])
+    """Tools that run in the client."""
     commands: list[Later[ClientCommand]] = Field([])
+    """Slash commands that run in the client."""
     canvases: list[Later[CanvasDeclaration]] = Field([])
+    """Canvases that the client shows."""
     canvas_provider: Later[CanvasProviderIdentity] | None = None
+    """Who provides the canvases."""
     hooks: StrictBool = False
+    """Whether the client answers ``hooks.invoke``."""
     request_permission: StrictBool = False
+    """Whether the client answers permission requests."""
     request_elicitation: StrictBool = False
+    """Whether the client shows forms."""
     request_user_input: StrictBool = False
+    """Whether the client answers the model's questions."""
     request_exit_plan_mode: StrictBool = False
+    """Whether the client decides about plans."""
     request_auto_mode_switch: StrictBool = False
+    """Whether the client decides about another model when one is rate limited."""
     request_canvas_renderer: StrictBool = False
+    """Whether the client shows canvases of others."""
     request_completions: StrictBool = False
+    """Whether the client asks for completions."""
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
+    """The client's id of its callback for GitHub tokens."""
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
+    """Whether the client is sent telemetry events."""
     enable_managed_settings: StrictBool = False
+    """Asks for a policy from GitHub, which cannot be fetched: the session is refused."""
     managed_settings: Later[ManagedSettings] | None = None
+    """The policy of a host."""
     traceparent: str | None = None
     tracestate: str | None = None
 
@@ -549,7 +713,9 @@ class SessionCreateParams(SessionOptions):
     """
 
     name: str | None = None
+    """The name of the session."""
     allowed_models: list[str] | None = None
+    """The only models that the session may use while it is open."""
     session_id: str | None = Field(
         default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
@@ -563,19 +729,27 @@ class SessionResumeParams(SessionOptions):
 
     session_id: str = Field(min_length=1)
     allowed_models: list[str] | None = None
+    """The only models that the session may use while it is open."""
     disable_resume: StrictBool = False
+    """Whether the event ``session.resume`` is left out."""
     continue_pending_work: StrictBool = False
+    """Whether work that was interrupted goes on."""
     take_over: StrictBool = False
+    """Whether a prompt that another process runs is aborted."""
 
 
 class UiCapabilities(WireStruct, kw_only=True):
     elicitation: StrictBool = always(False)
+    """Whether forms can be shown."""
     mcp_apps: StrictBool = always(False)
+    """Whether apps of MCP servers can be shown."""
     canvases: StrictBool = always(False)
+    """Whether canvases can be shown."""
 
 
 class Capabilities(WireStruct, kw_only=True):
     ui: UiCapabilities
+    """What clients can show."""
 
 
 class SessionOpenedResult(WireStruct, kw_only=True):
@@ -583,11 +757,17 @@ class SessionOpenedResult(WireStruct, kw_only=True):
 
     session_id: str
     workspace_path: str
+    """The folder of the session's own files."""
     start_time: str
+    """When the session was created, in ISO 8601."""
     is_remote: StrictBool = always(False)
+    """Always false."""
     mode: SessionMode
+    """The mode of the session."""
     capabilities: Capabilities
+    """What the attached clients can do."""
     open_canvases: list[OpenCanvasInstance] | None = None
+    """The canvases that were open."""
 
 
 class SessionParams(WireModel):
@@ -613,20 +793,30 @@ class SessionSendParams(WireModel):
 
     session_id: str
     prompt: str
+    """The text of the prompt."""
     display_prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
     mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
+    """Whether to queue the prompt or steer the running turn, or the mode to run it in."""
     agent_mode: AgentMode | None = None
+    """The mode to run it in."""
     source: str | None = Field(None, min_length=1, max_length=200)
+    """Where the prompt comes from, if not from a person."""
     prepend: StrictBool = False
+    """Whether it runs before those that wait."""
     wait: StrictBool = False
+    """Whether the answer comes when the run has ended."""
     required_tool: str | None = None
+    """A tool that the model must call."""
     billable: StrictBool = True
+    """Whether a Copilot plan counts it as a request."""
     request_headers: Headers = Field(default_factory=dict, repr=False)
+    """Headers for the model calls of this prompt."""
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None
     response_format: Later[ResponseFormatConfig] | None = None
     adapter_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Settings of the model's adapter for this prompt."""
     traceparent: str | None = None
     tracestate: str | None = None
 
@@ -642,13 +832,17 @@ class SessionSendAndWaitResult(WireModel):
 
     message_id: str
     aborted: StrictBool
+    """Whether the prompt was aborted."""
     completion_event_id: str | None = None
+    """The id of the event that ended the run."""
     response: dict[str, Any] | None = None
+    """The last message of the model."""
 
 
 class SessionAbortParams(WireModel):
     session_id: str
     reason: str | None = None
+    """Why, for the log."""
 
 
 class SessionListFilter(WireModel):
@@ -660,6 +854,7 @@ class SessionListFilter(WireModel):
 
 class SessionListParams(WireModel):
     filter: SessionListFilter | None = None
+    """Which sessions to list."""
 
 
 class SessionContext(WireModel):
@@ -678,13 +873,21 @@ class SessionMetadata(WireModel):
 
     session_id: str
     start_time: str
+    """When it was created, in ISO 8601."""
     modified_time: str
+    """When it was last changed, in ISO 8601."""
     summary: str | None = None
+    """Its name, or its first prompt, shortened."""
     name: str | None = None
+    """The name that a person gave it."""
     is_remote: StrictBool = False
+    """Always false."""
     context: SessionContext | None = None
+    """Where it works."""
     one_off: StrictBool | None = None
+    """Whether it is for one prompt only."""
     unanswered: StrictBool | None = None
+    """Whether its model has not answered yet."""
 
     @property
     def resumable(self) -> bool:
@@ -694,10 +897,12 @@ class SessionMetadata(WireModel):
 
 class SessionListResult(WireModel):
     sessions: list[SessionMetadata]
+    """The sessions."""
 
 
 class SessionGetMetadataResult(WireModel):
     session: SessionMetadata | None = None
+    """The session, if there is one."""
 
 
 class SessionIdResult(WireModel):
@@ -709,6 +914,7 @@ class SessionIdResult(WireModel):
 class ForegroundResult(WireModel):
     session_id: str | None = None
     workspace_path: str | None = None
+    """The folder of the session's own files."""
 
 
 class OptionsUpdateParams(SessionOptions):
@@ -721,7 +927,9 @@ class OptionsUpdateParams(SessionOptions):
 
     session_id: str
     enable_streaming: StrictBool | None = None
+    """Another name of ``streaming``."""
     model_capabilities_overrides: ModelCapabilities | None = None
+    """Another name of ``modelCapabilities``."""
 
     taken_back: ClassVar[Mapping[str, Any]] = {
         "responseFormat": {"type": "text"},

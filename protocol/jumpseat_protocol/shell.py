@@ -19,22 +19,28 @@ class ShellExecParams(WireModel):
 
     session_id: str
     command: str
+    """The command line."""
     cwd: PathText | None = None
     timeout: int | None = Field(None, ge=0)
+    """The time limit in milliseconds; 0 for none."""
 
 
 class ShellExecResult(WireModel):
     process_id: str
+    """The id of the process, for the other methods."""
 
 
 class ShellKillParams(WireModel):
     session_id: str
     process_id: str
+    """The id of the process."""
     signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
+    """The signal to send."""
 
 
 class ShellKillResult(WireModel):
     killed: StrictBool
+    """Whether the process was running."""
 
 
 class UserCommandParams(WireModel):
@@ -43,6 +49,7 @@ class UserCommandParams(WireModel):
     session_id: str
     request_id: str = Field(min_length=1)
     command: str
+    """The command line."""
 
 
 class UserCommandResult(WireModel):
@@ -51,7 +58,9 @@ class UserCommandResult(WireModel):
     tool_call_id: str
     success: StrictBool
     output: str
+    """Its output."""
     exit_code: int | None = None
+    """Its exit code."""
     error: str | None = None
 
 
@@ -62,21 +71,27 @@ class CancelUserCommandParams(WireModel):
 
 class CancelUserCommandResult(WireModel):
     cancelled: StrictBool
+    """Whether the command was running."""
 
 
 class ShellOutputParams(WireModel):
     """A piece of the output of a process of ``session.shell.exec``, sent to the client that started it."""
 
     process_id: str
+    """The id of the process."""
     stream: Literal["stdout", "stderr"]
+    """Which of its outputs this is."""
     data: str
+    """The next part of the text."""
 
 
 class ShellExitParams(WireModel):
     """The last notification about a process; ``exit_code`` is 1 if a signal ended the process."""
 
     process_id: str
+    """The id of the process."""
     exit_code: int
+    """Its exit code."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -18,11 +18,15 @@ class LogParams(WireModel):
 
     session_id: str
     message: str
+    """The message."""
     level: Literal["info", "warning", "error"] = "info"
+    """How grave it is."""
     type: str = "notification"
     ephemeral: StrictBool = False
+    """Whether it is left out of the log."""
     url: str | None = None
     tip: str | None = None
+    """What people can do with it."""
 
 
 class LogResult(WireModel):
@@ -32,28 +36,34 @@ class LogResult(WireModel):
 class NameSetParams(WireModel):
     session_id: str
     name: str
+    """The name."""
 
 
 class NameSetAutoParams(WireModel):
     session_id: str
     summary: str
+    """A name that a person's name precedes."""
 
 
 class NameResult(WireModel):
     sent_as_null: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str | None = None
+    """The name."""
 
 
 class AppliedResult(WireModel):
     applied: StrictBool
+    """Whether it had an effect."""
 
 
 class CodeChanges(WireModel):
     lines_added: int
     lines_removed: int
     files_modified_count: int
+    """How many files were changed."""
     files_modified: list[str]
+    """Their paths."""
 
 
 class UsageMetricsResult(WireModel):
@@ -65,28 +75,42 @@ class UsageMetricsResult(WireModel):
     """
 
     total_premium_request_cost: float = 0
+    """The premium requests of a Copilot plan."""
     total_user_requests: int
+    """How many prompts were run."""
     total_nano_aiu: int | None = None
+    """The credits of a Copilot plan, in 10^-9."""
     total_api_duration_ms: int
+    """How long model calls took in all, in milliseconds."""
     session_start_time: str
+    """When the session was opened."""
     code_changes: CodeChanges
+    """What was changed."""
     model_metrics: dict[str, Any]
+    """Requests, tokens and cost by model."""
     total_model_metrics: dict[str, Any]
+    """The same with earlier processes."""
     agent_metrics: dict[str, Any] | None = None
+    """The same by agent."""
     current_model: str | None = None
+    """The id of the model."""
     last_call_input_tokens: int
+    """The input of the last call."""
     last_call_output_tokens: int
+    """The output of the last call."""
 
 
 class ShutdownParams(WireModel):
     session_id: str
     type: Literal["routine", "error"] = "routine"
     reason: str | None = None
+    """Why, for the log."""
 
 
 class SteerableParams(WireModel):
     session_id: str
     remote_steerable: StrictBool
+    """Whether other devices may send prompts."""
 
 
 class ModeSetParams(WireModel):
@@ -94,15 +118,20 @@ class ModeSetParams(WireModel):
 
     session_id: str
     mode: SessionMode
+    """The mode."""
     expected_mode: SessionMode | None = None
+    """The mode that the session must be in."""
 
 
 class ModeSetResult(WireModel):
     """``mode_applied`` is ``False`` if the session was not in the expected mode."""
 
     status: Literal["ok", "unchanged"] = "ok"
+    """Whether anything changed."""
     model_changed: StrictBool = False
+    """Whether another model is used now."""
     mode_applied: StrictBool | None = None
+    """Whether the session was in the expected mode."""
 
 
 class CodeChangesParams(WireModel):
@@ -112,16 +141,21 @@ class CodeChangesParams(WireModel):
     lines_added: int = Field(ge=0)
     lines_removed: int = Field(ge=0)
     files_count: int | None = Field(default=None, ge=0)
+    """How many files were changed."""
 
 
 class SettingsModel(WireModel):
     model: str | None = None
+    """The id of the model."""
     default_reasoning_effort: str | None = None
+    """How much the model reasons unless told otherwise."""
 
 
 class SettingsRepository(WireModel):
     name: str | None = None
+    """The name of the repository."""
     owner_name: str | None = None
+    """Its owner."""
     branch: str | None = None
 
 
@@ -133,12 +167,19 @@ class SettingsSnapshotResult(WireModel):
 
     client_name: str | None = None
     start_time_ms: int
+    """When the session was created, in ms since the epoch."""
     version: str
+    """The version of the server."""
     model: SettingsModel
+    """The model."""
     repo: SettingsRepository
+    """The repository."""
     job: dict[str, Any] = Field(default_factory=dict)
+    """Always empty."""
     online_evaluation: dict[str, Any] = Field(default_factory=dict)
+    """Always empty."""
     validation: dict[str, Any] = Field(default_factory=dict)
+    """Always empty."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -21,10 +21,15 @@ class GitHubTelemetryClient(_SnakeModel):
     """The process that produced an event; ``node_version`` is empty."""
 
     cli_version: str
+    """The version of the server."""
     node_version: str
+    """Always empty."""
     os_platform: str
+    """The operating system, such as ``linux``."""
     os_version: str
+    """Its version."""
     os_arch: str
+    """The processor's architecture."""
     client_name: str | None = None
 
 
@@ -33,10 +38,14 @@ class GitHubTelemetryEvent(_SnakeModel):
 
     kind: str
     properties: dict[str, str]
+    """Texts by name."""
     metrics: dict[str, float]
+    """Numbers by name."""
     session_id: str
     created_at: str
+    """When it happened, in ISO 8601."""
     client: GitHubTelemetryClient
+    """The process that it comes from."""
 
 
 class GitHubTelemetryParams(WireModel):
@@ -44,4 +53,6 @@ class GitHubTelemetryParams(WireModel):
 
     session_id: str
     restricted: StrictBool
+    """Always false: the events have no content of sessions."""
     event: GitHubTelemetryEvent
+    """The event."""

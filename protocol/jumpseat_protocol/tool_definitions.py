@@ -27,9 +27,12 @@ class FunctionDetails(WireModel):
     """
 
     name: str = Field(min_length=1)
+    """The name of the function."""
     description: str = ""
     parameters: dict[str, Any] | None = None
+    """The JSON Schema of its arguments."""
     strict: StrictBool | None = None
+    """Whether the provider is asked to enforce the schema."""
 
 
 class Tool(WireModel):
@@ -40,8 +43,11 @@ class Tool(WireModel):
 
     type: Literal["function"] = "function"
     function: FunctionDetails
+    """What the model may call."""
     built_in: StrictBool = False
+    """Whether it is the server's own tool of that name."""
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The provider's own options."""
 
     @property
     def execution_side(self) -> ExecutionSide:

@@ -16,6 +16,7 @@ class BinaryToolResult(WireModel):
     """``data`` is base64. Images are sent to models with vision; resources are only stored in the log."""
 
     data: str
+    """The content in base64."""
     mime_type: str
     type: Literal["image", "resource"] | str = "image"
     description: str | None = None
@@ -30,12 +31,18 @@ class ToolResultObject(WireModel):
     """
 
     text_result_for_llm: str = ""
+    """The text that the model reads."""
     result_type: str = "success"
+    """How the call ended."""
     error: str | None = None
     session_log: str | None = None
+    """The result in the form that sessions show."""
     tool_telemetry: dict[str, Any] | None = None
+    """Figures of the call."""
     tool_references: list[str] | None = None
+    """The names of tools that the model gets from now on."""
     binary_results_for_llm: list[BinaryToolResult] = Field(default_factory=list[BinaryToolResult])
+    """Images and other content that the model gets."""
 
 
 class HandlePendingToolCallParams(WireModel):
@@ -44,6 +51,7 @@ class HandlePendingToolCallParams(WireModel):
     session_id: str
     request_id: str
     result: Any = None
+    """The result: a string, a tool result, or any JSON."""
     error: str | None = None
 
 
@@ -54,22 +62,26 @@ class PendingToolRequest(WireModel):
     tool_call_id: str
     tool_name: str
     arguments: Any = None
+    """The arguments."""
 
 
 class PendingToolRequests(WireModel):
     """The calls in the order in which they were requested."""
 
     items: list[PendingToolRequest]
+    """The calls, in their order."""
 
 
 class ToolsListParams(WireModel):
     model: str | None = None
+    """The id of the model that the tools are for."""
 
 
 class ToolsListResult(WireModel):
     """``tools``: ``{name, description, parameters}`` each."""
 
     tools: list[dict[str, Any]]
+    """The tools."""
 
 
 class SubagentSettingsEntry(WireModel):
@@ -81,23 +93,31 @@ class SubagentSettingsEntry(WireModel):
     stored_only: ClassVar[frozenset[str]] = frozenset({"contextTier"})
 
     model: str | None = Field(default=None, min_length=1)
+    """The id of the model."""
     effort_level: str | None = Field(default=None, min_length=1)
+    """How much the model reasons."""
     context_tier: Literal["inherit", "default", "long_context"] | None = None
+    """Has no effect."""
 
 
 class SubagentSettings(WireModel):
     """The user's settings for sub-agents; ``agents`` is keyed by ``agent_type``. Limits can only be lowered."""
 
     agents: dict[str, SubagentSettingsEntry] | None = None
+    """Settings by type of agent."""
     disabled_subagents: list[str] | None = None
+    """The types that are not offered."""
     max_concurrency: StrictInt | None = Field(default=None, ge=1)
+    """How many may work at once."""
     max_depth: StrictInt | None = Field(default=None, ge=1)
+    """How deep sub-agents may start others."""
 
 
 class UpdateSubagentSettingsParams(SessionParams):
     """``subagents`` replaces the settings as a whole; ``null`` clears them."""
 
     subagents: SubagentSettings | None = None
+    """The settings; ``null`` clears them."""
 
 
 class SubagentSettingsResult(WireModel):
@@ -106,19 +126,23 @@ class SubagentSettingsResult(WireModel):
     sent_as_null = ("subagents",)
 
     subagents: SubagentSettings | None = None
+    """The settings."""
 
 
 class SetToolsParams(SessionParams):
     """``tools`` replaces all tools of the calling client; an empty list removes them."""
 
     tools: list[ClientTool]
+    """The tools of the calling client."""
 
 
 class ExecuteToolParams(SessionParams):
     """A call of a tool; without ``tool_call_id``, the server makes up an id."""
 
     name: str = Field(min_length=1)
+    """The name of the tool."""
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The arguments."""
     tool_call_id: str | None = Field(default=None, min_length=1)
 
 
@@ -131,25 +155,33 @@ class BuiltinToolDescriptor(NestedNulls):
     sent_as_null = ("title", "instructions", "type", "format")
 
     name: str
+    """The name of the tool."""
     title: str | None = None
     description: str
     instructions: str | None = None
+    """Never set."""
     type: str | None = None
     format: dict[str, Any] | None = None
+    """Never set."""
     input_schema: dict[str, Any]
     is_terminal: StrictBool
+    """Whether it runs commands."""
     has_summarise_intention: StrictBool = False
+    """Whether its calls say what they are for."""
     safe_for_telemetry: StrictBool = False
+    """Whether its name may be reported."""
 
 
 class BuiltinDescriptorsResult(WireModel):
     tools: list[BuiltinToolDescriptor]
+    """The tools."""
 
 
 class ToolsMetadataResult(WireModel):
     """``tools``: ``{name, description, input_schema}`` each, as in the next model request."""
 
     tools: list[dict[str, Any]]
+    """The tools, as in the next model request."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

@@ -20,19 +20,23 @@ class ElicitationParams(WireModel):
 
     session_id: str
     message: str
+    """What is asked for."""
     requested_schema: dict[str, Any]
+    """The JSON Schema of the form."""
 
 
 class HandlePendingElicitationParams(WireModel):
     session_id: str
     request_id: str
     result: ElicitationResult
+    """The answer."""
 
 
 class UnregisteredResult(WireModel):
     """``unregistered`` is false if there was no such registration."""
 
     unregistered: StrictBool
+    """Whether there was such a registration."""
 
 
 class EphemeralQueryParams(WireModel):
@@ -40,28 +44,33 @@ class EphemeralQueryParams(WireModel):
 
     session_id: str
     question: str = Field(min_length=1)
+    """The question."""
 
 
 class EphemeralQueryResult(WireModel):
     answer: str
+    """The answer."""
 
 
 class HandlePendingUserInputParams(WireModel):
     session_id: str
     request_id: str
     response: UserInputResponse
+    """The answer."""
 
 
 class HandlePendingExitPlanModeParams(WireModel):
     session_id: str
     request_id: str
     response: ExitPlanModeResponse
+    """The decision."""
 
 
 class HandlePendingAutoModeSwitchParams(WireModel):
     session_id: str
     request_id: str
     response: AutoModeSwitchAnswer
+    """The decision."""
 
 
 METHODS: Final[Mapping[str, Method]] = {

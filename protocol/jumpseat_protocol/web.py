@@ -15,6 +15,7 @@ class WebLoginParams(WireModel):
     """The origin of the page, such as ``http://127.0.0.1:4322``."""
 
     origin: str = Field(min_length=1, max_length=500)
+    """The origin of the page."""
 
 
 class WebLoginResult(WireModel):
@@ -24,14 +25,18 @@ class WebLoginResult(WireModel):
     """
 
     id: str
+    """The id of the login."""
     key: str = Field(repr=False)
+    """The key that the page proves to have."""
     expires_in_s: int
+    """How long the login is good without use, in seconds."""
 
 
 class WebDescribeParams(WireModel):
     """The ids of at most 200 sessions."""
 
     session_ids: list[str]
+    """The ids of the sessions."""
 
 
 class SessionDescription(WireModel):
@@ -44,16 +49,22 @@ class SessionDescription(WireModel):
 
     session_id: str
     state: Literal["working", "idle", "elsewhere", "stored"]
+    """Where the session is open."""
     open_questions: int = 0
+    """How many questions wait for a person."""
     clients: int = 0
+    """How many clients are attached."""
     model: str | None = None
+    """The id of its model."""
     usage: dict[str, Any] = Field(default_factory=dict)
+    """What it has used."""
 
 
 class WebDescribeResult(WireModel):
     """Unknown sessions are left out."""
 
     sessions: list[SessionDescription]
+    """The sessions."""
 
 
 class ModelCallUsage(WireModel):
@@ -63,30 +74,40 @@ class ModelCallUsage(WireModel):
     """
 
     time: str
+    """When the call ended."""
     purpose: str
+    """What the call was for."""
     model: str
+    """The id of the model."""
     input_tokens: int
     output_tokens: int
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: float | None = None
+    """The price of the call in US dollars, if it is known."""
     duration_ms: int
     first_token_ms: int | None = None
+    """How long the first token took, in milliseconds."""
     finish_reason: str | None = None
+    """Why the answer ended."""
     context_window: int | None = None
+    """The size of the model's context, in tokens."""
 
 
 class ModelCallsResult(WireModel):
     """The calls of a session that a server with a page has made, the latest last. Damaged entries are left out."""
 
     calls: list[ModelCallUsage]
+    """The calls, the latest last."""
 
 
 class WebSearchParams(WireModel):
     """``text`` is a list of words, all of which must occur; at most 200 sessions are searched."""
 
     text: str = Field(min_length=1)
+    """The words to search for."""
     session_ids: list[str]
+    """The ids of the sessions to search."""
 
 
 class SessionMatch(WireModel):
@@ -94,12 +115,14 @@ class SessionMatch(WireModel):
 
     session_id: str
     excerpt: str
+    """The text around the first place."""
 
 
 class WebSearchResult(WireModel):
     """The matches, in the order of the requested ids."""
 
     matches: list[SessionMatch]
+    """The sessions that match."""
 
 
 class OpenQuestion(WireModel):
@@ -107,12 +130,14 @@ class OpenQuestion(WireModel):
 
     type: str
     data: dict[str, Any]
+    """The question, as in its event."""
 
 
 class OpenQuestionsResult(WireModel):
     """Questions of models, plans, forms and switches of the model; permission requests have another method."""
 
     questions: list[OpenQuestion]
+    """The questions."""
 
 
 METHODS: Final[Mapping[str, Method]] = {
