@@ -191,20 +191,36 @@ class AccountGetQuotaResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "account.getQuota": Method(AccountGetQuotaParams, AccountGetQuotaResult),
-    "account.getCurrentAuth": Method(EmptyParams, CurrentAuthResult),
-    "account.getAllUsers": Method(EmptyParams, list[StoredAccount]),
-    "account.login": Method(AccountLoginParams, AccountLoginResult),
-    "account.logout": Method(AccountLogoutParams, AccountLogoutResult),
-    "session.gitHubAuth.getStatus": Method(SessionParams, SessionAuthStatusResult),
-    "session.gitHubAuth.setCredentials": Method(SetCredentialsParams, SetCredentialsResult),
-    "session.gitHubAuth.getCurrentAuthInfo": Method(SessionParams, AuthInfo | None),
-    "session.gitHubAuth.getAllAuthAvailable": Method(SessionParams, list[SessionAuthStatusResult]),
-    "session.gitHubAuth.lastAuthErrors": Method(SessionParams, list[str]),
-    "session.gitHubAuth.login": Method(SessionLoginParams, AuthInfo),
-    "session.gitHubAuth.logout": Method(SessionParams, bool),
-    "session.gitHubAuth.logoutUser": Method(SessionLogoutUserParams, bool),
-    "session.gitHubAuth.refreshCopilotUser": Method(SessionParams, AuthInfo | None),
-    "session.gitHubAuth.switchToAuth": Method(SessionSwitchParams, None),
-    "session.auth.getStatus": Method(SessionParams, SessionAuthStatusResult),
+    "account.getQuota": Method(
+        AccountGetQuotaParams, AccountGetQuotaResult, "Return what a Copilot plan has left."
+    ),
+    "account.getCurrentAuth": Method(EmptyParams, CurrentAuthResult, "Return the login of the process."),
+    "account.getAllUsers": Method(EmptyParams, list[StoredAccount], "List the stored logins."),
+    "account.login": Method(AccountLoginParams, AccountLoginResult, "Store a login of GitHub."),
+    "account.logout": Method(AccountLogoutParams, AccountLogoutResult, "Remove a stored login."),
+    "session.gitHubAuth.getStatus": Method(
+        SessionParams, SessionAuthStatusResult, "Return whether the session has a login of GitHub."
+    ),
+    "session.gitHubAuth.setCredentials": Method(
+        SetCredentialsParams, SetCredentialsResult, "Give the session a login, without storing it."
+    ),
+    "session.gitHubAuth.getCurrentAuthInfo": Method(
+        SessionParams, AuthInfo | None, "Return the login of the session."
+    ),
+    "session.gitHubAuth.getAllAuthAvailable": Method(
+        SessionParams, list[SessionAuthStatusResult], "List the logins that the session could use."
+    ),
+    "session.gitHubAuth.lastAuthErrors": Method(SessionParams, list[str], "Return why logins were not accepted."),
+    "session.gitHubAuth.login": Method(
+        SessionLoginParams, AuthInfo, "Give the session a login, and store it if asked to."
+    ),
+    "session.gitHubAuth.logout": Method(SessionParams, bool, "Remove the login of the session."),
+    "session.gitHubAuth.logoutUser": Method(SessionLogoutUserParams, bool, "Remove a stored login."),
+    "session.gitHubAuth.refreshCopilotUser": Method(
+        SessionParams, AuthInfo | None, "Ask GitHub for the user's record again."
+    ),
+    "session.gitHubAuth.switchToAuth": Method(SessionSwitchParams, None, "Use another login in the session."),
+    "session.auth.getStatus": Method(
+        SessionParams, SessionAuthStatusResult, "Return whether the session has a login of GitHub."
+    ),
 }

@@ -151,7 +151,9 @@ class AdapterRegisterParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.adapters.list": Method(AdaptersListParams, AdaptersListResult),
-    "jumpseat.adapters.get": Method(AdapterGetParams, AdapterGetResult),
-    "jumpseat.adapters.register": Method(AdapterRegisterParams, AdapterGetResult),
+    "jumpseat.adapters.list": Method(AdaptersListParams, AdaptersListResult, "List the adapters."),
+    "jumpseat.adapters.get": Method(AdapterGetParams, AdapterGetResult, "Describe an adapter, with its settings."),
+    "jumpseat.adapters.register": Method(
+        AdapterRegisterParams, AdapterGetResult, "Declare an adapter for this connection."
+    ),
 }

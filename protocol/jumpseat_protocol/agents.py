@@ -116,12 +116,14 @@ class AgentPathsResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "agents.discover": Method(AgentsDiscoverParams, AgentListResult),
-    "agents.getDiscoveryPaths": Method(AgentsDiscoverParams, AgentPathsResult),
-    "session.agent.list": Method(AgentListParams, AgentListResult),
-    "session.agent.reload": Method(SessionParams, AgentListResult),
-    "session.agent.getCurrent": Method(SessionParams, AgentCurrentResult),
-    "session.agent.select": Method(AgentSelectParams, AgentSelectResult),
-    "session.agent.deselect": Method(SessionParams, None),
-    "session.agent.setPrompt": Method(AgentSetPromptParams, None),
+    "agents.discover": Method(AgentsDiscoverParams, AgentListResult, "Find agents in projects and the home."),
+    "agents.getDiscoveryPaths": Method(
+        AgentsDiscoverParams, AgentPathsResult, "List the folders that are searched for agents."
+    ),
+    "session.agent.list": Method(AgentListParams, AgentListResult, "List the agents of the session."),
+    "session.agent.reload": Method(SessionParams, AgentListResult, "Read the agents again."),
+    "session.agent.getCurrent": Method(SessionParams, AgentCurrentResult, "Return the selected agent."),
+    "session.agent.select": Method(AgentSelectParams, AgentSelectResult, "Select an agent."),
+    "session.agent.deselect": Method(SessionParams, None, "Select no agent."),
+    "session.agent.setPrompt": Method(AgentSetPromptParams, None, "Change the instructions of an agent."),
 }

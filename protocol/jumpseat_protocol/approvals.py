@@ -53,6 +53,8 @@ class RevokeParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.permissions.list": Method(SessionParams, KeptApprovalsResult),
-    "jumpseat.permissions.revoke": Method(RevokeParams, SuccessResult),
+    "jumpseat.permissions.list": Method(
+        SessionParams, KeptApprovalsResult, "List the approvals that clients have added."
+    ),
+    "jumpseat.permissions.revoke": Method(RevokeParams, SuccessResult, "Revoke approvals."),
 }

@@ -82,10 +82,22 @@ class TaskCompleteData(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.autopilotObjective.getState": Method(SessionParams, ObjectiveStateResult),
-    "session.tools.taskCompleteEventData": Method(TaskCompleteDataParams, TaskCompleteData),
-    "session.workspaces.readAutopilotObjective": Method(SessionParams, ObjectiveContent),
-    "session.workspaces.writeAutopilotObjective": Method(ObjectiveWriteParams, ObjectiveWritten),
-    "session.workspaces.deleteAutopilotObjective": Method(SessionParams, ObjectiveDeleted),
-    "session.workspaces.autopilotObjectiveExists": Method(SessionParams, ObjectiveExists),
+    "session.autopilotObjective.getState": Method(
+        SessionParams, ObjectiveStateResult, "Return the objective of autopilot and its state."
+    ),
+    "session.tools.taskCompleteEventData": Method(
+        TaskCompleteDataParams, TaskCompleteData, "Return what the event of a completed task says."
+    ),
+    "session.workspaces.readAutopilotObjective": Method(
+        SessionParams, ObjectiveContent, "Read the file of the objective."
+    ),
+    "session.workspaces.writeAutopilotObjective": Method(
+        ObjectiveWriteParams, ObjectiveWritten, "Write the file of the objective."
+    ),
+    "session.workspaces.deleteAutopilotObjective": Method(
+        SessionParams, ObjectiveDeleted, "Delete the file of the objective."
+    ),
+    "session.workspaces.autopilotObjectiveExists": Method(
+        SessionParams, ObjectiveExists, "Return whether there is an objective."
+    ),
 }

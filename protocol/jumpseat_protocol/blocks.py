@@ -97,6 +97,7 @@ class BlockBase(WireModel):
 class TextBlock(BlockBase):
     type: Literal["text"] = "text"
     text: str
+    """The text."""
     citations: list[Citation] = Field(default_factory=list[Citation])
     """The sources that the text cites."""
 

@@ -63,9 +63,11 @@ class CanvasActionResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.canvas.list": Method(SessionParams, CanvasListResult),
-    "session.canvas.listOpen": Method(SessionParams, CanvasListOpenResult),
-    "session.canvas.open": Method(CanvasOpenRequestParams, OpenCanvasInstance),
-    "session.canvas.action.invoke": Method(CanvasInvokeParams, CanvasActionResult),
-    "session.canvas.close": Method(CanvasInstanceParams, None),
+    "session.canvas.list": Method(SessionParams, CanvasListResult, "List the canvases of all attached clients."),
+    "session.canvas.listOpen": Method(SessionParams, CanvasListOpenResult, "List the open canvases."),
+    "session.canvas.open": Method(CanvasOpenRequestParams, OpenCanvasInstance, "Open a canvas."),
+    "session.canvas.action.invoke": Method(
+        CanvasInvokeParams, CanvasActionResult, "Invoke an action of an open canvas."
+    ),
+    "session.canvas.close": Method(CanvasInstanceParams, None, "Close a canvas."),
 }

@@ -66,6 +66,10 @@ class ChangesUndoResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.changes.list": Method(ChangesListParams, ChangesListResult),
-    "jumpseat.changes.undo": Method(SessionParams, ChangesUndoResult),
+    "jumpseat.changes.list": Method(
+        ChangesListParams, ChangesListResult, "List the prompts that changed files, with the changes."
+    ),
+    "jumpseat.changes.undo": Method(
+        SessionParams, ChangesUndoResult, "Undo the file changes of the latest prompt."
+    ),
 }

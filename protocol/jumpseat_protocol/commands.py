@@ -221,10 +221,18 @@ class RespondToQueuedCommandParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.commands.list": Method(CommandsListParams, CommandsListResult),
-    "session.commands.invoke": Method(CommandInvokeParams, CommandInvokeResult),
-    "session.commands.execute": Method(CommandExecuteParams, CommandExecuteResult),
-    "session.commands.enqueue": Method(CommandEnqueueParams, CommandEnqueueResult),
-    "session.commands.handlePendingCommand": Method(HandlePendingCommandParams, SuccessResult),
-    "session.commands.respondToQueuedCommand": Method(RespondToQueuedCommandParams, SuccessResult),
+    "session.commands.list": Method(CommandsListParams, CommandsListResult, "List the slash commands."),
+    "session.commands.invoke": Method(
+        CommandInvokeParams, CommandInvokeResult, "Run a slash command of the server."
+    ),
+    "session.commands.execute": Method(
+        CommandExecuteParams, CommandExecuteResult, "Run a slash command of a client."
+    ),
+    "session.commands.enqueue": Method(CommandEnqueueParams, CommandEnqueueResult, "Queue a slash command."),
+    "session.commands.handlePendingCommand": Method(
+        HandlePendingCommandParams, SuccessResult, "Report that a command of the client has run."
+    ),
+    "session.commands.respondToQueuedCommand": Method(
+        RespondToQueuedCommandParams, SuccessResult, "Report whether a queued command has run."
+    ),
 }

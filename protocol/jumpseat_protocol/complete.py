@@ -239,6 +239,8 @@ class AnswerStream:
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.complete": Method(CompleteParams, CompleteResult),
-    "jumpseat.portability": Method(PortabilityParams, Portability),
+    "jumpseat.complete": Method(CompleteParams, CompleteResult, "Call a model outside of any session."),
+    "jumpseat.portability": Method(
+        PortabilityParams, Portability, "Return what another model would get of a conversation."
+    ),
 }

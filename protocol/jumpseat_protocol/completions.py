@@ -47,6 +47,10 @@ class CompletionsResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.completions.getTriggerCharacters": Method(SessionParams, TriggerCharactersResult),
-    "session.completions.request": Method(CompletionsParams, CompletionsResult),
+    "session.completions.getTriggerCharacters": Method(
+        SessionParams, TriggerCharactersResult, "Return after which characters to ask for completions."
+    ),
+    "session.completions.request": Method(
+        CompletionsParams, CompletionsResult, "Return completions for the text at the cursor."
+    ),
 }

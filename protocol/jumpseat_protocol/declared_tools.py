@@ -106,7 +106,9 @@ class DeclaredToolRegisterParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.tools.list": Method(DeclaredToolsListParams, DeclaredToolsListResult),
-    "jumpseat.tools.get": Method(DeclaredToolGetParams, DeclaredToolGetResult),
-    "jumpseat.tools.register": Method(DeclaredToolRegisterParams, DeclaredToolGetResult),
+    "jumpseat.tools.list": Method(DeclaredToolsListParams, DeclaredToolsListResult, "List the declared tools."),
+    "jumpseat.tools.get": Method(DeclaredToolGetParams, DeclaredToolGetResult, "Describe a declared tool."),
+    "jumpseat.tools.register": Method(
+        DeclaredToolRegisterParams, DeclaredToolGetResult, "Declare a tool for this connection."
+    ),
 }

@@ -72,8 +72,12 @@ class EventLogReadResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.eventLog.registerInterest": Method(InterestParams, InterestResult),
-    "session.eventLog.releaseInterest": Method(ReleaseInterestParams, SuccessResult),
-    "session.eventLog.read": Method(EventLogReadParams, EventLogReadResult),
-    "session.eventLog.tail": Method(SessionParams, CursorResult),
+    "session.eventLog.registerInterest": Method(
+        InterestParams, InterestResult, "Say that the client carries out what events of a type ask for."
+    ),
+    "session.eventLog.releaseInterest": Method(ReleaseInterestParams, SuccessResult, "Take that back."),
+    "session.eventLog.read": Method(
+        EventLogReadParams, EventLogReadResult, "Read events, and wait for further ones."
+    ),
+    "session.eventLog.tail": Method(SessionParams, CursorResult, "Return the cursor of the end."),
 }

@@ -114,6 +114,8 @@ class SandboxState(WireStruct, kw_only=True):
 
 
 class SessionStart(Payload, kw_only=True):
+    """The first event of a session."""
+
     type: ClassVar[str] = "session.start"
     session_id: str
     version: int
@@ -140,6 +142,8 @@ class SessionStart(Payload, kw_only=True):
 
 
 class SessionResume(Payload, kw_only=True):
+    """The session was opened again."""
+
     type: ClassVar[str] = "session.resume"
     resume_time: str
     """When the session was resumed, in ISO 8601."""
@@ -165,6 +169,8 @@ FAILED: Final = "Execution failed: "
 
 
 class SessionError(Payload, kw_only=True):
+    """A prompt has failed."""
+
     type: ClassVar[str] = "session.error"
     error_type: str
     """The kind of error, such as ``authentication`` or ``rate_limit``."""
@@ -185,6 +191,8 @@ class SessionError(Payload, kw_only=True):
 
 
 class SessionWarning(Payload, kw_only=True):
+    """Something that people should know."""
+
     type: ClassVar[str] = "session.warning"
     warning_type: str
     """The kind of warning."""
@@ -194,6 +202,8 @@ class SessionWarning(Payload, kw_only=True):
 
 
 class SessionInfo(Payload, kw_only=True):
+    """A notice for people."""
+
     type: ClassVar[str] = "session.info"
     info_type: str
     """The kind of notice."""
@@ -205,6 +215,8 @@ class SessionInfo(Payload, kw_only=True):
 
 
 class SessionIdle(Payload, kw_only=True):
+    """The session has nothing to do any more."""
+
     type: ClassVar[str] = "session.idle"
     persisted: ClassVar[bool] = False
     mode: SessionMode
@@ -214,6 +226,8 @@ class SessionIdle(Payload, kw_only=True):
 
 
 class SessionModelChange(Payload, kw_only=True):
+    """The model was changed."""
+
     type: ClassVar[str] = "session.model_change"
     new_model: str
     """The id of the model that is used from now on."""
@@ -227,6 +241,8 @@ class SessionModelChange(Payload, kw_only=True):
 
 
 class SessionModeChanged(Payload, kw_only=True):
+    """The mode was changed."""
+
     type: ClassVar[str] = "session.mode_changed"
     new_mode: SessionMode
     """The mode from now on."""
@@ -259,6 +275,8 @@ class SessionAutopilotStopped(Payload, kw_only=True):
 
 
 class SessionAutopilotObjectiveChanged(Payload, kw_only=True):
+    """The objective of autopilot has changed."""
+
     type: ClassVar[str] = "session.autopilot_objective_changed"
     operation: Literal["create", "update", "delete"]
     """What was done with the objective."""
@@ -269,6 +287,8 @@ class SessionAutopilotObjectiveChanged(Payload, kw_only=True):
 
 
 class SessionTitleChanged(Payload, kw_only=True):
+    """The title of the session has changed."""
+
     type: ClassVar[str] = "session.title_changed"
     persisted: ClassVar[bool] = False
     title: str
@@ -341,6 +361,8 @@ class SessionManagedSettingsEnforced(Payload, kw_only=True):
 
 
 class SessionPlanChanged(Payload, kw_only=True):
+    """The plan has changed."""
+
     type: ClassVar[str] = "session.plan_changed"
     operation: Literal["create", "update", "delete"]
     """What was done with the plan."""
@@ -509,6 +531,8 @@ class SessionSkillsLoaded(Payload, kw_only=True):
 
 
 class SessionWorkspaceFileChanged(Payload, kw_only=True):
+    """One of the session's own files has changed."""
+
     type: ClassVar[str] = "session.workspace_file_changed"
     operation: Literal["create", "update"]
     """What was done with the file."""
@@ -517,6 +541,8 @@ class SessionWorkspaceFileChanged(Payload, kw_only=True):
 
 
 class SessionContextChanged(Payload, kw_only=True):
+    """The working directory or its git state has changed."""
+
     type: ClassVar[str] = "session.context_changed"
     cwd: str
     git_root: str | None = None
@@ -533,6 +559,8 @@ class SessionContextChanged(Payload, kw_only=True):
 
 
 class SessionRemoteSteerableChanged(Payload, kw_only=True):
+    """Whether other devices may send prompts has changed."""
+
     type: ClassVar[str] = "session.remote_steerable_changed"
     remote_steerable: bool
     """Whether other devices may send prompts."""
@@ -584,6 +612,8 @@ class SessionShutdown(Payload, kw_only=True):
 
 
 class SessionUsageInfo(Payload, kw_only=True):
+    """What the context consists of."""
+
     type: ClassVar[str] = "session.usage_info"
     persisted: ClassVar[bool] = False
     current_tokens: int
@@ -730,11 +760,15 @@ class SessionTruncation(Payload, kw_only=True):
 
 
 class PendingMessagesModified(Payload, kw_only=True):
+    """The queue has changed."""
+
     type: ClassVar[str] = "pending_messages.modified"
     persisted: ClassVar[bool] = False
 
 
 class Abort(Payload, kw_only=True):
+    """The prompt was aborted."""
+
     type: ClassVar[str] = "abort"
     reason: str
     """Why the prompt was aborted."""
@@ -771,6 +805,8 @@ class UserMessage(Payload, kw_only=True):
 
 
 class TurnStart(Payload, kw_only=True):
+    """A turn begins: one call of the model with the tools that it calls."""
+
     type: ClassVar[str] = "assistant.turn_start"
     turn_id: str
     interaction_id: str | None = None
@@ -793,6 +829,8 @@ class TurnEnd(Payload, kw_only=True):
 
 
 class ReasoningDelta(Payload, kw_only=True):
+    """The next part of the model's reasoning."""
+
     type: ClassVar[str] = "assistant.reasoning_delta"
     persisted: ClassVar[bool] = False
     reasoning_id: str
@@ -802,6 +840,8 @@ class ReasoningDelta(Payload, kw_only=True):
 
 
 class Reasoning(Payload, kw_only=True):
+    """The model's reasoning as a whole."""
+
     type: ClassVar[str] = "assistant.reasoning"
     reasoning_id: str
     """The id of the reasoning."""
@@ -810,12 +850,16 @@ class Reasoning(Payload, kw_only=True):
 
 
 class MessageStart(Payload, kw_only=True):
+    """An answer of the model begins."""
+
     type: ClassVar[str] = "assistant.message_start"
     persisted: ClassVar[bool] = False
     message_id: str
 
 
 class MessageDelta(Payload, kw_only=True):
+    """The next part of an answer."""
+
     type: ClassVar[str] = "assistant.message_delta"
     persisted: ClassVar[bool] = False
     message_id: str
@@ -825,6 +869,8 @@ class MessageDelta(Payload, kw_only=True):
 
 
 class ToolCallDelta(Payload, kw_only=True):
+    """The next part of a tool call's arguments."""
+
     type: ClassVar[str] = "assistant.tool_call_delta"
     persisted: ClassVar[bool] = False
     tool_call_id: str
@@ -950,6 +996,8 @@ class AgentInterrupted(Payload, kw_only=True):
 
 
 class AssistantIdle(Payload, kw_only=True):
+    """The agent has answered the prompt; tasks in the background may still run."""
+
     type: ClassVar[str] = "assistant.idle"
     persisted: ClassVar[bool] = False
     aborted: bool | None = None
@@ -1006,6 +1054,8 @@ class AssistantUsage(Payload, kw_only=True):
 
 
 class ModelCallFailure(Payload, kw_only=True):
+    """A call of the model has failed."""
+
     type: ClassVar[str] = "model.call_failure"
     persisted: ClassVar[bool] = False
     source: Literal["top_level", "subagent", "mcp_sampling"]
@@ -1034,6 +1084,8 @@ class ShellToolInfo(WireStruct, kw_only=True):
 
 
 class ToolExecutionStart(Payload, kw_only=True):
+    """A tool call begins."""
+
     type: ClassVar[str] = "tool.execution_start"
     tool_call_id: str
     tool_name: str
@@ -1050,6 +1102,8 @@ class ToolExecutionStart(Payload, kw_only=True):
 
 
 class ToolExecutionPartialResult(Payload, kw_only=True):
+    """The output of a tool until now."""
+
     type: ClassVar[str] = "tool.execution_partial_result"
     persisted: ClassVar[bool] = False
     tool_call_id: str
@@ -1058,6 +1112,8 @@ class ToolExecutionPartialResult(Payload, kw_only=True):
 
 
 class ToolExecutionProgress(Payload, kw_only=True):
+    """What a tool is doing."""
+
     type: ClassVar[str] = "tool.execution_progress"
     persisted: ClassVar[bool] = False
     tool_call_id: str
@@ -1195,6 +1251,8 @@ class ToolSearchActivated(Payload, kw_only=True):
 
 
 class PermissionRequested(Payload, kw_only=True):
+    """A call waits for a person's permission."""
+
     type: ClassVar[str] = "permission.requested"
     request_id: str
     permission_request: PermissionRequest
@@ -1218,6 +1276,8 @@ class PermissionCompleted(Payload, kw_only=True):
 
 
 class ExternalToolRequested(Payload, kw_only=True):
+    """A tool of a client is called."""
+
     type: ClassVar[str] = "external_tool.requested"
     request_id: str
     session_id: str
@@ -1231,11 +1291,15 @@ class ExternalToolRequested(Payload, kw_only=True):
 
 
 class ExternalToolCompleted(Payload, kw_only=True):
+    """The call of a client's tool was answered."""
+
     type: ClassVar[str] = "external_tool.completed"
     request_id: str
 
 
 class HookStart(Payload, kw_only=True):
+    """A hook begins."""
+
     type: ClassVar[str] = "hook.start"
     hook_invocation_id: str
     """The id of this run, which ``hook.end`` repeats."""
@@ -1243,11 +1307,15 @@ class HookStart(Payload, kw_only=True):
 
 
 class HookError(WireStruct, kw_only=True):
+    """Why a hook has failed."""
+
     message: str
     """What went wrong."""
 
 
 class HookEnd(Payload, kw_only=True):
+    """A hook has ended."""
+
     type: ClassVar[str] = "hook.end"
     hook_invocation_id: str
     """The id of this run."""
@@ -1257,6 +1325,8 @@ class HookEnd(Payload, kw_only=True):
 
 
 class UserInputRequested(Payload, kw_only=True):
+    """The model asks a question."""
+
     type: ClassVar[str] = "user_input.requested"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1270,6 +1340,8 @@ class UserInputRequested(Payload, kw_only=True):
 
 
 class UserInputCompleted(Payload, kw_only=True):
+    """The question was answered."""
+
     type: ClassVar[str] = "user_input.completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1330,6 +1402,8 @@ class AutoModeSwitchRequested(Payload, kw_only=True):
 
 
 class AutoModeSwitchCompleted(Payload, kw_only=True):
+    """A client has decided about another model."""
+
     type: ClassVar[str] = "auto_mode_switch.completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1338,6 +1412,8 @@ class AutoModeSwitchCompleted(Payload, kw_only=True):
 
 
 class ElicitationRequested(Payload, kw_only=True):
+    """A form waits for a person."""
+
     type: ClassVar[str] = "elicitation.requested"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1353,6 +1429,8 @@ class ElicitationRequested(Payload, kw_only=True):
 
 
 class ElicitationCompleted(Payload, kw_only=True):
+    """The form was answered."""
+
     type: ClassVar[str] = "elicitation.completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1392,6 +1470,8 @@ class SessionCanvasRegistryChanged(Payload, kw_only=True):
 
 
 class SessionCanvasOpened(Payload, kw_only=True):
+    """A canvas was opened."""
+
     type: ClassVar[str] = "session.canvas.opened"
     persisted: ClassVar[bool] = False
     instance_id: str
@@ -1419,6 +1499,8 @@ class SessionCanvasRecorded(Payload, kw_only=True):
 
 
 class SessionCanvasClosed(Payload, kw_only=True):
+    """A canvas was closed."""
+
     type: ClassVar[str] = "session.canvas.closed"
     persisted: ClassVar[bool] = False
     instance_id: str
@@ -1427,6 +1509,8 @@ class SessionCanvasClosed(Payload, kw_only=True):
 
 
 class SessionCanvasRemoved(Payload, kw_only=True):
+    """A canvas is not opened again by a resumed session."""
+
     type: ClassVar[str] = "session.canvas.removed"
     instance_id: str
     extension_id: str
@@ -1542,6 +1626,8 @@ class McpServersLoaded(Payload, kw_only=True):
 
 
 class McpServerStatusChanged(Payload, kw_only=True):
+    """The connection of an MCP server has changed."""
+
     type: ClassVar[str] = "session.mcp_server_status_changed"
     persisted: ClassVar[bool] = False
     server_name: str
@@ -1551,18 +1637,24 @@ class McpServerStatusChanged(Payload, kw_only=True):
 
 
 class McpToolsListChanged(Payload, kw_only=True):
+    """The tools of an MCP server have changed."""
+
     type: ClassVar[str] = "mcp.tools.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
 class McpResourcesListChanged(Payload, kw_only=True):
+    """The resources of an MCP server have changed."""
+
     type: ClassVar[str] = "mcp.resources.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
 class McpPromptsListChanged(Payload, kw_only=True):
+    """The prompts of an MCP server have changed."""
+
     type: ClassVar[str] = "mcp.prompts.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
@@ -1591,6 +1683,8 @@ class McpOauthRequired(Payload, kw_only=True):
 
 
 class McpOauthCompleted(Payload, kw_only=True):
+    """The question for a token was answered."""
+
     type: ClassVar[str] = "mcp.oauth_completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1612,6 +1706,8 @@ class McpHeadersRefreshRequired(Payload, kw_only=True):
 
 
 class McpHeadersRefreshCompleted(Payload, kw_only=True):
+    """The question for headers was answered."""
+
     type: ClassVar[str] = "mcp.headers_refresh_completed"
     persisted: ClassVar[bool] = False
     request_id: str
@@ -1633,6 +1729,8 @@ class SamplingRequested(Payload, kw_only=True):
 
 
 class SamplingCompleted(Payload, kw_only=True):
+    """The request for a model's answer was answered."""
+
     type: ClassVar[str] = "sampling.completed"
     persisted: ClassVar[bool] = False
     request_id: str

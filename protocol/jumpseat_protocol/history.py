@@ -200,13 +200,29 @@ class ClearContextResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.history.summarizeForHandoff": Method(SessionParams, SummaryResult),
-    "session.history.truncate": Method(TruncateParams, TruncateResult),
-    "session.history.listRewindPoints": Method(SessionParams, RewindPointsResult),
-    "session.history.previewRewind": Method(PreviewRewindParams, PreviewRewindResult),
-    "session.history.rewind": Method(RewindParams, RewindResult),
-    "session.history.clearContext": Method(ClearContextParams, ClearContextResult),
-    "session.history.compact": Method(CompactParams, CompactResult),
-    "session.history.cancelBackgroundCompaction": Method(SessionParams, CompactionCancelledResult),
-    "session.history.abortManualCompaction": Method(SessionParams, CompactionAbortedResult),
+    "session.history.summarizeForHandoff": Method(
+        SessionParams, SummaryResult, "Summarize the session for whoever goes on with the work."
+    ),
+    "session.history.truncate": Method(TruncateParams, TruncateResult, "Remove an event and all later ones."),
+    "session.history.listRewindPoints": Method(
+        SessionParams, RewindPointsResult, "List the prompts to which the session can go back."
+    ),
+    "session.history.previewRewind": Method(
+        PreviewRewindParams, PreviewRewindResult, "Return which files a rewind would restore."
+    ),
+    "session.history.rewind": Method(
+        RewindParams, RewindResult, "Go back to the beginning of a prompt, with or without files."
+    ),
+    "session.history.clearContext": Method(
+        ClearContextParams, ClearContextResult, "Begin a new conversation in the same session."
+    ),
+    "session.history.compact": Method(
+        CompactParams, CompactResult, "Summarize the conversation, to make room in the context."
+    ),
+    "session.history.cancelBackgroundCompaction": Method(
+        SessionParams, CompactionCancelledResult, "Cancel the compaction that runs beside the session."
+    ),
+    "session.history.abortManualCompaction": Method(
+        SessionParams, CompactionAbortedResult, "Abort the compaction that a person has started."
+    ),
 }

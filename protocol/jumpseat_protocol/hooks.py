@@ -61,5 +61,7 @@ class HooksDiscoverResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "hooks.discover": Method(HooksDiscoverParams, HooksDiscoverResult),
+    "hooks.discover": Method(
+        HooksDiscoverParams, HooksDiscoverResult, "Find hooks in projects, plugins and the home."
+    ),
 }

@@ -48,8 +48,14 @@ class InstructionPathsResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "instructions.discover": Method(InstructionsDiscoverParams, InstructionSourcesResult),
-    "instructions.getDiscoveryPaths": Method(InstructionsDiscoverParams, InstructionPathsResult),
-    "session.instructions.getSources": Method(SessionParams, InstructionSourcesResult),
-    "session.instructions.reload": Method(SessionParams, InstructionSourcesResult),
+    "instructions.discover": Method(
+        InstructionsDiscoverParams, InstructionSourcesResult, "Find files of instructions in projects and the home."
+    ),
+    "instructions.getDiscoveryPaths": Method(
+        InstructionsDiscoverParams, InstructionPathsResult, "List the places that are searched for instructions."
+    ),
+    "session.instructions.getSources": Method(
+        SessionParams, InstructionSourcesResult, "Return the instructions of the session, with their files."
+    ),
+    "session.instructions.reload": Method(SessionParams, InstructionSourcesResult, "Read the instructions again."),
 }

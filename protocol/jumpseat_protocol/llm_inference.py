@@ -44,7 +44,11 @@ class AcceptedResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "llmInference.setProvider": Method(EmptyParams, SuccessResult),
-    "llmInference.httpResponseStart": Method(HttpResponseStartParams, AcceptedResult),
-    "llmInference.httpResponseChunk": Method(HttpResponseChunkParams, AcceptedResult),
+    "llmInference.setProvider": Method(EmptyParams, SuccessResult, "Let the client make all model requests."),
+    "llmInference.httpResponseStart": Method(
+        HttpResponseStartParams, AcceptedResult, "Begin the response to a model request."
+    ),
+    "llmInference.httpResponseChunk": Method(
+        HttpResponseChunkParams, AcceptedResult, "Send a part of that response."
+    ),
 }

@@ -22,5 +22,5 @@ class LspInitializeParams(SessionParams):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.lsp.initialize": Method(LspInitializeParams, None),
+    "session.lsp.initialize": Method(LspInitializeParams, None, "Read the configuration of language servers."),
 }

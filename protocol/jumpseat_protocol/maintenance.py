@@ -254,25 +254,37 @@ class ClientMetadataEntry(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "sessions.fork": Method(ForkParams, ForkResult),
-    "sessions.open": Method(SessionsOpenParams, SessionsOpenResult),
-    "sessions.list": Method(SessionsListParams, SessionListResult),
-    "sessions.getMetadata": Method(SessionParams, SessionGetMetadataResult),
-    "sessions.listNonEmptySessionIds": Method(NonEmptyIdsParams, SessionIdsResult),
-    "sessions.getEventFilePath": Method(SessionParams, EventFilePathResult),
-    "sessions.readPersistedEvents": Method(ReadPersistedEventsParams, EventLogReadResult),
-    "sessions.getClientMetadata": Method(ClientMetadataParams, list[ClientMetadataEntry]),
-    "sessions.findByPrefix": Method(FindByPrefixParams, SessionIdResult),
-    "sessions.getLastForContext": Method(LastForContextParams, SessionIdResult),
-    "sessions.reloadPluginHooks": Method(ReloadHooksParams, EmptyResult),
-    "sessions.loadDeferredRepoHooks": Method(SessionParams, RepoHooksResult),
-    "sessions.getSizes": Method(EmptyParams, SizesResult),
-    "sessions.checkInUse": Method(SessionIdsParams, InUseResult),
-    "sessions.close": Method(SessionParams, EmptyResult),
-    "sessions.save": Method(SessionParams, EmptyResult),
-    "sessions.releaseLock": Method(SessionParams, EmptyResult),
-    "sessions.delete": Method(SessionParams, None),
-    "sessions.bulkDelete": Method(SessionIdsParams, BulkDeleteResult),
-    "sessions.pruneOld": Method(PruneOldParams, PruneOldResult),
-    "sessions.enrichMetadata": Method(EnrichMetadataParams, EnrichMetadataResult),
+    "sessions.fork": Method(ForkParams, ForkResult, "Copy a session, as a whole or up to an event."),
+    "sessions.open": Method(SessionsOpenParams, SessionsOpenResult, "Create, resume or join a session."),
+    "sessions.list": Method(SessionsListParams, SessionListResult, "List sessions, with filters."),
+    "sessions.getMetadata": Method(SessionParams, SessionGetMetadataResult, "Return the list entry of a session."),
+    "sessions.listNonEmptySessionIds": Method(
+        NonEmptyIdsParams, SessionIdsResult, "List the ids of sessions that have prompts."
+    ),
+    "sessions.getEventFilePath": Method(SessionParams, EventFilePathResult, "Return the path of a session's log."),
+    "sessions.readPersistedEvents": Method(
+        ReadPersistedEventsParams, EventLogReadResult, "Read the log of a session, page by page."
+    ),
+    "sessions.getClientMetadata": Method(
+        ClientMetadataParams, list[ClientMetadataEntry], "Return the entries that clients have kept with sessions."
+    ),
+    "sessions.findByPrefix": Method(
+        FindByPrefixParams, SessionIdResult, "Find the session whose id begins with some characters."
+    ),
+    "sessions.getLastForContext": Method(
+        LastForContextParams, SessionIdResult, "Find the latest session that worked in a place."
+    ),
+    "sessions.reloadPluginHooks": Method(ReloadHooksParams, EmptyResult, "Read the hooks of plugins again."),
+    "sessions.loadDeferredRepoHooks": Method(
+        SessionParams, RepoHooksResult, "Load the hooks of the project, which were left out."
+    ),
+    "sessions.getSizes": Method(EmptyParams, SizesResult, "Return the sizes of the sessions on the disk."),
+    "sessions.checkInUse": Method(SessionIdsParams, InUseResult, "Return which sessions another process has open."),
+    "sessions.close": Method(SessionParams, EmptyResult, "Close a session."),
+    "sessions.save": Method(SessionParams, EmptyResult, "Write what is not stored yet."),
+    "sessions.releaseLock": Method(SessionParams, EmptyResult, "Let another process open the session."),
+    "sessions.delete": Method(SessionParams, None, "Delete a session."),
+    "sessions.bulkDelete": Method(SessionIdsParams, BulkDeleteResult, "Delete several sessions."),
+    "sessions.pruneOld": Method(PruneOldParams, PruneOldResult, "Delete sessions that have not changed for long."),
+    "sessions.enrichMetadata": Method(EnrichMetadataParams, EnrichMetadataResult, "Complete list entries."),
 }

@@ -383,43 +383,73 @@ class McpDiscoverResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "mcp.config.list": Method(EmptyParams, McpConfigListResult),
-    "mcp.config.add": Method(McpConfigParams, None),
-    "mcp.config.update": Method(McpConfigParams, None),
-    "mcp.config.remove": Method(McpNameParams, None),
-    "mcp.config.enable": Method(McpNamesParams, None),
-    "mcp.config.disable": Method(McpNamesParams, None),
-    "mcp.listBuiltinServerNames": Method(EmptyParams, McpBuiltinNamesResult),
-    "mcp.discover": Method(McpDiscoverParams, McpDiscoverResult),
-    "session.mcp.list": Method(SessionParams, McpServersResult),
-    "session.mcp.listTools": Method(McpServerParams, McpToolsResult),
-    "session.mcp.isServerRunning": Method(McpServerParams, McpRunningResult),
-    "session.mcp.startServer": Method(McpStartParams, None),
-    "session.mcp.restartServer": Method(McpStartParams, None),
-    "session.mcp.stopServer": Method(McpServerParams, None),
-    "session.mcp.enable": Method(McpServerParams, None),
-    "session.mcp.disable": Method(McpServerParams, None),
-    "session.mcp.reload": Method(SessionParams, None),
-    "session.mcp.removeGitHub": Method(SessionParams, McpRemovedResult),
-    "session.mcp.moveLoadingToBackground": Method(SessionParams, McpMovedResult),
-    "session.mcp.setEnvValueMode": Method(McpEnvModeParams, McpEnvModeResult),
-    "session.mcp.executeSampling": Method(McpSamplingParams, McpSamplingResult),
-    "session.mcp.cancelSamplingExecution": Method(McpRequestParams, McpCancelSamplingResult),
-    "session.ui.handlePendingSampling": Method(HandlePendingSamplingParams, SuccessResult),
-    "session.mcp.oauth.handlePendingRequest": Method(HandlePendingOauthParams, SuccessResult),
-    "session.mcp.headers.handlePendingHeadersRefreshRequest": Method(HandlePendingHeadersParams, SuccessResult),
-    "session.mcp.oauth.authenticationStateChanged": Method(McpAuthChangedParams, None),
-    "session.mcp.oauth.probe": Method(McpServerParams, McpProbeResult),
-    "session.mcp.oauth.login": Method(McpOauthLoginParams, McpOauthLoginResult),
-    "session.mcp.apps.callTool": Method(McpAppCallParams, dict),
-    "session.mcp.apps.listTools": Method(McpAppToolsParams, McpRawToolsResult),
-    "session.mcp.apps.readResource": Method(McpResourceParams, McpContentsResult),
-    "session.mcp.apps.setHostContext": Method(McpHostContextParams, None),
-    "session.mcp.apps.getHostContext": Method(SessionParams, McpHostContextResult),
-    "session.mcp.apps.diagnose": Method(McpServerParams, McpDiagnoseResult),
-    "session.mcp.resources.list": Method(McpPageParams, McpResourcesResult),
-    "session.mcp.resources.listTemplates": Method(McpPageParams, McpResourceTemplatesResult),
-    "session.mcp.resources.read": Method(McpResourceParams, McpContentsResult),
-    "session.mcp.prompts.list": Method(McpPageParams, McpPromptsResult),
-    "session.mcp.prompts.get": Method(McpPromptParams, dict),
+    "mcp.config.list": Method(EmptyParams, McpConfigListResult, "List the configured MCP servers."),
+    "mcp.config.add": Method(McpConfigParams, None, "Add an MCP server to the configuration."),
+    "mcp.config.update": Method(McpConfigParams, None, "Change an MCP server in the configuration."),
+    "mcp.config.remove": Method(McpNameParams, None, "Remove an MCP server from the configuration."),
+    "mcp.config.enable": Method(McpNamesParams, None, "Switch MCP servers on in new sessions."),
+    "mcp.config.disable": Method(McpNamesParams, None, "Switch MCP servers off in new sessions."),
+    "mcp.listBuiltinServerNames": Method(
+        EmptyParams, McpBuiltinNamesResult, "List the MCP servers that every session has."
+    ),
+    "mcp.discover": Method(
+        McpDiscoverParams, McpDiscoverResult, "Find MCP servers in projects, plugins and the home."
+    ),
+    "session.mcp.list": Method(SessionParams, McpServersResult, "List the MCP servers of the session."),
+    "session.mcp.listTools": Method(McpServerParams, McpToolsResult, "List the tools of an MCP server."),
+    "session.mcp.isServerRunning": Method(McpServerParams, McpRunningResult, "Return whether an MCP server runs."),
+    "session.mcp.startServer": Method(McpStartParams, None, "Start an MCP server."),
+    "session.mcp.restartServer": Method(McpStartParams, None, "Restart an MCP server."),
+    "session.mcp.stopServer": Method(McpServerParams, None, "Stop an MCP server."),
+    "session.mcp.enable": Method(McpServerParams, None, "Switch an MCP server on in the session."),
+    "session.mcp.disable": Method(McpServerParams, None, "Switch an MCP server off in the session."),
+    "session.mcp.reload": Method(SessionParams, None, "Read the configuration of MCP servers again."),
+    "session.mcp.removeGitHub": Method(
+        SessionParams, McpRemovedResult, "Remove GitHub's MCP server from the session."
+    ),
+    "session.mcp.moveLoadingToBackground": Method(
+        SessionParams, McpMovedResult, "Let the session begin before its MCP servers have started."
+    ),
+    "session.mcp.setEnvValueMode": Method(
+        McpEnvModeParams, McpEnvModeResult, "Decide how the values of `env` are read."
+    ),
+    "session.mcp.executeSampling": Method(
+        McpSamplingParams, McpSamplingResult, "Answer a server's request for a model's answer."
+    ),
+    "session.mcp.cancelSamplingExecution": Method(McpRequestParams, McpCancelSamplingResult, "Cancel that."),
+    "session.ui.handlePendingSampling": Method(
+        HandlePendingSamplingParams, SuccessResult, "Answer a server's request for a model's answer."
+    ),
+    "session.mcp.oauth.handlePendingRequest": Method(
+        HandlePendingOauthParams, SuccessResult, "Give the token that a server requires."
+    ),
+    "session.mcp.headers.handlePendingHeadersRefreshRequest": Method(
+        HandlePendingHeadersParams, SuccessResult, "Give the headers that a server requires."
+    ),
+    "session.mcp.oauth.authenticationStateChanged": Method(
+        McpAuthChangedParams, None, "Report that the client's login of a server has changed."
+    ),
+    "session.mcp.oauth.probe": Method(
+        McpServerParams, McpProbeResult, "Find out whether a server requires a login."
+    ),
+    "session.mcp.oauth.login": Method(McpOauthLoginParams, McpOauthLoginResult, "Log in to a server."),
+    "session.mcp.apps.callTool": Method(McpAppCallParams, dict, "Call a tool for an app of an MCP server."),
+    "session.mcp.apps.listTools": Method(
+        McpAppToolsParams, McpRawToolsResult, "List the tools that an app may call."
+    ),
+    "session.mcp.apps.readResource": Method(McpResourceParams, McpContentsResult, "Read a resource for an app."),
+    "session.mcp.apps.setHostContext": Method(McpHostContextParams, None, "Set what apps may know of the client."),
+    "session.mcp.apps.getHostContext": Method(
+        SessionParams, McpHostContextResult, "Return what apps may know of the client."
+    ),
+    "session.mcp.apps.diagnose": Method(
+        McpServerParams, McpDiagnoseResult, "Return why apps of a server are shown or not."
+    ),
+    "session.mcp.resources.list": Method(McpPageParams, McpResourcesResult, "List the resources of an MCP server."),
+    "session.mcp.resources.listTemplates": Method(
+        McpPageParams, McpResourceTemplatesResult, "List the templates of resources of an MCP server."
+    ),
+    "session.mcp.resources.read": Method(McpResourceParams, McpContentsResult, "Read a resource of an MCP server."),
+    "session.mcp.prompts.list": Method(McpPageParams, McpPromptsResult, "List the prompts of an MCP server."),
+    "session.mcp.prompts.get": Method(McpPromptParams, dict, "Return a prompt of an MCP server."),
 }

@@ -160,15 +160,35 @@ class ClientMetadataUpdateParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.metadata.snapshot": Method(SessionParams, MetadataSnapshotResult),
-    "session.metadata.getClientMetadata": Method(SessionParams, dict),
-    "session.metadata.updateClientMetadata": Method(ClientMetadataUpdateParams, dict),
-    "session.metadata.isProcessing": Method(SessionParams, ProcessingResult),
-    "session.metadata.activity": Method(SessionParams, ActivityResult),
-    "session.metadata.setWorkingDirectory": Method(WorkingDirectoryParams, WorkingDirectoryResult),
-    "session.metadata.recordContextChange": Method(ContextChangeParams, EmptyResult),
-    "session.metadata.contextInfo": Method(ContextInfoParams, ContextInfoResult),
-    "session.metadata.recomputeContextTokens": Method(ContextTokensParams, ContextTokensResult),
-    "session.metadata.getContextAttribution": Method(SessionParams, ContextAttributionResult),
-    "session.metadata.getContextHeaviestMessages": Method(HeaviestMessagesParams, HeaviestMessagesResult),
+    "session.metadata.snapshot": Method(
+        SessionParams, MetadataSnapshotResult, "Return what is known of the session."
+    ),
+    "session.metadata.getClientMetadata": Method(
+        SessionParams, dict, "Return the entries that clients keep with the session."
+    ),
+    "session.metadata.updateClientMetadata": Method(
+        ClientMetadataUpdateParams, dict, "Change the entries that clients keep with the session."
+    ),
+    "session.metadata.isProcessing": Method(SessionParams, ProcessingResult, "Return whether a prompt is running."),
+    "session.metadata.activity": Method(
+        SessionParams, ActivityResult, "Return whether anything is running, and whether it can be aborted."
+    ),
+    "session.metadata.setWorkingDirectory": Method(
+        WorkingDirectoryParams, WorkingDirectoryResult, "Change the working directory."
+    ),
+    "session.metadata.recordContextChange": Method(
+        ContextChangeParams, EmptyResult, "Report the git state of the working directory."
+    ),
+    "session.metadata.contextInfo": Method(
+        ContextInfoParams, ContextInfoResult, "Return what the context consists of, in tokens."
+    ),
+    "session.metadata.recomputeContextTokens": Method(
+        ContextTokensParams, ContextTokensResult, "Count the tokens of the context again."
+    ),
+    "session.metadata.getContextAttribution": Method(
+        SessionParams, ContextAttributionResult, "Return what takes how many tokens of the context."
+    ),
+    "session.metadata.getContextHeaviestMessages": Method(
+        HeaviestMessagesParams, HeaviestMessagesResult, "Return the messages that take the most tokens."
+    ),
 }

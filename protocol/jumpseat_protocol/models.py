@@ -129,12 +129,24 @@ class BuiltInCatalogResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "models.list": Method(ModelsListParams, ModelsListResult),
-    "session.model.getCurrent": Method(SessionParams, CurrentModelResult),
-    "session.model.switchTo": Method(ModelSwitchParams, ModelSwitchResult),
-    "models.getBuiltInCatalog": Method(EmptyParams, BuiltInCatalogResult),
-    "models.listTokenPriceUnits": Method(ModelsListParams, TokenPriceUnitsResult),
-    "session.model.setReasoningEffort": Method(ReasoningEffortParams, ReasoningEffortResult),
-    "session.model.setAllowedModels": Method(AllowedModelsParams, AllowedModelsResult),
-    "session.model.list": Method(SessionModelsParams, SessionModelsResult),
+    "models.list": Method(ModelsListParams, ModelsListResult, "List the models that new sessions can use."),
+    "session.model.getCurrent": Method(SessionParams, CurrentModelResult, "Return the model of the session."),
+    "session.model.switchTo": Method(
+        ModelSwitchParams, ModelSwitchResult, "Use another model from the next call on."
+    ),
+    "models.getBuiltInCatalog": Method(
+        EmptyParams, BuiltInCatalogResult, "List the models that the server has facts about."
+    ),
+    "models.listTokenPriceUnits": Method(
+        ModelsListParams, TokenPriceUnitsResult, "Return the units of the prices in `models.list`."
+    ),
+    "session.model.setReasoningEffort": Method(
+        ReasoningEffortParams, ReasoningEffortResult, "Change how much the model reasons."
+    ),
+    "session.model.setAllowedModels": Method(
+        AllowedModelsParams, AllowedModelsResult, "Limit the models that the session may use."
+    ),
+    "session.model.list": Method(
+        SessionModelsParams, SessionModelsResult, "List the models that the session can switch to."
+    ),
 }

@@ -210,29 +210,67 @@ class AllowAllSetResult(AllowAllResult):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.managedSettings.get": Method(SessionParams, SessionManagedSettingsResolved),
-    "session.permissions.handlePendingPermissionRequest": Method(
-        HandlePendingPermissionRequestParams, SuccessResult
+    "session.managedSettings.get": Method(
+        SessionParams, SessionManagedSettingsResolved, "Return the policy of the session."
     ),
-    "session.permissions.setApproveAll": Method(SetApproveAllParams, SuccessResult),
-    "session.permissions.resetSessionApprovals": Method(ResetApprovalsParams, SuccessResult),
-    "session.permissions.pendingRequests": Method(SessionParams, PendingRequestsResult),
-    "session.permissions.getMode": Method(SessionParams, PermissionModeResult),
-    "session.permissions.setMode": Method(PermissionModeParams, PermissionModeSetResult),
-    "session.permissions.getAllowAll": Method(SessionParams, AllowAllResult),
-    "session.permissions.setAllowAll": Method(AllowAllParams, AllowAllSetResult),
-    "session.permissions.configure": Method(PermissionsConfigureParams, SuccessResult),
-    "session.permissions.modifyRules": Method(ModifyRulesParams, SuccessResult),
-    "session.permissions.setRequired": Method(SetRequiredParams, SuccessResult),
-    "session.permissions.paths.list": Method(SessionParams, PermissionPathsResult),
-    "session.permissions.paths.add": Method(PermissionPathParams, SuccessResult),
-    "session.permissions.paths.updatePrimary": Method(PermissionPathParams, SuccessResult),
-    "session.permissions.paths.isPathWithinAllowedDirectories": Method(PermissionPathParams, PathAllowedResult),
-    "session.permissions.paths.isPathWithinWorkspace": Method(PermissionPathParams, PathAllowedResult),
-    "session.permissions.locations.resolve": Method(LocationParams, LocationResult),
-    "session.permissions.locations.apply": Method(LocationParams, LocationApplyResult),
-    "session.permissions.locations.addToolApproval": Method(AddToolApprovalParams, SuccessResult),
-    "session.permissions.folderTrust.isTrusted": Method(PermissionPathParams, TrustedResult),
-    "session.permissions.folderTrust.addTrusted": Method(PermissionPathParams, SuccessResult),
-    "session.permissions.urls.setUnrestrictedMode": Method(UnrestrictedUrlsParams, SuccessResult),
+    "session.permissions.handlePendingPermissionRequest": Method(
+        HandlePendingPermissionRequestParams, SuccessResult, "Answer a permission request."
+    ),
+    "session.permissions.setApproveAll": Method(
+        SetApproveAllParams, SuccessResult, "Approve everything from now on, or stop that."
+    ),
+    "session.permissions.resetSessionApprovals": Method(
+        ResetApprovalsParams, SuccessResult, "Drop the approvals of the session."
+    ),
+    "session.permissions.pendingRequests": Method(
+        SessionParams, PendingRequestsResult, "List the open permission requests."
+    ),
+    "session.permissions.getMode": Method(SessionParams, PermissionModeResult, "Return the mode of approvals."),
+    "session.permissions.setMode": Method(
+        PermissionModeParams, PermissionModeSetResult, "Change the mode of approvals."
+    ),
+    "session.permissions.getAllowAll": Method(
+        SessionParams, AllowAllResult, "Return whether everything is approved."
+    ),
+    "session.permissions.setAllowAll": Method(
+        AllowAllParams, AllowAllSetResult, "Approve everything from now on, or stop that."
+    ),
+    "session.permissions.configure": Method(
+        PermissionsConfigureParams, SuccessResult, "Replace rules, paths and addresses."
+    ),
+    "session.permissions.modifyRules": Method(ModifyRulesParams, SuccessResult, "Add and remove rules."),
+    "session.permissions.setRequired": Method(
+        SetRequiredParams, SuccessResult, "Decide whether permission is asked for at all."
+    ),
+    "session.permissions.paths.list": Method(
+        SessionParams, PermissionPathsResult, "List the folders that the session may use."
+    ),
+    "session.permissions.paths.add": Method(
+        PermissionPathParams, SuccessResult, "Add a folder that the session may use."
+    ),
+    "session.permissions.paths.updatePrimary": Method(
+        PermissionPathParams, SuccessResult, "Change the folder that the session works in."
+    ),
+    "session.permissions.paths.isPathWithinAllowedDirectories": Method(
+        PermissionPathParams, PathAllowedResult, "Return whether the session may use a path."
+    ),
+    "session.permissions.paths.isPathWithinWorkspace": Method(
+        PermissionPathParams, PathAllowedResult, "Return whether a path is in the working directory."
+    ),
+    "session.permissions.locations.resolve": Method(
+        LocationParams, LocationResult, "Return the folder or repository that approvals are kept for."
+    ),
+    "session.permissions.locations.apply": Method(
+        LocationParams, LocationApplyResult, "Apply the approvals that are kept for a folder or repository."
+    ),
+    "session.permissions.locations.addToolApproval": Method(
+        AddToolApprovalParams, SuccessResult, "Keep an approval for a folder or repository."
+    ),
+    "session.permissions.folderTrust.isTrusted": Method(
+        PermissionPathParams, TrustedResult, "Return whether a person trusts a folder."
+    ),
+    "session.permissions.folderTrust.addTrusted": Method(PermissionPathParams, SuccessResult, "Trust a folder."),
+    "session.permissions.urls.setUnrestrictedMode": Method(
+        UnrestrictedUrlsParams, SuccessResult, "Decide whether all addresses may be loaded."
+    ),
 }

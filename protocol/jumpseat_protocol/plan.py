@@ -61,9 +61,11 @@ class TodosWithDependenciesResult(TodosResult):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.plan.read": Method(SessionParams, PlanReadResult),
-    "session.plan.update": Method(PlanUpdateParams, None),
-    "session.plan.delete": Method(SessionParams, None),
-    "session.plan.readSqlTodos": Method(SessionParams, TodosResult),
-    "session.plan.readSqlTodosWithDependencies": Method(SessionParams, TodosWithDependenciesResult),
+    "session.plan.read": Method(SessionParams, PlanReadResult, "Read the plan."),
+    "session.plan.update": Method(PlanUpdateParams, None, "Write the plan."),
+    "session.plan.delete": Method(SessionParams, None, "Delete the plan."),
+    "session.plan.readSqlTodos": Method(SessionParams, TodosResult, "Return the todos."),
+    "session.plan.readSqlTodosWithDependencies": Method(
+        SessionParams, TodosWithDependenciesResult, "Return the todos, and which wait for others."
+    ),
 }

@@ -315,31 +315,53 @@ class PluginTrustParams(PluginParams):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.plugins.programs": Method(PluginParams, PluginProgramsResult),
-    "jumpseat.plugins.trust": Method(PluginTrustParams, SuccessResult),
-    "session.plugins.list": Method(SessionParams, SessionPluginsResult),
-    "session.plugins.reload": Method(PluginsReloadParams, None),
-    "session.plugins.install": Method(SessionPluginsInstallParams, PluginsInstallResult),
-    "session.plugins.uninstall": Method(SessionPluginsUninstallParams, None),
-    "session.plugins.update": Method(SessionPluginsUpdateParams, PluginsUpdateResult),
-    "session.plugins.enable": Method(SessionPluginNamesParams, None),
-    "session.plugins.disable": Method(SessionPluginNamesParams, None),
-    "session.plugins.marketplaces.list": Method(SessionParams, MarketplacesListResult),
-    "session.plugins.marketplaces.add": Method(SessionMarketplaceAddParams, MarketplaceAddResult),
-    "session.plugins.marketplaces.remove": Method(SessionMarketplaceRemoveParams, MarketplaceRemoveResult),
-    "session.plugins.marketplaces.browse": Method(SessionMarketplaceParams, MarketplaceBrowseResult),
-    "session.plugins.marketplaces.refresh": Method(SessionMarketplaceRefreshParams, MarketplaceRefreshResult),
-    "plugins.builtin.set": Method(BuiltinPluginsParams, None),
-    "plugins.list": Method(EmptyParams, PluginsListResult),
-    "plugins.install": Method(PluginsInstallParams, PluginsInstallResult),
-    "plugins.uninstall": Method(PluginsUninstallParams, None),
-    "plugins.update": Method(PluginsUpdateParams, PluginsUpdateResult),
-    "plugins.updateAll": Method(EmptyParams, PluginsUpdateAllResult),
-    "plugins.enable": Method(PluginNamesParams, None),
-    "plugins.disable": Method(PluginNamesParams, None),
-    "plugins.marketplaces.list": Method(EmptyParams, MarketplacesListResult),
-    "plugins.marketplaces.add": Method(MarketplaceAddParams, MarketplaceAddResult),
-    "plugins.marketplaces.remove": Method(MarketplaceRemoveParams, MarketplaceRemoveResult),
-    "plugins.marketplaces.browse": Method(MarketplaceParams, MarketplaceBrowseResult),
-    "plugins.marketplaces.refresh": Method(MarketplaceRefreshParams, MarketplaceRefreshResult),
+    "jumpseat.plugins.programs": Method(
+        PluginParams, PluginProgramsResult, "List the programs that a plugin starts."
+    ),
+    "jumpseat.plugins.trust": Method(
+        PluginTrustParams, SuccessResult, "Agree to the programs of a plugin, or withdraw that."
+    ),
+    "session.plugins.list": Method(SessionParams, SessionPluginsResult, "List the plugins of the session."),
+    "session.plugins.reload": Method(PluginsReloadParams, None, "Read the plugins again."),
+    "session.plugins.install": Method(
+        SessionPluginsInstallParams, PluginsInstallResult, "Install a plugin, and use it in the session."
+    ),
+    "session.plugins.uninstall": Method(SessionPluginsUninstallParams, None, "Remove a plugin."),
+    "session.plugins.update": Method(SessionPluginsUpdateParams, PluginsUpdateResult, "Update a plugin."),
+    "session.plugins.enable": Method(SessionPluginNamesParams, None, "Switch plugins on."),
+    "session.plugins.disable": Method(SessionPluginNamesParams, None, "Switch plugins off."),
+    "session.plugins.marketplaces.list": Method(SessionParams, MarketplacesListResult, "List the marketplaces."),
+    "session.plugins.marketplaces.add": Method(
+        SessionMarketplaceAddParams, MarketplaceAddResult, "Add a marketplace."
+    ),
+    "session.plugins.marketplaces.remove": Method(
+        SessionMarketplaceRemoveParams, MarketplaceRemoveResult, "Remove a marketplace."
+    ),
+    "session.plugins.marketplaces.browse": Method(
+        SessionMarketplaceParams, MarketplaceBrowseResult, "List the plugins of a marketplace."
+    ),
+    "session.plugins.marketplaces.refresh": Method(
+        SessionMarketplaceRefreshParams, MarketplaceRefreshResult, "Read marketplaces again."
+    ),
+    "plugins.builtin.set": Method(
+        BuiltinPluginsParams, None, "Set the plugins that an application brings for all sessions."
+    ),
+    "plugins.list": Method(EmptyParams, PluginsListResult, "List the installed plugins."),
+    "plugins.install": Method(PluginsInstallParams, PluginsInstallResult, "Install a plugin."),
+    "plugins.uninstall": Method(PluginsUninstallParams, None, "Remove a plugin."),
+    "plugins.update": Method(PluginsUpdateParams, PluginsUpdateResult, "Update a plugin."),
+    "plugins.updateAll": Method(EmptyParams, PluginsUpdateAllResult, "Update all plugins."),
+    "plugins.enable": Method(PluginNamesParams, None, "Switch plugins on."),
+    "plugins.disable": Method(PluginNamesParams, None, "Switch plugins off."),
+    "plugins.marketplaces.list": Method(EmptyParams, MarketplacesListResult, "List the marketplaces."),
+    "plugins.marketplaces.add": Method(MarketplaceAddParams, MarketplaceAddResult, "Add a marketplace."),
+    "plugins.marketplaces.remove": Method(
+        MarketplaceRemoveParams, MarketplaceRemoveResult, "Remove a marketplace."
+    ),
+    "plugins.marketplaces.browse": Method(
+        MarketplaceParams, MarketplaceBrowseResult, "List the plugins of a marketplace."
+    ),
+    "plugins.marketplaces.refresh": Method(
+        MarketplaceRefreshParams, MarketplaceRefreshResult, "Read marketplaces again."
+    ),
 }

@@ -68,7 +68,17 @@ class NextRequestResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.provider.add": Method(ProviderAddParams, ProviderAddResult),
-    "session.provider.getEndpoint": Method(ProviderEndpointParams, ProviderEndpointResult),
-    "jumpseat.session.nextRequest": Method(NextRequestParams, NextRequestResult),
+    "session.provider.add": Method(
+        ProviderAddParams, ProviderAddResult, "Add providers and models to the session."
+    ),
+    "session.provider.getEndpoint": Method(
+        ProviderEndpointParams,
+        ProviderEndpointResult,
+        "Return the address and the credentials of the session's model.",
+    ),
+    "jumpseat.session.nextRequest": Method(
+        NextRequestParams,
+        NextRequestResult,
+        "Return the request that the model would get next, without sending it.",
+    ),
 }

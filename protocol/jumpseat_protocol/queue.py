@@ -237,22 +237,38 @@ class InterruptResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.interruptMainTurn": Method(InterruptParams, InterruptResult),
-    "session.sendMessages": Method(SendMessagesParams, SendMessagesResult),
-    "session.sendSystemNotification": Method(SendSystemNotificationParams, None),
-    "session.queue.appendSteering": Method(AppendSteeringParams, UpdatedResult),
-    "session.queue.clear": Method(SessionParams, None),
-    "session.queue.duplicateAt": Method(QueueItemParams, QueueItemResult),
-    "session.queue.hasPending": Method(SessionParams, HasPendingResult),
-    "session.queue.insertAt": Method(InsertAtParams, QueueItemResult),
-    "session.queue.moveItem": Method(MoveItemParams, ChangedResult),
-    "session.queue.pendingItems": Method(SessionParams, QueueItemsResult),
-    "session.queue.process": Method(SessionParams, None),
-    "session.queue.removeAt": Method(QueueItemParams, RemovedResult),
-    "session.queue.removeMostRecent": Method(SessionParams, RemovedResult),
-    "session.queue.sendNow": Method(QueueItemParams, SendNowResult),
-    "session.queue.setDrainPaused": Method(SetDrainPausedParams, None),
-    "session.queue.snapshot": Method(SessionParams, QueueSnapshotResult),
-    "session.queue.updateText": Method(UpdateTextParams, UpdatedResult),
-    "session.queue.withdrawMessage": Method(WithdrawMessageParams, WithdrawMessageResult),
+    "session.interruptMainTurn": Method(
+        InterruptParams, InterruptResult, "Stop the running turn, and run what is queued."
+    ),
+    "session.sendMessages": Method(
+        SendMessagesParams, SendMessagesResult, "Send several prompts that one run answers together."
+    ),
+    "session.sendSystemNotification": Method(
+        SendSystemNotificationParams, None, "Send the model a message that no person has written."
+    ),
+    "session.queue.appendSteering": Method(
+        AppendSteeringParams, UpdatedResult, "Add text to a steering message that waits."
+    ),
+    "session.queue.clear": Method(SessionParams, None, "Drop everything that waits."),
+    "session.queue.duplicateAt": Method(QueueItemParams, QueueItemResult, "Copy an item of the queue."),
+    "session.queue.hasPending": Method(SessionParams, HasPendingResult, "Return whether anything waits."),
+    "session.queue.insertAt": Method(InsertAtParams, QueueItemResult, "Insert a prompt into the queue."),
+    "session.queue.moveItem": Method(MoveItemParams, ChangedResult, "Move an item of the queue."),
+    "session.queue.pendingItems": Method(SessionParams, QueueItemsResult, "Return what waits."),
+    "session.queue.process": Method(SessionParams, None, "Run what waits."),
+    "session.queue.removeAt": Method(QueueItemParams, RemovedResult, "Remove an item of the queue."),
+    "session.queue.removeMostRecent": Method(SessionParams, RemovedResult, "Remove the item that was added last."),
+    "session.queue.sendNow": Method(
+        QueueItemParams, SendNowResult, "Send an item of the queue to the running turn."
+    ),
+    "session.queue.setDrainPaused": Method(
+        SetDrainPausedParams, None, "Keep queued prompts waiting, or let them run."
+    ),
+    "session.queue.snapshot": Method(
+        SessionParams, QueueSnapshotResult, "Return what waits, in the order in which it was added."
+    ),
+    "session.queue.updateText": Method(UpdateTextParams, UpdatedResult, "Change the text of a queued prompt."),
+    "session.queue.withdrawMessage": Method(
+        WithdrawMessageParams, WithdrawMessageResult, "Take a prompt back, also while it runs."
+    ),
 }

@@ -125,13 +125,21 @@ class HasSelfPacedResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.schedule.list": Method(SessionParams, ScheduleListResult),
-    "session.schedule.add": Method(ScheduleAddParams, ScheduleResult),
-    "session.schedule.addAt": Method(ScheduleAddAtParams, ScheduleResult),
-    "session.schedule.addCron": Method(ScheduleAddCronParams, ScheduleResult),
-    "session.schedule.addSelfPaced": Method(ScheduleAddSelfPacedParams, ScheduleResult),
-    "session.schedule.rearmSelfPaced": Method(ScheduleRearmParams, ScheduleResult),
-    "session.schedule.hasSelfPaced": Method(SessionParams, HasSelfPacedResult),
-    "session.schedule.stop": Method(ScheduleStopParams, ScheduleStopResult),
-    "session.schedule.hydrate": Method(SessionParams, None),
+    "session.schedule.list": Method(SessionParams, ScheduleListResult, "List the scheduled prompts."),
+    "session.schedule.add": Method(ScheduleAddParams, ScheduleResult, "Schedule a prompt at an interval."),
+    "session.schedule.addAt": Method(ScheduleAddAtParams, ScheduleResult, "Schedule a prompt at a time."),
+    "session.schedule.addCron": Method(
+        ScheduleAddCronParams, ScheduleResult, "Schedule a prompt by a cron expression."
+    ),
+    "session.schedule.addSelfPaced": Method(
+        ScheduleAddSelfPacedParams, ScheduleResult, "Schedule a prompt whose next run the model decides on."
+    ),
+    "session.schedule.rearmSelfPaced": Method(
+        ScheduleRearmParams, ScheduleResult, "Set the next run of such a prompt."
+    ),
+    "session.schedule.hasSelfPaced": Method(
+        SessionParams, HasSelfPacedResult, "Return whether there is such a prompt."
+    ),
+    "session.schedule.stop": Method(ScheduleStopParams, ScheduleStopResult, "Remove a scheduled prompt."),
+    "session.schedule.hydrate": Method(SessionParams, None, "Start the scheduled prompts of a resumed session."),
 }

@@ -14,23 +14,24 @@ This module is slow to import; only the generation of the schema needs it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
 from pydantic import TypeAdapter
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from jumpseat_protocol import shell
 from jumpseat_protocol.complete import EVENT, CompleteEvent
 from jumpseat_protocol.descriptions import COMMON, field_docstrings
 from jumpseat_protocol.envelope import ErrorObject, RequestId
-from jumpseat_protocol.events import EVENT_TYPES, Payload, SessionMode
+from jumpseat_protocol.events import EVENT_TYPES, Event, Payload, SessionMode
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
-from jumpseat_protocol.server_requests import SERVER_REQUESTS
+from jumpseat_protocol.server_requests import SERVER_REQUESTS, Callback
 from jumpseat_protocol.telemetry import EVENT as GITHUB_TELEMETRY
 from jumpseat_protocol.telemetry import GitHubTelemetryParams
-from jumpseat_protocol.wire import LateValidator, WireModel
+from jumpseat_protocol.wire import LateValidator, Method, WireModel
 
 JsonSchema: TypeAlias = dict[str, Any]
 
@@ -49,7 +50,7 @@ SECTIONS: Final = {
 }
 
 # Schemas of results that the table gives as plain JSON types, and of fields that hold events.
-_EVENTS: Final = {"type": "array", "items": {"$ref": "#/$defs/SessionEvent"}}
+_EVENTS: Final = {"description": "The events.", "type": "array", "items": {"$ref": "#/$defs/SessionEvent"}}
 _STRINGS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
 _PLAIN_RESULTS: Final[Mapping[str, JsonSchema]] = {
     "session.getMessages": {"type": "object", "properties": {"events": _EVENTS}, "required": ["events"]},
@@ -113,16 +114,19 @@ def schema() -> JsonSchema:
         "anyOf": list(events.values()),
     }
     definitions["SessionEventParams"] = _object(
-        {"sessionId": {"type": "string"}, "event": {"$ref": "#/$defs/SessionEvent"}},
+        {
+            "sessionId": {"description": COMMON["sessionId"], "type": "string"},
+            "event": _with_text("The event.", {"$ref": "#/$defs/SessionEvent"}),
+        },
         description="Sent to the clients that are attached to the session.",
     )
     for (name, field), schema_of_field in _EVENT_FIELDS.items():
-        definitions[name]["properties"][field] = schema_of_field
+        properties = definitions[name]["properties"]
+        properties[field] = _with_text(properties[field]["description"], schema_of_field)
     made |= {f"{name} result": result for name, result in _PLAIN_RESULTS.items()}
 
-    def requests(methods: Iterable[str]) -> JsonSchema:
-        parts = ("params", "result")
-        return _object({name: _object({part: made[f"{name} {part}"] for part in parts}) for name in methods})
+    def requests(table: Mapping[str, Method] | Mapping[str, Callback]) -> JsonSchema:
+        return _object({name: _request(made, name, row.does) for name, row in table.items()})
 
     sections = {
         "clientRequests": requests(CLIENT_REQUESTS),
@@ -222,15 +226,17 @@ def _object(properties: Mapping[str, JsonSchema], **more: Any) -> JsonSchema:
     return {**more, "type": "object", "properties": dict(properties), "required": list(properties)}
 
 
+def _request(made: Mapping[str, JsonSchema], name: str, does: str) -> JsonSchema:
+    parts = {part: _with_text(f"The {part} of `{name}`.", made[f"{name} {part}"]) for part in ("params", "result")}
+    return _object(parts, description=does)
+
+
 def _envelope(kind: str, payload: type[Payload]) -> JsonSchema:
     made = _object(
         {
             "id": {"type": "string", "format": "uuid"},
             "timestamp": {"type": "string", "format": "date-time"},
-            "parentId": {
-                "description": "The last persisted event before this one.",
-                "anyOf": [{"type": "string", "format": "uuid"}, {"type": "null"}],
-            },
+            "parentId": {"anyOf": [{"type": "string", "format": "uuid"}, {"type": "null"}]},
             "type": {"type": "string", "const": kind},
             "data": {"$ref": f"#/$defs/{payload.__name__}"},
             "ephemeral": {"type": "boolean", "const": True},
@@ -240,7 +246,10 @@ def _envelope(kind: str, payload: type[Payload]) -> JsonSchema:
     made["required"].remove("agentId")
     if payload.persisted:
         made["required"].remove("ephemeral")
-    made["description"] = "Persisted." if payload.persisted else "Not persisted."
+    kept = "It is stored." if payload.persisted else "It is not stored."
+    text = _prose(payload.__doc__ or "", _wire_names(payload))
+    made["description"] = f"{text} {kept}".strip()
+    _describe_members(made, Event)
     return made
 
 
@@ -262,8 +271,16 @@ def _describe_members(made: JsonSchema, cls: type[Any]) -> None:
     names = _wire_names(cls)
     texts = {names.get(name, name): _prose(text, names) for name, text in field_docstrings(cls).items()}
     for name, member in made["properties"].items():
-        if text := texts.get(name) or COMMON.get(name):
-            made["properties"][name] = {"description": text, **member}
+        if text := texts.get(name) or COMMON.get(to_camel(name)):
+            made["properties"][name] = _with_text(text, member)
+
+
+def _with_text(text: str, made: JsonSchema) -> JsonSchema:
+    """Return ``made`` with a description.
+
+    Generators of code make a type of its own of a reference that has one, and an object of any value that has one.
+    """
+    return {"description": text, **({"allOf": [made]} if "$ref" in made or not made else made)}
 
 
 def _prose(docstring: str, names: Mapping[str, str]) -> str:
@@ -299,7 +316,7 @@ def _tidy(value: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
         elif keyword == "$defs":
             renamed = {names.get(name, name): value for name, value in inner.items()}
             inner = {name: _tidy(renamed[name], names) for name in sorted(renamed)}
-        elif keyword == "anyOf":
+        elif keyword in ("allOf", "anyOf"):
             inner = [_tidy(item, names) for item in inner]
         elif isinstance(inner, dict) and keyword != "default":
             inner = _tidy(cast("JsonSchema", inner), names)
@@ -313,5 +330,5 @@ def _place(keyword: str) -> tuple[int, str]:
 
 
 _FIRST: Final = ("$schema", "$ref", "title", "description", "type", "const", "enum", "format")
-_LAST: Final = ("anyOf", "items", "properties", "required", "additionalProperties", "default", "$defs")
+_LAST: Final = ("allOf", "anyOf", "items", "properties", "required", "additionalProperties", "default", "$defs")
 _PLACES: Final = {keyword: place for place, keyword in enumerate((*_FIRST, "", *_LAST))}

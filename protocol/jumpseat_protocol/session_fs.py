@@ -179,4 +179,6 @@ class SqliteExistsParams(WireModel):
     session_id: str
 
 
-METHODS: Final[Mapping[str, Method]] = {"sessionFs.setProvider": Method(SetFsProviderParams, SuccessResult)}
+METHODS: Final[Mapping[str, Method]] = {
+    "sessionFs.setProvider": Method(SetFsProviderParams, SuccessResult, "Keep the files of sessions in the client.")
+}

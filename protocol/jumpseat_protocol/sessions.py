@@ -941,19 +941,29 @@ class OptionsUpdateParams(SessionOptions):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.create": Method(SessionCreateParams, SessionOpenedResult),
-    "session.resume": Method(SessionResumeParams, SessionOpenedResult),
-    "session.send": Method(SessionSendParams, SessionSendResult),
-    "session.sendAndWait": Method(SessionSendParams, SessionSendAndWaitResult),
-    "session.abort": Method(SessionAbortParams, SuccessResult),
-    "session.destroy": Method(SessionParams, SuccessResult),
-    "session.detach": Method(SessionParams, SuccessResult),
-    "session.delete": Method(SessionParams, SuccessResult),
-    "session.list": Method(SessionListParams, SessionListResult),
-    "session.getMetadata": Method(SessionParams, SessionGetMetadataResult),
-    "session.getLastId": Method(EmptyParams, SessionIdResult),
-    "session.getMessages": Method(SessionParams, dict),
-    "session.getForeground": Method(EmptyParams, ForegroundResult),
-    "session.setForeground": Method(SessionParams, SuccessResult),
-    "session.options.update": Method(OptionsUpdateParams, SuccessResult),
+    "session.create": Method(SessionCreateParams, SessionOpenedResult, "Create a session."),
+    "session.resume": Method(
+        SessionResumeParams, SessionOpenedResult, "Open a stored session, or join one that is open."
+    ),
+    "session.send": Method(SessionSendParams, SessionSendResult, "Send a prompt. The answer comes in events."),
+    "session.sendAndWait": Method(
+        SessionSendParams, SessionSendAndWaitResult, "Send a prompt, and answer when the run has ended."
+    ),
+    "session.abort": Method(
+        SessionAbortParams, SuccessResult, "Abort the prompt that runs, and drop those that wait."
+    ),
+    "session.destroy": Method(SessionParams, SuccessResult, "Close the session. It stays stored."),
+    "session.detach": Method(
+        SessionParams, SuccessResult, "Leave the session, which stays open for other clients."
+    ),
+    "session.delete": Method(SessionParams, SuccessResult, "Delete the session with its files."),
+    "session.list": Method(SessionListParams, SessionListResult, "List the stored sessions, the latest first."),
+    "session.getMetadata": Method(SessionParams, SessionGetMetadataResult, "Return the list entry of a session."),
+    "session.getLastId": Method(
+        EmptyParams, SessionIdResult, "Return the id of the session that was changed last."
+    ),
+    "session.getMessages": Method(SessionParams, dict, "Return the events of the session."),
+    "session.getForeground": Method(EmptyParams, ForegroundResult, "Return the session that people look at."),
+    "session.setForeground": Method(SessionParams, SuccessResult, "Set the session that people look at."),
+    "session.options.update": Method(OptionsUpdateParams, SuccessResult, "Change options of the session."),
 }

@@ -95,8 +95,14 @@ class ShellExitParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.shell.exec": Method(ShellExecParams, ShellExecResult),
-    "session.shell.kill": Method(ShellKillParams, ShellKillResult),
-    "session.shell.executeUserRequested": Method(UserCommandParams, UserCommandResult),
-    "session.shell.cancelUserRequested": Method(CancelUserCommandParams, CancelUserCommandResult),
+    "session.shell.exec": Method(ShellExecParams, ShellExecResult, "Start a command that belongs to the client."),
+    "session.shell.kill": Method(ShellKillParams, ShellKillResult, "Send such a command a signal."),
+    "session.shell.executeUserRequested": Method(
+        UserCommandParams,
+        UserCommandResult,
+        "Run a command of a person, which the model learns with the next prompt.",
+    ),
+    "session.shell.cancelUserRequested": Method(
+        CancelUserCommandParams, CancelUserCommandResult, "Stop that command."
+    ),
 }

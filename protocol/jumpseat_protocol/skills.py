@@ -139,14 +139,20 @@ class SetSkillDisabledParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.skills.list": Method(SessionParams, SkillsListResult),
-    "session.skills.getInvoked": Method(SessionParams, SkillsInvokedResult),
-    "session.skills.enable": Method(SkillNameParams, None),
-    "session.skills.disable": Method(SkillNameParams, None),
-    "session.skills.reload": Method(SessionParams, SkillsReloadResult),
-    "session.skills.ensureLoaded": Method(SessionParams, None),
-    "skills.discover": Method(SkillsDiscoverParams, SkillsDiscoverResult),
-    "skills.getDiscoveryPaths": Method(SkillPathsParams, SkillPathsResult),
-    "skills.config.setDisabledSkills": Method(SetDisabledSkillsParams, None),
-    "skills.config.setSkillDisabled": Method(SetSkillDisabledParams, None),
+    "session.skills.list": Method(SessionParams, SkillsListResult, "List the skills of the session."),
+    "session.skills.getInvoked": Method(SessionParams, SkillsInvokedResult, "List the skills that were invoked."),
+    "session.skills.enable": Method(SkillNameParams, None, "Switch a skill on."),
+    "session.skills.disable": Method(SkillNameParams, None, "Switch a skill off."),
+    "session.skills.reload": Method(SessionParams, SkillsReloadResult, "Read the skills again."),
+    "session.skills.ensureLoaded": Method(SessionParams, None, "Read the skills unless that was done."),
+    "skills.discover": Method(SkillsDiscoverParams, SkillsDiscoverResult, "Find skills in projects and the home."),
+    "skills.getDiscoveryPaths": Method(
+        SkillPathsParams, SkillPathsResult, "List the folders that are searched for skills."
+    ),
+    "skills.config.setDisabledSkills": Method(
+        SetDisabledSkillsParams, None, "Set which skills are switched off in new sessions."
+    ),
+    "skills.config.setSkillDisabled": Method(
+        SetSkillDisabledParams, None, "Switch a skill on or off in new sessions."
+    ),
 }

@@ -183,16 +183,24 @@ class SettingsSnapshotResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.usage.setCodeChanges": Method(CodeChangesParams, None),
-    "session.settings.snapshot": Method(SessionParams, SettingsSnapshotResult),
-    "session.mode.get": Method(SessionParams, str),
-    "session.mode.set": Method(ModeSetParams, ModeSetResult),
-    "session.log": Method(LogParams, LogResult),
-    "session.shutdown": Method(ShutdownParams, None),
-    "session.suspend": Method(SessionParams, None),
-    "session.name.get": Method(SessionParams, NameResult),
-    "session.name.set": Method(NameSetParams, None),
-    "session.name.setAuto": Method(NameSetAutoParams, AppliedResult),
-    "session.usage.getMetrics": Method(SessionParams, UsageMetricsResult),
-    "session.remote.notifySteerableChanged": Method(SteerableParams, EmptyResult),
+    "session.usage.setCodeChanges": Method(
+        CodeChangesParams, None, "Set the numbers of changed lines that a host has counted."
+    ),
+    "session.settings.snapshot": Method(
+        SessionParams, SettingsSnapshotResult, "Return the settings of the session, without secrets."
+    ),
+    "session.mode.get": Method(SessionParams, str, "Return the mode of the session."),
+    "session.mode.set": Method(ModeSetParams, ModeSetResult, "Change the mode of the session."),
+    "session.log": Method(LogParams, LogResult, "Show a message to all clients."),
+    "session.shutdown": Method(ShutdownParams, None, "Close the session, with its last event."),
+    "session.suspend": Method(
+        SessionParams, None, "Close the session so that its work goes on when it is resumed."
+    ),
+    "session.name.get": Method(SessionParams, NameResult, "Return the name of the session."),
+    "session.name.set": Method(NameSetParams, None, "Name the session."),
+    "session.name.setAuto": Method(NameSetAutoParams, AppliedResult, "Name the session unless a person has."),
+    "session.usage.getMetrics": Method(SessionParams, UsageMetricsResult, "Return what the session has used."),
+    "session.remote.notifySteerableChanged": Method(
+        SteerableParams, EmptyResult, "Tell all clients whether other devices may send prompts."
+    ),
 }

@@ -351,20 +351,32 @@ class FleetStartResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.tasks.startAgent": Method(StartAgentParams, StartAgentResult),
-    "session.tasks.list": Method(SessionParams, TaskListResult),
-    "session.tasks.register": Method(RegisterTaskParams, RegisterTaskResult),
-    "session.tasks.update": Method(UpdateTaskParams, UpdateTaskResult),
-    "session.tasks.readOutput": Method(ReadOutputParams, ReadOutputResult),
-    "session.tasks.refresh": Method(SessionParams, EmptyResult),
-    "session.tasks.waitForPending": Method(SessionParams, EmptyResult),
-    "session.tasks.getProgress": Method(TaskParams, TaskProgressResult),
-    "session.tasks.getCurrentPromotable": Method(SessionParams, CurrentTaskResult),
-    "session.tasks.promoteCurrentToBackground": Method(SessionParams, CurrentTaskResult),
-    "session.tasks.promoteToBackground": Method(TaskParams, PromoteResult),
-    "session.tasks.cancel": Method(TaskParams, CancelTaskResult),
-    "session.tasks.remove": Method(TaskParams, RemoveTaskResult),
-    "session.tasks.sendMessage": Method(SendTaskMessageParams, SendTaskMessageResult),
-    "session.cancelAllBackgroundAgents": Method(SessionParams, int),
-    "session.fleet.start": Method(FleetStartParams, FleetStartResult),
+    "session.tasks.startAgent": Method(StartAgentParams, StartAgentResult, "Start a sub-agent in the background."),
+    "session.tasks.list": Method(
+        SessionParams, TaskListResult, "List the tasks: sub-agents, commands, and work of clients."
+    ),
+    "session.tasks.register": Method(
+        RegisterTaskParams, RegisterTaskResult, "Register work that the client carries out."
+    ),
+    "session.tasks.update": Method(
+        UpdateTaskParams, UpdateTaskResult, "Report the progress or the end of such work."
+    ),
+    "session.tasks.readOutput": Method(ReadOutputParams, ReadOutputResult, "Read the output of a command."),
+    "session.tasks.refresh": Method(SessionParams, EmptyResult, "Look at the state of tasks again."),
+    "session.tasks.waitForPending": Method(SessionParams, EmptyResult, "Answer when no task runs any more."),
+    "session.tasks.getProgress": Method(TaskParams, TaskProgressResult, "Return what a task has done lately."),
+    "session.tasks.getCurrentPromotable": Method(
+        SessionParams, CurrentTaskResult, "Return the task that a running call waits for."
+    ),
+    "session.tasks.promoteCurrentToBackground": Method(
+        SessionParams, CurrentTaskResult, "Let that call go on without its task."
+    ),
+    "session.tasks.promoteToBackground": Method(
+        TaskParams, PromoteResult, "Let the call of a task go on without it."
+    ),
+    "session.tasks.cancel": Method(TaskParams, CancelTaskResult, "Stop a task."),
+    "session.tasks.remove": Method(TaskParams, RemoveTaskResult, "Remove a task that has ended."),
+    "session.tasks.sendMessage": Method(SendTaskMessageParams, SendTaskMessageResult, "Send a sub-agent a prompt."),
+    "session.cancelAllBackgroundAgents": Method(SessionParams, int, "Stop all sub-agents in the background."),
+    "session.fleet.start": Method(FleetStartParams, FleetStartResult, "Start several sub-agents on a task."),
 }

@@ -185,14 +185,30 @@ class ToolsMetadataResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.tools.listPendingRequests": Method(SessionParams, PendingToolRequests),
-    "session.tools.handlePendingToolCall": Method(HandlePendingToolCallParams, SuccessResult),
-    "session.tools.set": Method(SetToolsParams, EmptyResult),
-    "session.tools.execute": Method(ExecuteToolParams, ToolResultObject),
-    "session.tools.getBuiltinDescriptors": Method(SessionParams, BuiltinDescriptorsResult),
-    "tools.list": Method(ToolsListParams, ToolsListResult),
-    "session.tools.initializeAndValidate": Method(SessionParams, EmptyResult),
-    "session.tools.getCurrentMetadata": Method(SessionParams, ToolsMetadataResult),
-    "session.tools.getSubagentSettings": Method(SessionParams, SubagentSettingsResult),
-    "session.tools.updateSubagentSettings": Method(UpdateSubagentSettingsParams, EmptyResult),
+    "session.tools.listPendingRequests": Method(
+        SessionParams, PendingToolRequests, "List the calls of client tools that wait for a result."
+    ),
+    "session.tools.handlePendingToolCall": Method(
+        HandlePendingToolCallParams, SuccessResult, "Answer the call of a client tool."
+    ),
+    "session.tools.set": Method(SetToolsParams, EmptyResult, "Replace the tools of the calling client."),
+    "session.tools.execute": Method(
+        ExecuteToolParams, ToolResultObject, "Run a tool as if the model had called it."
+    ),
+    "session.tools.getBuiltinDescriptors": Method(
+        SessionParams, BuiltinDescriptorsResult, "Describe the built-in tools."
+    ),
+    "tools.list": Method(ToolsListParams, ToolsListResult, "List the built-in tools of a model."),
+    "session.tools.initializeAndValidate": Method(
+        SessionParams, EmptyResult, "Prepare the tools of the session, and report what is wrong with them."
+    ),
+    "session.tools.getCurrentMetadata": Method(
+        SessionParams, ToolsMetadataResult, "List the tools that the next model request has."
+    ),
+    "session.tools.getSubagentSettings": Method(
+        SessionParams, SubagentSettingsResult, "Return the user's settings for sub-agents."
+    ),
+    "session.tools.updateSubagentSettings": Method(
+        UpdateSubagentSettingsParams, EmptyResult, "Replace the user's settings for sub-agents."
+    ),
 }

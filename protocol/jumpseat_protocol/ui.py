@@ -74,12 +74,24 @@ class HandlePendingAutoModeSwitchParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.ui.registerDirectAutoModeSwitchHandler": Method(SessionParams, InterestResult),
-    "session.ui.unregisterDirectAutoModeSwitchHandler": Method(ReleaseInterestParams, UnregisteredResult),
-    "session.ui.handlePendingAutoModeSwitch": Method(HandlePendingAutoModeSwitchParams, SuccessResult),
-    "session.ui.handlePendingExitPlanMode": Method(HandlePendingExitPlanModeParams, SuccessResult),
-    "session.ui.handlePendingUserInput": Method(HandlePendingUserInputParams, SuccessResult),
-    "session.ui.ephemeralQuery": Method(EphemeralQueryParams, EphemeralQueryResult),
-    "session.ui.elicitation": Method(ElicitationParams, ElicitationResult),
-    "session.ui.handlePendingElicitation": Method(HandlePendingElicitationParams, SuccessResult),
+    "session.ui.registerDirectAutoModeSwitchHandler": Method(
+        SessionParams, InterestResult, "Say that the client decides about another model when one is rate limited."
+    ),
+    "session.ui.unregisterDirectAutoModeSwitchHandler": Method(
+        ReleaseInterestParams, UnregisteredResult, "Take that back."
+    ),
+    "session.ui.handlePendingAutoModeSwitch": Method(
+        HandlePendingAutoModeSwitchParams, SuccessResult, "Decide about another model."
+    ),
+    "session.ui.handlePendingExitPlanMode": Method(
+        HandlePendingExitPlanModeParams, SuccessResult, "Decide about a plan."
+    ),
+    "session.ui.handlePendingUserInput": Method(
+        HandlePendingUserInputParams, SuccessResult, "Answer a question of the model."
+    ),
+    "session.ui.ephemeralQuery": Method(
+        EphemeralQueryParams, EphemeralQueryResult, "Ask the model something beside the conversation."
+    ),
+    "session.ui.elicitation": Method(ElicitationParams, ElicitationResult, "Show a form to people."),
+    "session.ui.handlePendingElicitation": Method(HandlePendingElicitationParams, SuccessResult, "Answer a form."),
 }

@@ -46,7 +46,7 @@ class UserSettingsSetResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "user.settings.get": Method(EmptyParams, UserSettingsResult),
-    "user.settings.set": Method(UserSettingsSetParams, UserSettingsSetResult),
-    "user.settings.reload": Method(EmptyParams, None),
+    "user.settings.get": Method(EmptyParams, UserSettingsResult, "Return the user's settings."),
+    "user.settings.set": Method(UserSettingsSetParams, UserSettingsSetResult, "Change the user's settings."),
+    "user.settings.reload": Method(EmptyParams, None, "Read the user's settings from their file again."),
 }

@@ -141,9 +141,11 @@ class OpenQuestionsResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "jumpseat.web.login": Method(WebLoginParams, WebLoginResult),
-    "jumpseat.web.describe": Method(WebDescribeParams, WebDescribeResult),
-    "jumpseat.web.modelCalls": Method(SessionParams, ModelCallsResult),
-    "jumpseat.web.search": Method(WebSearchParams, WebSearchResult),
-    "jumpseat.web.openQuestions": Method(SessionParams, OpenQuestionsResult),
+    "jumpseat.web.login": Method(WebLoginParams, WebLoginResult, "Return a login for a page."),
+    "jumpseat.web.describe": Method(WebDescribeParams, WebDescribeResult, "Describe sessions for a list."),
+    "jumpseat.web.modelCalls": Method(SessionParams, ModelCallsResult, "Return the model calls of a session."),
+    "jumpseat.web.search": Method(WebSearchParams, WebSearchResult, "Search sessions for words."),
+    "jumpseat.web.openQuestions": Method(
+        SessionParams, OpenQuestionsResult, "Return the questions that wait for a person."
+    ),
 }

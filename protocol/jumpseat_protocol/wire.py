@@ -192,7 +192,7 @@ def _names(cls: type[BaseModel]) -> frozenset[str] | None:
 
 
 class Method(NamedTuple):
-    """The types of a request's params and of its result.
+    """The types of a request's params and of its result, and what it does.
 
     ``result`` is a type of the wire, a plain JSON type or a union of them, or ``None`` for a method that answers
     ``null``. Results of methods that are called often are structs, as events are.
@@ -200,6 +200,7 @@ class Method(NamedTuple):
 
     params: type[WireModel]
     result: Any
+    does: str
 
 
 class WireStruct(Struct, rename="camel", omit_defaults=True, gc=False):

@@ -237,23 +237,51 @@ class UpdateMetadataParams(EnsureParams):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.workspaces.getWorkspace": Method(SessionParams, WorkspaceResult),
-    "session.workspaces.listFiles": Method(SessionParams, FilesResult),
-    "session.workspaces.readFile": Method(FileParams, FileResult),
-    "session.workspaces.createFile": Method(FileCreateParams, None),
-    "session.workspaces.listCheckpoints": Method(SessionParams, CheckpointsResult),
-    "session.workspaces.readCheckpoint": Method(CheckpointParams, CheckpointResult),
-    "session.workspaces.saveLargePaste": Method(LargePasteParams, LargePasteResult),
-    "session.workspaces.diff": Method(DiffParams, DiffResult),
-    "session.workspaces.ensure": Method(EnsureParams, WorkspaceResult),
-    "session.workspaces.updateMetadata": Method(UpdateMetadataParams, WorkspaceResult),
-    "session.workspaces.statFile": Method(FileParams, FileStatResult),
-    "session.workspaces.createDirectory": Method(DirectoryCreateParams, None),
-    "session.workspaces.removePath": Method(PathRemoveParams, None),
-    "session.workspaces.renamePath": Method(PathRenameParams, None),
-    "session.workspaces.addSummary": Method(SummaryAddParams, SummaryAddResult),
-    "session.workspaces.truncateSummaries": Method(TruncateSummariesParams, WorkspaceResult),
-    "session.workspace.listFiles": Method(SessionParams, FilesResult),
-    "session.workspace.readFile": Method(FileParams, FileResult),
-    "session.workspace.createFile": Method(FileCreateParams, None),
+    "session.workspaces.getWorkspace": Method(
+        SessionParams, WorkspaceResult, "Return the folder of the session's own files."
+    ),
+    "session.workspaces.listFiles": Method(SessionParams, FilesResult, "List the session's own files."),
+    "session.workspaces.readFile": Method(FileParams, FileResult, "Read one of the session's own files."),
+    "session.workspaces.createFile": Method(FileCreateParams, None, "Write one of the session's own files."),
+    "session.workspaces.listCheckpoints": Method(
+        SessionParams, CheckpointsResult, "List the checkpoints that compactions have written."
+    ),
+    "session.workspaces.readCheckpoint": Method(CheckpointParams, CheckpointResult, "Read a checkpoint."),
+    "session.workspaces.saveLargePaste": Method(
+        LargePasteParams, LargePasteResult, "Keep a long text as a file, to name it in a prompt."
+    ),
+    "session.workspaces.diff": Method(
+        DiffParams, DiffResult, "Compare the working directory with the index, a branch or the session's beginning."
+    ),
+    "session.workspaces.ensure": Method(
+        EnsureParams, WorkspaceResult, "Create the folder of the session's own files."
+    ),
+    "session.workspaces.updateMetadata": Method(
+        UpdateMetadataParams, WorkspaceResult, "Change what is known of the workspace."
+    ),
+    "session.workspaces.statFile": Method(
+        FileParams, FileStatResult, "Return the size and times of one of the session's own files."
+    ),
+    "session.workspaces.createDirectory": Method(
+        DirectoryCreateParams, None, "Create a folder among the session's own files."
+    ),
+    "session.workspaces.removePath": Method(
+        PathRemoveParams, None, "Remove one of the session's own files or folders."
+    ),
+    "session.workspaces.renamePath": Method(
+        PathRenameParams, None, "Rename one of the session's own files or folders."
+    ),
+    "session.workspaces.addSummary": Method(SummaryAddParams, SummaryAddResult, "Add a summary as a checkpoint."),
+    "session.workspaces.truncateSummaries": Method(
+        TruncateSummariesParams, WorkspaceResult, "Remove the latest checkpoints."
+    ),
+    "session.workspace.listFiles": Method(
+        SessionParams, FilesResult, "List the session's own files, for older clients."
+    ),
+    "session.workspace.readFile": Method(
+        FileParams, FileResult, "Read one of the session's own files, for older clients."
+    ),
+    "session.workspace.createFile": Method(
+        FileCreateParams, None, "Write one of the session's own files, for older clients."
+    ),
 }

@@ -63,6 +63,9 @@ class Document:
                 case "enum":
                     if value not in rule:
                         yield f"{where}: {value!r} is not one of {rule}"
+                case "allOf":
+                    for part in rule:
+                        yield from self._problems(part, value, where)
                 case "anyOf":
                     each = [self.problems(variant, value, where) for variant in rule]
                     if all(each):

@@ -71,6 +71,19 @@ def test_the_schema_in_the_repository_is_up_to_date() -> None:
     )
 
 
+def test_the_schema_describes_every_request_and_every_member() -> None:
+    owners: dict[str, Any] = {"the document": {**SCHEMA, "$defs": {}}, **SCHEMA["$defs"]}
+    undescribed = [
+        f"{owner}: {name}"
+        for owner, schema in owners.items()
+        for inner in inner_schemas(schema)
+        if inner.get("type") == "object"
+        for name, member in inner.get("properties", {}).items()
+        if not (member.get("description") or DOCUMENT.resolved(member).get("description"))
+    ]
+    assert undescribed == []
+
+
 def test_the_schema_has_every_method_event_and_notification() -> None:
     assert DOCUMENT.root["$schema"] == DIALECT
     assert DOCUMENT.at("clientRequests")["properties"].keys() == CLIENT_REQUESTS.keys()
@@ -87,12 +100,18 @@ def test_the_schema_has_every_method_event_and_notification() -> None:
     }
 
 
+def reference(schema: dict[str, Any]) -> str:
+    """Return the reference of a schema that consists of one and a description."""
+    assert schema.keys() == {"description", "allOf"}
+    return schema["allOf"][0]["$ref"]
+
+
 def test_every_method_refers_to_the_definitions_of_its_types() -> None:
     # A type that goes both ways has a stricter definition for what the server sends.
     wrong = {
         spot: at
         for spot, model in MODELS.items()
-        if (at := DOCUMENT.at(*spot)["$ref"].removeprefix("#/$defs/")).removesuffix("Output") != model.__name__
+        if (at := reference(DOCUMENT.at(*spot)).removeprefix("#/$defs/")).removesuffix("Output") != model.__name__
     }
     assert wrong == {}
 
