@@ -123,7 +123,7 @@ assert all(argument_problems(arguments, schema) == [] for arguments in matching)
 COMMANDS: Final = {
     "--version": 25,
     "--help": 25,
-    "schema": 107,
+    "schema": 108,
     "token list": 94,
     "adapters": 147,
     "sessions list": 152,

@@ -1,146 +1,6 @@
 """The configuration file: ``config.toml`` in the home folder. Every setting is optional.
 
-::
-
-    default_model = "fast"              # an alias, or "adapter/model"
-    trusted_folders = ["~/work"]        # folders whose files may configure the server: docs/permissions.md
-
-    default_tools = ["lint"]            # declared tools that every session has without mentioning them
-
-    [adapters.work]                     # the name in "work/gpt-5"
-    type = "openai"                     # the adapter; default: the name of the table
-    base_url = "https://llm.example.com/v1"
-    api_key_env = "WORK_LLM_KEY"        # the name of the variable; keys never belong in this file
-    tool_protocol = "xml"               # for servers and models without function calling: docs/xml-tools.md
-    edit_tools = "edit"                 # or "apply_patch"; default: by the family of the model: docs/edits.md
-    models = ["gpt-5", {id = "gpt-5-mini", vision = true, context_window = 400000, edit_tools = "apply_patch"}]
-    list_models = true                  # also list the provider's models; default: only if none is declared
-                                        # a table may also be a complete declaration: docs/adapters.md
-
-    [models.fast]                       # an alias
-    adapter = "work"
-    model = "gpt-5-mini"
-
-    [permissions]
-    allow_unasked = false               # true: run calls that no attached client can be asked about (as --yolo)
-    allow_old_clients = false           # true: the same for sessions of clients that speak protocol 2 only;
-                                        # "client_tools": only for the tools that such a client runs itself
-    allow = ["read", "shell(git status)"]   # rules: docs/permissions.md; deny wins over ask, ask over allow
-    ask = ["shell(git push)"]           # applies with --yolo, too
-    deny = ["read(~/.ssh)"]
-
-    [permissions.judge]                 # a model that decides before a person is asked
-    model = "fast"                      # default: the model of the session
-    timeout_s = 20.0                    # after that, a person is asked
-
-    [sandbox]                           # of commands: docs/sandbox.md
-    mode = "auto"                       # or "require": no command runs unconfined; or "off"
-    network = "approved"                # or "none", "all": the hosts that commands reach
-    hosts = ["registry.example.com"]    # those that need no approval
-    write = ["~/shared"]                # further folders that commands may change
-    hide = ["~/private"]                # paths that commands cannot read, besides well-known credentials
-    show = ["~/.npmrc"]                 # exceptions from those
-    caches = "project"                  # of package managers; or "shared": those of the user
-    mechanisms = ["bubblewrap"]         # those that may be used; default: all that work
-    mcp = "off"                         # the mode for MCP servers
-
-    [retry]                             # of failed model calls; the defaults are in agent/retry.py
-    attempts = 5                        # in total; 1: no retries
-    first_wait_s = 0.5                  # doubles with every attempt
-    longest_wait_s = 8.0
-    longest_asked_wait_s = 60.0         # no retry if the provider asks for a longer wait
-    jitter = 0.5                        # random share of each wait, from 0 to 1
-
-    [compaction]                        # of long conversations; options of a session take precedence
-    enabled = true
-    clear_results = true                # first clear old results of tools: docs/context.md
-    background_threshold = 0.8          # share of the context at which a summary is begun
-    exhaustion_threshold = 0.95         # share of the context at which turns wait for the summary
-
-    [limits]
-    calls_per_answer = 128              # tool calls of one answer that run; the others fail
-    repeats_before_hint = 3             # equal calls with equal results: the model gets a hint; 0: never
-    repeats_before_question = 5         # the user is asked, or the call fails; 0: never
-    repeatable_tools = []               # tools that wait for something, such as "job_status" or "mcp:*"
-
-    [budget]                            # what model calls may use: docs/sessions.md
-    session = {max_cost = 5.0}          # dollars; options of a session take precedence
-    prompt = {max_tokens = 500_000}     # of input and output; options of a session take precedence
-    day = {max_cost = 20.0}             # of all sessions together; a session can only lower it
-
-    [project]                           # what the model is told about the project: docs/instructions.md
-    brief = true                        # kind, tests, build, git, layout, also in sessions of SDKs; false: in none
-    check_reminder = true               # reminders to check changes, also in sessions of SDKs; false: in none
-
-    [edits]
-    check_syntax = true                 # false: no new syntax errors in the results of changes: docs/edits.md
-
-    [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
-    cmds = [["make", "lint"]]
-
-    [environment]                       # of commands and other child processes
-    pass = ["GH_TOKEN"]                 # keys and tokens that they get; default: none
-    readable = false                    # true: they, and debuggers, can read the memory of the server
-
-    [hooks]
-    timeout_s = 60.0                    # of one hook, and of rewriting the system message
-    files = true                        # whether the commands in hook files run: docs/hooks.md
-
-    [clients]
-    tool_timeout_s = 900.0              # of a call to a client's tool; default: no limit
-
-    [services.tavily]                   # web search; also available if TAVILY_API_KEY is set
-    api_key = "cmd:pass show tavily"    # as an entry of env in docs/adapters.md; default: TAVILY_API_KEY
-    base_url = "https://api.tavily.com"
-    options = {max_results = 5}         # added to every request
-
-    [services.jina]                     # fetches pages if tools.web_fetch.service is "jina"; the key is optional
-
-    [tools.web_fetch]
-    service = "direct"                  # or "jina"
-    allow_private = false               # true: addresses that are not on the public internet may be fetched
-    allowed_hosts = ["wiki.example.com", "10.1.0.0/16"]     # private hosts that may be fetched nevertheless
-    max_bytes = 5242880
-    timeout_s = 30.0
-
-    [tools.call_tools]
-    by_default = false                  # true: the default set of tools also has scripts that call tools
-    unconfined = false                  # true: those run without a sandbox, too; each is asked about
-
-    [tools.memory]
-    enabled = false                     # true: sessions keep memories unless their options say otherwise
-
-    [store]                             # of sessions; default: files in the home folder
-    url = "nats://n1:4222,nats://n2:4222"   # NATS JetStream, for many replicas: docs/cluster.md
-    name = "jumpseat"                   # of the cluster: several can share the servers of NATS
-    credentials = "~/nats.creds"        # or token_env, or user and password_env: names of variables
-    tls_ca = "~/ca.pem"                 # and tls_cert, tls_key of a client certificate
-    shared = ["/mnt/work"]              # folders that all hosts have: sessions in them move freely
-    drain_s = 20.0                      # time that turns have to end when the server ends
-    patience_s = 12.0                   # time that requests wait for NATS: longer than an election
-
-    [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
-    command = "npx"
-    args = ["-y", "@modelcontextprotocol/server-filesystem", "/srv/data"]
-
-    [lsp]                               # language servers: docs/language-servers.md
-    enabled = true                      # false: none is started
-    defaults = true                     # also start well-known servers that are installed
-    warnings = false                    # true: the model is told about new warnings, not only errors
-    wait_s = 1.0                        # time that the result of a change waits for diagnostics
-    idle_s = 600.0                      # time without use after which a server is ended
-    memory_mb = 4096                    # of each process of a server, on Linux
-
-    [lsp.zls]                           # a server
-    command = "zls"                     # a program in PATH, or an absolute path
-    args = []
-    extensions = {".zig" = "zig"}       # and the ids of the languages
-    env = {ZLS_LOG = "${HOME}/zls.log"}
-    initialization_options = {}
-    settings = {}                       # by section, for servers that ask
-    root = "."                          # relative to the root of the project
-    timeout_s = 90.0                    # of requests; the server is ended when one takes longer
-    disabled = false
+The docstrings below settings are their descriptions in docs/configuration.md.
 """
 
 from __future__ import annotations
@@ -209,25 +69,40 @@ class PriceConfig(_Section):
     """Prices in US dollars per million tokens."""
 
     input: float = Field(ge=0, allow_inf_nan=False)
+    """Price of the input."""
     output: float = Field(ge=0, allow_inf_nan=False)
+    """Price of the output."""
     cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of input that the provider has in its cache."""
     cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of input that the provider puts into its cache."""
 
 
 class ModelConfig(_Section):
     """A model of an adapter. Limits are in tokens."""
 
     id: str
+    """The name by which you choose the model."""
     name: str | None = None
+    """The name that people see."""
     wire_model: str | None = None
+    """The provider's name for the model, if it differs from ``id``."""
     vision: bool | None = None
+    """Whether the model reads images."""
     tool_protocol: Literal["native", "xml"] | None = None
+    """Whether tools are called by the provider's API, or in the text of answers: docs/xml-tools.md."""
     edit_tools: Literal["edit", "apply_patch"] | None = None
+    """The tools that the model edits files with; by default, by its family: docs/edits.md."""
     tools: bool | None = None
+    """Whether the model can call tools."""
     reasoning: bool | None = None
+    """Whether the model reasons before it answers."""
     context_window: int | None = None
+    """The most tokens of request and answer together."""
     max_output_tokens: int | None = None
+    """The most tokens of an answer."""
     price: PriceConfig | None = None
+    """Prices in US dollars per million tokens."""
 
 
 class AdapterConfig(_Section):
@@ -238,16 +113,27 @@ class AdapterConfig(_Section):
     """
 
     type: str | None = None
+    """The adapter that this one is based on; by default, the one with the name of the table."""
     base_url: str | None = None
+    """The address of the API."""
     api_key_env: str | None = None
+    """The name of the environment variable with the key. Keys never belong in this file."""
     headers: dict[str, str] = Field(default_factory=dict)
+    """Further HTTP headers of each request."""
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Settings of the adapter: docs/adapters.md."""
     tool_protocol: Literal["native", "xml"] | None = None
+    """Whether tools are called by the provider's API, or in the text of answers: docs/xml-tools.md."""
     edit_tools: Literal["edit", "apply_patch"] | None = None
+    """The tools that its models edit files with; by default, by their family: docs/edits.md."""
     models: list[ModelConfig | str] = Field(default_factory=list[ModelConfig | str])
+    """The models, as names or as tables."""
     script: str | None = None
+    """The file with the answers of a ``scripted`` adapter."""
     list_models: bool | None = None
+    """Whether the provider's own list is shown, too; by default, only if ``models`` is empty."""
     declaration: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The keys of a declared adapter: docs/adapters.md."""
 
     also_accepted: ClassVar = DECLARED
 
@@ -295,27 +181,37 @@ class AdapterConfig(_Section):
 
 class AliasConfig(_Section):
     adapter: str
+    """The name of the adapter."""
     model: str
+    """The id of the model."""
 
 
 class AgentsConfig(_Section):
     """Limits on what one session does by itself, as :class:`jumpseat.agent.session.sub_agents.AgentLimits`."""
 
     depth: int | None = Field(default=None, ge=0)
+    """How deep sub-agents may start others; 4 by default, 0 for none at all."""
     running: int | None = Field(default=None, ge=1)
+    """How many sub-agents of a session may work at once; 16 by default."""
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """How long a sub-agent may work on one prompt, in seconds; 3,600 by default."""
     tokens: int | None = Field(default=None, gt=0)
+    """How many tokens a sub-agent may use; no limit by default."""
     command_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """How long the end of a run waits for commands in the background, in seconds; 600 by default."""
     continues: int | None = Field(default=None, ge=0)
+    """How often autopilot goes on by itself for each prompt, whatever clients ask for; 50 by default."""
 
 
 class PermissionJudgeConfig(_Section):
     """A model that judges calls. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
 
     model: str | None = None
+    """The model; by default, that of the session."""
     timeout_s: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, validation_alias=AliasChoices("timeout_s", "patience_s")
     )
+    """After this time, in seconds, a person is asked; 20 by default."""
 
 
 class PermissionsConfig(_Section):
@@ -327,79 +223,117 @@ class PermissionsConfig(_Section):
     """
 
     allow_unasked: bool = False
+    """Whether calls run that no client can be asked about, as with ``--yolo``."""
     allow_old_clients: bool | Literal["client_tools"] | None = None
+    """The same for clients that speak protocol 2 only; ``"client_tools"`` for their own tools only."""
     allow: list[str] = Field(default_factory=list)
+    """Rules of what needs no question: docs/permissions.md."""
     ask: list[str] = Field(default_factory=list)
+    """Rules of what a person decides in any case."""
     deny: list[str] = Field(default_factory=list)
+    """Rules of what is refused."""
     judge: PermissionJudgeConfig | None = None
+    """A model that decides before a person is asked."""
 
 
 class SandboxSection(_Section):
     """The default confinement of commands, which sessions can change. Paths begin with ``/`` or ``~``."""
 
     mode: Literal["auto", "require", "off"] = "auto"
+    """``auto`` confines commands where that works, ``require`` refuses them elsewhere, ``off`` confines none."""
     mcp: Literal["auto", "require", "off"] = "off"
+    """The same for MCP servers."""
     network: Literal["approved", "none", "all"] = "approved"
+    """The hosts that commands reach: those that you approve, none, or all."""
     hosts: list[str] = Field(default_factory=list)
+    """Hosts that need no approval."""
     write: Paths = Field(default_factory=list)
+    """Further folders that commands may change."""
     read_only: Paths = Field(default_factory=list)
+    """Folders that commands may only read."""
     hide: Paths = Field(default_factory=list)
+    """Paths that commands cannot read, besides well-known credentials."""
     show: Paths = Field(default_factory=list)
+    """Exceptions from what is hidden."""
     caches: Literal["project", "shared"] = "project"
+    """The caches of package managers: one for each project, or your own."""
     mechanisms: list[Literal["bubblewrap", "landlock", "seatbelt"]] | None = None
+    """The mechanisms that may be used; by default, all that work."""
 
 
 class RetryConfig(_Section):
     attempts: int | None = Field(default=None, ge=1)
+    """How often a call of a model is tried in all; 5 by default."""
     first_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """The first wait, in seconds; 0.5 by default. It doubles with each attempt."""
     longest_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """The longest wait, in seconds; 8 by default."""
     longest_asked_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """The longest wait that a provider may ask for, in seconds; 60 by default."""
     jitter: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """The random share of each wait, from 0 to 1; 0.5 by default."""
 
 
 class CompactionConfig(_Section):
     enabled: bool | None = None
+    """Whether long conversations are summarized; by default, they are."""
     clear_results: bool | None = None
+    """Whether old results of tools are cleared first; by default, they are: docs/context.md."""
     background_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """The share of the context at which a summary is begun; 0.8 by default."""
     exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """The share of the context at which turns wait for the summary; 0.95 by default."""
 
 
 class LimitsConfig(_Section):
     """Limits of what a model may ask for, and of the time for asking its server about it; 0 means never."""
 
     calls_per_answer: int | None = Field(default=None, ge=1)
+    """How many tool calls of one answer run; the others fail. 128 by default."""
     repeats_before_hint: int = Field(default=3, ge=0)
+    """After so many equal calls with equal results, the model gets a hint; 0 for never."""
     repeats_before_question: int = Field(default=5, ge=0)
+    """After so many, a person is asked, or the call fails; 0 for never."""
     repeatable_tools: list[str] = Field(default_factory=list)
+    """Tools that wait for something, such as ``job_status`` or ``mcp:*``."""
     server_question_s: float = Field(default=1.0, ge=0, le=3600)
+    """How long the server of a model is asked for its window, in seconds; 0 for never."""
 
 
 class BudgetLimitSection(_Section):
     """A limit in US dollars, and one in tokens."""
 
     max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The most in US dollars."""
     max_tokens: int | None = Field(default=None, gt=0)
+    """The most tokens of input and output."""
 
 
 class BudgetConfig(_Section):
     """The budgets of sessions, of their prompts, and of a day."""
 
     session: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    """The limit of a session."""
     prompt: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    """The limit of a prompt."""
     day: BudgetLimitSection = Field(default_factory=BudgetLimitSection.model_construct)
+    """The limit of a day, for all sessions together."""
 
 
 class ProjectConfig(_Section):
     """What models are told about projects; ``False`` switches it off for all sessions."""
 
     brief: bool | None = None
+    """Whether models are told what a project consists of, also in sessions of SDKs."""
     check_reminder: bool | None = None
+    """Whether models are reminded to check changes, also in sessions of SDKs."""
 
 
 class EditsConfig(_Section):
     """What happens after a tool has changed a file."""
 
     check_syntax: bool = True
+    """Whether the results of changes tell new syntax errors: docs/edits.md."""
 
 
 class EnvironmentConfig(_Section):
@@ -410,20 +344,25 @@ class EnvironmentConfig(_Section):
     """
 
     passed: list[str] = Field(default_factory=list, alias="pass")
+    """Names of keys and tokens that programs get."""
     readable: bool = False
+    """Whether they, and debuggers, can read the memory of the server."""
 
 
 class HooksConfig(_Section):
     """Limits of hooks, and whether those in files run. ``patience_s`` is the former spelling of ``timeout_s``."""
 
     files: bool = True
+    """Whether the commands in hook files run: docs/hooks.md."""
     timeout_s: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, validation_alias=AliasChoices("timeout_s", "patience_s")
     )
+    """The time limit of one hook, in seconds; 60 by default."""
 
 
 class ClientsConfig(_Section):
     tool_timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The time limit of a call of a client's tool, in seconds; none by default."""
 
 
 class ServiceConfig(_Section):
@@ -433,22 +372,31 @@ class ServiceConfig(_Section):
     """
 
     base_url: str | None = None
+    """The address of the service."""
     api_key: str | dict[str, Any] | None = Field(default=None, repr=False)
+    """The key, as an entry of ``env`` in docs/adapters.md, such as ``"cmd:pass show tavily"``."""
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What is added to each request."""
 
 
 class WebFetchConfig(_Section):
     """Settings of ``web_fetch``. ``allowed_hosts`` are names (with sub-domains), addresses and networks."""
 
     service: Literal["direct", "jina"] = "direct"
+    """Who loads pages."""
     allow_private: bool = False
+    """Whether addresses that are not on the public internet may be loaded."""
     allowed_hosts: list[str] = Field(default_factory=list)
+    """Private hosts that may be loaded nevertheless: names, addresses and networks."""
     max_bytes: int = Field(default=5 * 1024 * 1024, ge=1024)
+    """The most bytes of a page."""
     timeout_s: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    """The time limit, in seconds."""
 
 
 class MemoryConfig(_Section):
     enabled: bool = False
+    """Whether sessions keep memories, unless their options say otherwise."""
 
 
 class CallToolsConfig(_Section):
@@ -459,7 +407,9 @@ class CallToolsConfig(_Section):
     """
 
     by_default: bool = False
+    """Whether the default set of tools has scripts that call tools."""
     unconfined: bool = False
+    """Whether those run without a sandbox, too; each is asked about."""
 
 
 class ToolsConfig(_Section):
@@ -468,9 +418,13 @@ class ToolsConfig(_Section):
     model_config = ConfigDict(extra="allow")
 
     offered: str | list[str] | None = None
+    """The tools of sessions whose clients choose none: a set, or names."""
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
+    """Loading web pages."""
     call_tools: CallToolsConfig = Field(default_factory=CallToolsConfig.model_construct)
+    """Scripts that call tools."""
     memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
+    """Facts that are kept from session to session."""
 
     @model_validator(mode="after")
     def _declarations_are_tables(self) -> ToolsConfig:
@@ -497,8 +451,10 @@ class McpConfig(_Section):
     """
 
     github: bool = False
+    """Whether sessions with a login of GitHub get the tools of its MCP server that only read."""
 
     servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
+    """MCP servers of every session, by name: docs/mcp.md."""
 
 
 class LanguageServerConfig(_Section):
@@ -509,14 +465,23 @@ class LanguageServerConfig(_Section):
     """
 
     command: str | None = Field(default=None, min_length=1)
+    """A program in ``PATH``, or an absolute path."""
     args: list[str] = Field(default_factory=list)
+    """Its arguments."""
     extensions: dict[str, str] = Field(default_factory=dict)
+    """The endings of its files, each with the id of the language."""
     env: dict[str, str] = Field(default_factory=dict, repr=False)
+    """Its environment variables."""
     initialization_options: dict[str, Any] | None = None
+    """What the server gets when it starts."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What the server gets when it asks for its settings, by section."""
     root: str = "."
+    """The folder to start in, relative to the root of the project."""
     timeout_s: float = Field(default=90.0, gt=0, allow_inf_nan=False)
+    """The time limit of requests, in seconds. The server is ended when one takes longer."""
     disabled: bool = False
+    """Whether it does not start."""
 
 
 class LspConfig(_Section):
@@ -526,11 +491,17 @@ class LspConfig(_Section):
     __pydantic_extra__: dict[str, LanguageServerConfig]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     enabled: bool = True
+    """Whether language servers start: docs/language-servers.md."""
     defaults: bool = True
+    """Whether well-known servers that are installed start by themselves."""
     warnings: bool = False
+    """Whether models are told about new warnings, not only errors."""
     wait_s: float = Field(default=1.0, ge=0, le=60, allow_inf_nan=False)
+    """How long the result of a change waits for diagnostics, in seconds."""
     idle_s: float = Field(default=600.0, gt=0, allow_inf_nan=False)
+    """After this time without use, in seconds, a server is ended."""
     memory_mb: int = Field(default=4096, ge=64)
+    """The most memory of each process of a server, in MiB, on Linux."""
 
     @property
     def servers(self) -> dict[str, LanguageServerConfig]:
@@ -545,20 +516,35 @@ class StoreConfig(_Section):
     """
 
     url: str | None = None
+    """NATS JetStream, for many replicas: docs/cluster.md. By default, sessions are files in the home folder."""
     name: str = "jumpseat"
+    """The name of the cluster: several can share the servers of NATS."""
     host: str | None = None
+    """The name of this host."""
     shared: Paths = Field(default_factory=list)
+    """Folders that all hosts have: sessions in them move freely."""
     copies: Literal[1, 3, 5] | None = None
+    """How many servers of NATS keep each session."""
     drain_s: float = Field(default=20.0, ge=0, le=3600, allow_inf_nan=False)
+    """How long turns may take to end when the server ends, in seconds."""
     patience_s: float = Field(default=12.0, ge=2, le=16, allow_inf_nan=False)
+    """How long requests wait for NATS, in seconds."""
     retention_days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """After this time without a change, in days, a session is removed."""
     user: str | None = None
+    """The user name."""
     password_env: str | None = None
+    """The name of the environment variable with the password."""
     token_env: str | None = None
+    """The name of the environment variable with the token."""
     credentials: str | None = None
+    """The file of credentials."""
     tls_ca: str | None = None
+    """The file of the authority's certificate."""
     tls_cert: str | None = None
+    """The file of the client's certificate."""
     tls_key: str | None = None
+    """The file of its key."""
 
     def login_variables(self) -> list[str]:
         """Return the names of the variables with the login."""
@@ -567,29 +553,51 @@ class StoreConfig(_Section):
 
 class Config(_Section):
     default_model: str | None = None
+    """The model of sessions that choose none: an alias, or ``adapter/model``."""
     trusted_folders: Paths = Field(default_factory=list)
+    """Folders whose files may configure the server: docs/permissions.md."""
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
+    """Adapters by name: providers with their keys and models."""
     models: dict[str, AliasConfig] = Field(default_factory=dict)
+    """Aliases by name."""
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig.model_construct)
+    """What runs with and without a question."""
     store: StoreConfig = Field(default_factory=StoreConfig.model_construct)
+    """Where sessions are stored."""
     sandbox: SandboxSection = Field(default_factory=SandboxSection.model_construct)
+    """How commands are confined: docs/sandbox.md. Sessions can change it."""
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
+    """Further attempts after failed calls of a model."""
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
+    """Long conversations. Options of a session take precedence."""
     limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    """Limits of what a model may ask for."""
     budget: BudgetConfig = Field(default_factory=BudgetConfig.model_construct)
+    """What calls of models may use: docs/sessions.md. A session can only lower the limit of a day."""
     project: ProjectConfig = Field(default_factory=ProjectConfig.model_construct)
+    """What models are told about projects: docs/instructions.md."""
     edits: EditsConfig = Field(default_factory=EditsConfig.model_construct)
+    """What happens after a tool has changed a file."""
     environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
+    """What commands and other programs get from the server's environment."""
     hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
+    """Commands that run at moments of a session."""
     clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)
+    """Limits of clients."""
     services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(
         default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
     )
+    """Services behind tools: ``jina`` loads pages, ``tavily`` searches the web."""
     tools: ToolsConfig = Field(default_factory=ToolsConfig.model_construct)
+    """Settings of built-in tools. Any other table declares a tool, or a group of tools: docs/tools.md."""
     default_tools: list[str] = Field(default_factory=list)
+    """Declared tools that every session has without mentioning them."""
     agents: AgentsConfig = Field(default_factory=AgentsConfig.model_construct)
+    """Limits on what one session does by itself."""
     mcp: McpConfig = Field(default_factory=McpConfig.model_construct)
+    """MCP servers."""
     lsp: LspConfig = Field(default_factory=LspConfig.model_construct)
+    """Language servers: common settings, and a table for each server."""
 
 
 def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
