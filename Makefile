@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -54,6 +54,7 @@ help:
 	@echo "make test-web  test the page in a real Chromium (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
 	@echo "make vsix      build the extension for VS Code as dist/jumpseat-VERSION.vsix (needs Node.js 20)"
 	@echo "make test-vscode  test the extension in a real VS Code (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
+	@echo "make docs      build the documentation as a site, in dist/site"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
@@ -144,6 +145,10 @@ fuzz: $(VENV)/.installed-fuzz
 SYSTEM_MODULES = $(shell grep -lrE --include='*.py' \
   '^ *(import|from) (asyncio|ctypes|fcntl|grp|mmap|msvcrt|os|pty|pwd|resource|select|signal|socket|stat|subprocess|sys|termios|time|tty|winreg)\b' \
   server protocol clients/python)
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --config-file packaging/site/mkdocs.yml
+	@echo "The first page is dist/site/index.html"
 
 check: $(VENV)/.installed-check
 	$(BIN)/python -m ruff format --check .
@@ -244,6 +249,12 @@ $(VENV)/.installed-fuzz: pyproject.toml $(LOCKS)/test.txt | $(BIN)/python
 $(VENV)/.installed-profile: LOCK := base
 $(VENV)/.installed-profile: EXTRAS := [profile]
 $(VENV)/.installed-profile: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
+	$(install)
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: LOCK := base
+$(VENV)/.installed-docs: EXTRAS := [docs]
+$(VENV)/.installed-docs: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed
 
