@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Final
 
 from rich.ansi import AnsiDecoder
@@ -15,6 +16,7 @@ from rich.text import Text
 from tests.terminal.terminal import CAPTURES
 
 GALLERY: Final = CAPTURES / "gallery"
+PAGES: Final = Path(__file__).parents[2] / "docs" / "pictures"
 CELL: Final = (8.4, 17)
 """Width and height of a cell, in pixels."""
 NO_BREAK: Final = "\u00a0\u00a0"
@@ -51,14 +53,15 @@ THEMES: Final[Mapping[str, Theme]] = {
 
 
 def picture(captures: Mapping[str, str], columns: int, theme: Theme) -> str:
-    """Return an SVG with the captures below each other, each under its name."""
+    """Return an SVG with the captures below each other, each under its name, if it has one."""
     width, height = CELL
     rows: list[str] = []
     y = 0.0
     for name, capture in captures.items():
-        y += 2 * height
-        rows.append(f'<text x="0" y="{y:g}" fill="{theme.colours[4]}" font-weight="bold">{escape(name)}</text>')
-        y += height / 2
+        if name:
+            y += 2 * height
+            rows.append(f'<text x="0" y="{y:g}" fill="{theme.colours[4]}" font-weight="bold">{escape(name)}</text>')
+            y += height / 2
         # The decoder keeps the style from line to line, as a terminal does.
         for line in AnsiDecoder().decode(capture.rstrip("\n")):
             y += height
@@ -95,14 +98,18 @@ def _runs(line: Text, y: float, theme: Theme) -> list[str]:
     return found
 
 
-def pictures() -> dict[str, str]:
-    """Return the pictures of all captures by file name: one for each width and theme."""
+def pictures() -> dict[Path, str]:
+    """Return the pictures by their files: one of all captures for each width and theme, and those in the README."""
     widths: dict[int, dict[str, str]] = {}
     for path in sorted(GALLERY.glob("*.ansi")):
         columns, _, state = path.stem.partition("-")
         widths.setdefault(int(columns), {})[state] = path.read_text()
-    return {
-        f"chat-{columns}-{name}.svg": picture(captures, columns, theme)
+    drawn = {
+        GALLERY / f"chat-{columns}-{name}.svg": picture(captures, columns, theme)
         for columns, captures in widths.items()
         for name, theme in THEMES.items()
+    }
+    question = widths[80]["diff"].strip("\n")
+    return drawn | {
+        PAGES / f"terminal-{name}.svg": picture({"": question}, 80, theme) for name, theme in THEMES.items()
     }

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.terminal.gallery import GALLERY, pictures
+from tests.terminal.gallery import GALLERY, PAGES, pictures
 from tests.terminal.terminal import Place, Terminal, chat, check_colours
 
 ANSWER = """\
@@ -167,6 +167,6 @@ def test_every_state_looks_as_reviewed(folder: Path, columns: int, rows: int) ->
 def test_pictures_show_the_captures() -> None:
     drawn = pictures()
     if os.environ.get("UPDATE_CAPTURES"):
-        for name, picture in drawn.items():
-            (GALLERY / name).write_text(picture)
-    assert drawn == {path.name: path.read_text() for path in GALLERY.glob("*.svg")}
+        for path, picture in drawn.items():
+            path.write_text(picture)
+    assert drawn == {path: path.read_text() for folder in (GALLERY, PAGES) for path in folder.glob("*.svg")}
