@@ -39,7 +39,9 @@ def test_demo_shows_tool_permission_and_second_process() -> None:
         r"<- session.resume +\d+ events from disk",
     ):
         assert re.search(line, wire), line
-    assert len(process.stdout.splitlines()) <= 62
+    assert len(process.stdout.splitlines()) <= 67
+    (command,) = re.findall(r"^  (\S+) setup ", wire, re.MULTILINE)
+    assert Path(command).samefile(Path(sys.executable).with_name("jumpseat"))
 
 
 def test_another_script_changes_the_conversation(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ class Transcript:
     def print(self) -> None:
         print("\n".join(self._lines))
         if self._left_out:
-            print(f"  ({self._left_out} more: empty responses, usage, turn events; --full shows them)")
+            print(f"  ({self._left_out} more, such as usage; `make demo ARGS=--full` shows them)")
 
     def _add(self, arrow: str, name: str, data: Any) -> None:
         details = DETAILS.get(name)
@@ -348,6 +348,12 @@ async def run_demo(model: Model, *, yes: bool, transcript: Transcript, folder: P
         await ask(session, SECOND_PROMPT)
 
 
+NEXT_STEPS = """\
+  {command} setup      choose a provider and a model, or a local one; no key is needed to look around
+  {command}            then talk to it, in the folder of your project
+  {command} --help     editors, a page in the browser, scripts, servers"""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo and return the exit code."""
     parser = argparse.ArgumentParser(prog="jumpseat demo", description="Demonstrate an agent session.")
@@ -379,7 +385,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     transcript.print()
     if failure is not None:
         print(f"\nThe demo failed: {failure}", file=sys.stderr)
-    return 1 if failure is not None else 0
+        return 1
+    heading("What next")
+    print(NEXT_STEPS.format(command=shown(Path(sys.executable).with_name("jumpseat"))))
+    return 0
+
+
+def shown(program: Path) -> str:
+    """Return the path of a program, relative to the current folder if it is in there."""
+    return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
 
 
 if __name__ == "__main__":
