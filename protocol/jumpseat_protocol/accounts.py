@@ -196,10 +196,10 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     "account.getCurrentAuth": Method(EmptyParams, CurrentAuthResult, "Return the login of the process."),
     "account.getAllUsers": Method(EmptyParams, list[StoredAccount], "List the stored logins."),
-    "account.login": Method(AccountLoginParams, AccountLoginResult, "Store a login of GitHub."),
+    "account.login": Method(AccountLoginParams, AccountLoginResult, "Check and store a login of GitHub."),
     "account.logout": Method(AccountLogoutParams, AccountLogoutResult, "Remove a stored login."),
     "session.gitHubAuth.getStatus": Method(
-        SessionParams, SessionAuthStatusResult, "Return whether the session has a login of GitHub."
+        SessionParams, SessionAuthStatusResult, "Return the login of the session."
     ),
     "session.gitHubAuth.setCredentials": Method(
         SetCredentialsParams, SetCredentialsResult, "Give the session a login, without storing it."
@@ -220,7 +220,5 @@ METHODS: Final[Mapping[str, Method]] = {
         SessionParams, AuthInfo | None, "Ask GitHub for the user's record again."
     ),
     "session.gitHubAuth.switchToAuth": Method(SessionSwitchParams, None, "Use another login in the session."),
-    "session.auth.getStatus": Method(
-        SessionParams, SessionAuthStatusResult, "Return whether the session has a login of GitHub."
-    ),
+    "session.auth.getStatus": Method(SessionParams, SessionAuthStatusResult, "Return the login of the session."),
 }

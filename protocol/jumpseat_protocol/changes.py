@@ -70,6 +70,6 @@ METHODS: Final[Mapping[str, Method]] = {
         ChangesListParams, ChangesListResult, "List the prompts that changed files, with the changes."
     ),
     "jumpseat.changes.undo": Method(
-        SessionParams, ChangesUndoResult, "Undo the file changes of the latest prompt."
+        SessionParams, ChangesUndoResult, "Undo the changes of the latest prompt that changed files."
     ),
 }

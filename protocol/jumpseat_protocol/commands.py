@@ -223,10 +223,12 @@ class RespondToQueuedCommandParams(WireModel):
 METHODS: Final[Mapping[str, Method]] = {
     "session.commands.list": Method(CommandsListParams, CommandsListResult, "List the slash commands."),
     "session.commands.invoke": Method(
-        CommandInvokeParams, CommandInvokeResult, "Run a slash command of the server."
+        CommandInvokeParams,
+        CommandInvokeResult,
+        "Run a slash command, and return its output or the prompt to send.",
     ),
     "session.commands.execute": Method(
-        CommandExecuteParams, CommandExecuteResult, "Run a slash command of a client."
+        CommandExecuteParams, CommandExecuteResult, "Run a slash command, whose output all clients get."
     ),
     "session.commands.enqueue": Method(CommandEnqueueParams, CommandEnqueueResult, "Queue a slash command."),
     "session.commands.handlePendingCommand": Method(

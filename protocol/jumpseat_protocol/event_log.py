@@ -73,9 +73,11 @@ class EventLogReadResult(WireModel):
 
 METHODS: Final[Mapping[str, Method]] = {
     "session.eventLog.registerInterest": Method(
-        InterestParams, InterestResult, "Say that the client carries out what events of a type ask for."
+        InterestParams, InterestResult, "Register this client as one that answers events of a type."
     ),
-    "session.eventLog.releaseInterest": Method(ReleaseInterestParams, SuccessResult, "Take that back."),
+    "session.eventLog.releaseInterest": Method(
+        ReleaseInterestParams, SuccessResult, "Remove a registration for events of a type."
+    ),
     "session.eventLog.read": Method(
         EventLogReadParams, EventLogReadResult, "Read events, and wait for further ones."
     ),

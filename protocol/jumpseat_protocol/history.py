@@ -214,7 +214,9 @@ METHODS: Final[Mapping[str, Method]] = {
         RewindParams, RewindResult, "Go back to the beginning of a prompt, with or without files."
     ),
     "session.history.clearContext": Method(
-        ClearContextParams, ClearContextResult, "Begin a new conversation in the same session."
+        ClearContextParams,
+        ClearContextResult,
+        "Remove the conversation; the model goes on with a new prompt alone.",
     ),
     "session.history.compact": Method(
         CompactParams, CompactResult, "Summarize the conversation, to make room in the context."

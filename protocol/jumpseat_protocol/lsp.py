@@ -22,5 +22,7 @@ class LspInitializeParams(SessionParams):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.lsp.initialize": Method(LspInitializeParams, None, "Read the configuration of language servers."),
+    "session.lsp.initialize": Method(
+        LspInitializeParams, None, "Look for the language servers of the session again."
+    ),
 }

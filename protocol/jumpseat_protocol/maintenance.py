@@ -261,7 +261,9 @@ METHODS: Final[Mapping[str, Method]] = {
     "sessions.listNonEmptySessionIds": Method(
         NonEmptyIdsParams, SessionIdsResult, "List the ids of sessions that have prompts."
     ),
-    "sessions.getEventFilePath": Method(SessionParams, EventFilePathResult, "Return the path of a session's log."),
+    "sessions.getEventFilePath": Method(
+        SessionParams, EventFilePathResult, "Return the path of a session's log, which need not exist."
+    ),
     "sessions.readPersistedEvents": Method(
         ReadPersistedEventsParams, EventLogReadResult, "Read the log of a session, page by page."
     ),
@@ -274,15 +276,19 @@ METHODS: Final[Mapping[str, Method]] = {
     "sessions.getLastForContext": Method(
         LastForContextParams, SessionIdResult, "Find the latest session that worked in a place."
     ),
-    "sessions.reloadPluginHooks": Method(ReloadHooksParams, EmptyResult, "Read the hooks of plugins again."),
+    "sessions.reloadPluginHooks": Method(
+        ReloadHooksParams, EmptyResult, "Read the hook files of the session again."
+    ),
     "sessions.loadDeferredRepoHooks": Method(
-        SessionParams, RepoHooksResult, "Load the hooks of the project, which were left out."
+        SessionParams, RepoHooksResult, "Read all hook files of the session, those of the project included."
     ),
     "sessions.getSizes": Method(EmptyParams, SizesResult, "Return the sizes of the sessions on the disk."),
     "sessions.checkInUse": Method(SessionIdsParams, InUseResult, "Return which sessions another process has open."),
     "sessions.close": Method(SessionParams, EmptyResult, "Close a session."),
     "sessions.save": Method(SessionParams, EmptyResult, "Write what is not stored yet."),
-    "sessions.releaseLock": Method(SessionParams, EmptyResult, "Let another process open the session."),
+    "sessions.releaseLock": Method(
+        SessionParams, EmptyResult, "Give up a stored session, so that another process can open it."
+    ),
     "sessions.delete": Method(SessionParams, None, "Delete a session."),
     "sessions.bulkDelete": Method(SessionIdsParams, BulkDeleteResult, "Delete several sessions."),
     "sessions.pruneOld": Method(PruneOldParams, PruneOldResult, "Delete sessions that have not changed for long."),

@@ -403,7 +403,9 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.mcp.stopServer": Method(McpServerParams, None, "Stop an MCP server."),
     "session.mcp.enable": Method(McpServerParams, None, "Switch an MCP server on in the session."),
     "session.mcp.disable": Method(McpServerParams, None, "Switch an MCP server off in the session."),
-    "session.mcp.reload": Method(SessionParams, None, "Read the configuration of MCP servers again."),
+    "session.mcp.reload": Method(
+        SessionParams, None, "Read the configuration of MCP servers again, and start failed servers again."
+    ),
     "session.mcp.removeGitHub": Method(
         SessionParams, McpRemovedResult, "Remove GitHub's MCP server from the session."
     ),
@@ -414,9 +416,9 @@ METHODS: Final[Mapping[str, Method]] = {
         McpEnvModeParams, McpEnvModeResult, "Decide how the values of `env` are read."
     ),
     "session.mcp.executeSampling": Method(
-        McpSamplingParams, McpSamplingResult, "Answer a server's request for a model's answer."
+        McpSamplingParams, McpSamplingResult, "Run a server's sampling request with the session's model."
     ),
-    "session.mcp.cancelSamplingExecution": Method(McpRequestParams, McpCancelSamplingResult, "Cancel that."),
+    "session.mcp.cancelSamplingExecution": Method(McpRequestParams, McpCancelSamplingResult, "Cancel such a run."),
     "session.ui.handlePendingSampling": Method(
         HandlePendingSamplingParams, SuccessResult, "Answer a server's request for a model's answer."
     ),
@@ -427,12 +429,14 @@ METHODS: Final[Mapping[str, Method]] = {
         HandlePendingHeadersParams, SuccessResult, "Give the headers that a server requires."
     ),
     "session.mcp.oauth.authenticationStateChanged": Method(
-        McpAuthChangedParams, None, "Report that the client's login of a server has changed."
+        McpAuthChangedParams, None, "Connect again to servers that failed for want of a token."
     ),
     "session.mcp.oauth.probe": Method(
         McpServerParams, McpProbeResult, "Find out whether a server requires a login."
     ),
-    "session.mcp.oauth.login": Method(McpOauthLoginParams, McpOauthLoginResult, "Log in to a server."),
+    "session.mcp.oauth.login": Method(
+        McpOauthLoginParams, McpOauthLoginResult, "Start a login, which the person finishes in a browser."
+    ),
     "session.mcp.apps.callTool": Method(McpAppCallParams, dict, "Call a tool for an app of an MCP server."),
     "session.mcp.apps.listTools": Method(
         McpAppToolsParams, McpRawToolsResult, "List the tools that an app may call."

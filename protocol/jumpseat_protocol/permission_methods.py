@@ -82,7 +82,7 @@ class ModifyRulesParams(WireModel):
 class SetRequiredParams(WireModel):
     session_id: str
     required: StrictBool
-    """Whether permission is asked for at all."""
+    """Whether this client answers permission requests."""
 
 
 class PermissionPathParams(WireModel):
@@ -240,7 +240,7 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     "session.permissions.modifyRules": Method(ModifyRulesParams, SuccessResult, "Add and remove rules."),
     "session.permissions.setRequired": Method(
-        SetRequiredParams, SuccessResult, "Decide whether permission is asked for at all."
+        SetRequiredParams, SuccessResult, "Set whether this client answers permission requests."
     ),
     "session.permissions.paths.list": Method(
         SessionParams, PermissionPathsResult, "List the folders that the session may use."
@@ -249,13 +249,13 @@ METHODS: Final[Mapping[str, Method]] = {
         PermissionPathParams, SuccessResult, "Add a folder that the session may use."
     ),
     "session.permissions.paths.updatePrimary": Method(
-        PermissionPathParams, SuccessResult, "Change the folder that the session works in."
+        PermissionPathParams, SuccessResult, "Make another folder the primary one."
     ),
     "session.permissions.paths.isPathWithinAllowedDirectories": Method(
         PermissionPathParams, PathAllowedResult, "Return whether the session may use a path."
     ),
     "session.permissions.paths.isPathWithinWorkspace": Method(
-        PermissionPathParams, PathAllowedResult, "Return whether a path is in the working directory."
+        PermissionPathParams, PathAllowedResult, "Return whether a path is in the primary folder."
     ),
     "session.permissions.locations.resolve": Method(
         LocationParams, LocationResult, "Return the folder or repository that approvals are kept for."

@@ -322,7 +322,7 @@ METHODS: Final[Mapping[str, Method]] = {
         PluginTrustParams, SuccessResult, "Agree to the programs of a plugin, or withdraw that."
     ),
     "session.plugins.list": Method(SessionParams, SessionPluginsResult, "List the plugins of the session."),
-    "session.plugins.reload": Method(PluginsReloadParams, None, "Read the plugins again."),
+    "session.plugins.reload": Method(PluginsReloadParams, None, "Read the plugins of the session again."),
     "session.plugins.install": Method(
         SessionPluginsInstallParams, PluginsInstallResult, "Install a plugin, and use it in the session."
     ),

@@ -74,7 +74,7 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.provider.getEndpoint": Method(
         ProviderEndpointParams,
         ProviderEndpointResult,
-        "Return the address and the credentials of the session's model.",
+        "Return the address and the credentials of the session's model, if the operator allows that.",
     ),
     "jumpseat.session.nextRequest": Method(
         NextRequestParams,

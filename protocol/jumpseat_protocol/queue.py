@@ -237,9 +237,7 @@ class InterruptResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.interruptMainTurn": Method(
-        InterruptParams, InterruptResult, "Stop the running turn, and run what is queued."
-    ),
+    "session.interruptMainTurn": Method(InterruptParams, InterruptResult, "Stop the running prompt or command."),
     "session.sendMessages": Method(
         SendMessagesParams, SendMessagesResult, "Send several prompts that one run answers together."
     ),

@@ -126,13 +126,15 @@ class HasSelfPacedResult(WireModel):
 
 METHODS: Final[Mapping[str, Method]] = {
     "session.schedule.list": Method(SessionParams, ScheduleListResult, "List the scheduled prompts."),
-    "session.schedule.add": Method(ScheduleAddParams, ScheduleResult, "Schedule a prompt at an interval."),
+    "session.schedule.add": Method(
+        ScheduleAddParams, ScheduleResult, "Schedule a prompt after an interval, once or again and again."
+    ),
     "session.schedule.addAt": Method(ScheduleAddAtParams, ScheduleResult, "Schedule a prompt at a time."),
     "session.schedule.addCron": Method(
         ScheduleAddCronParams, ScheduleResult, "Schedule a prompt by a cron expression."
     ),
     "session.schedule.addSelfPaced": Method(
-        ScheduleAddSelfPacedParams, ScheduleResult, "Schedule a prompt whose next run the model decides on."
+        ScheduleAddSelfPacedParams, ScheduleResult, "Send a prompt now, and again whenever the model asks for that."
     ),
     "session.schedule.rearmSelfPaced": Method(
         ScheduleRearmParams, ScheduleResult, "Set the next run of such a prompt."
@@ -141,5 +143,7 @@ METHODS: Final[Mapping[str, Method]] = {
         SessionParams, HasSelfPacedResult, "Return whether there is such a prompt."
     ),
     "session.schedule.stop": Method(ScheduleStopParams, ScheduleStopResult, "Remove a scheduled prompt."),
-    "session.schedule.hydrate": Method(SessionParams, None, "Start the scheduled prompts of a resumed session."),
+    "session.schedule.hydrate": Method(
+        SessionParams, None, "Do nothing: a resumed session has its schedules already."
+    ),
 }

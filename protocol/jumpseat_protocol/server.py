@@ -92,7 +92,11 @@ METHODS: Final[Mapping[str, Method]] = {
     "connect": Method(ConnectParams, ConnectResult, "Begin the connection, with its token if the server has one."),
     "ping": Method(PingParams, PingResult, "Return the text, to see that the server answers."),
     "status.get": Method(EmptyParams, StatusResult, "Return the versions of the server and the protocol."),
-    "auth.getStatus": Method(EmptyParams, AuthStatusResult, "Return whether the process has a login of GitHub."),
+    "auth.getStatus": Method(
+        EmptyParams,
+        AuthStatusResult,
+        "Return the login at the Copilot API or, without a token, the configured provider.",
+    ),
     "runtime.shutdown": Method(EmptyParams, None, "End the process after what runs has been stored."),
     "secrets.addFilterValues": Method(AddFilterValuesParams, OkResult, "Mask values in events, logs and errors."),
 }

@@ -952,18 +952,18 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.abort": Method(
         SessionAbortParams, SuccessResult, "Abort the prompt that runs, and drop those that wait."
     ),
-    "session.destroy": Method(SessionParams, SuccessResult, "Close the session. It stays stored."),
-    "session.detach": Method(
-        SessionParams, SuccessResult, "Leave the session, which stays open for other clients."
-    ),
+    "session.destroy": Method(SessionParams, SuccessResult, "Leave the session, which stays stored."),
+    "session.detach": Method(SessionParams, SuccessResult, "Leave the session, which stays stored."),
     "session.delete": Method(SessionParams, SuccessResult, "Delete the session with its files."),
-    "session.list": Method(SessionListParams, SessionListResult, "List the stored sessions, the latest first."),
+    "session.list": Method(
+        SessionListParams, SessionListResult, "List the sessions that have had a prompt, the latest first."
+    ),
     "session.getMetadata": Method(SessionParams, SessionGetMetadataResult, "Return the list entry of a session."),
     "session.getLastId": Method(
         EmptyParams, SessionIdResult, "Return the id of the session that was changed last."
     ),
     "session.getMessages": Method(SessionParams, dict, "Return the events of the session."),
-    "session.getForeground": Method(EmptyParams, ForegroundResult, "Return the session that people look at."),
-    "session.setForeground": Method(SessionParams, SuccessResult, "Set the session that people look at."),
+    "session.getForeground": Method(EmptyParams, ForegroundResult, "Return no session: this server has no window."),
+    "session.setForeground": Method(SessionParams, SuccessResult, "Refuse: this server has no window."),
     "session.options.update": Method(OptionsUpdateParams, SuccessResult, "Change options of the session."),
 }

@@ -95,14 +95,18 @@ class ShellExitParams(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "session.shell.exec": Method(ShellExecParams, ShellExecResult, "Start a command that belongs to the client."),
-    "session.shell.kill": Method(ShellKillParams, ShellKillResult, "Send such a command a signal."),
+    "session.shell.exec": Method(
+        ShellExecParams,
+        ShellExecResult,
+        "Start a command. Its output and its end are notifications to this client.",
+    ),
+    "session.shell.kill": Method(ShellKillParams, ShellKillResult, "Send a command of the client a signal."),
     "session.shell.executeUserRequested": Method(
         UserCommandParams,
         UserCommandResult,
         "Run a command of a person, which the model learns with the next prompt.",
     ),
     "session.shell.cancelUserRequested": Method(
-        CancelUserCommandParams, CancelUserCommandResult, "Stop that command."
+        CancelUserCommandParams, CancelUserCommandResult, "Stop a command that a person has started."
     ),
 }

@@ -192,15 +192,17 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.mode.get": Method(SessionParams, str, "Return the mode of the session."),
     "session.mode.set": Method(ModeSetParams, ModeSetResult, "Change the mode of the session."),
     "session.log": Method(LogParams, LogResult, "Show a message to all clients."),
-    "session.shutdown": Method(ShutdownParams, None, "Close the session, with its last event."),
+    "session.shutdown": Method(
+        ShutdownParams, None, "Stop the work of the session and close it. It can be resumed."
+    ),
     "session.suspend": Method(
-        SessionParams, None, "Close the session so that its work goes on when it is resumed."
+        SessionParams, None, "Stop the running prompt, withdraw open questions, and write the log."
     ),
     "session.name.get": Method(SessionParams, NameResult, "Return the name of the session."),
     "session.name.set": Method(NameSetParams, None, "Name the session."),
     "session.name.setAuto": Method(NameSetAutoParams, AppliedResult, "Name the session unless a person has."),
     "session.usage.getMetrics": Method(SessionParams, UsageMetricsResult, "Return what the session has used."),
     "session.remote.notifySteerableChanged": Method(
-        SteerableParams, EmptyResult, "Tell all clients whether other devices may send prompts."
+        SteerableParams, EmptyResult, "Record whether other devices may send prompts."
     ),
 }

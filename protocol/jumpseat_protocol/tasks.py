@@ -362,21 +362,25 @@ METHODS: Final[Mapping[str, Method]] = {
         UpdateTaskParams, UpdateTaskResult, "Report the progress or the end of such work."
     ),
     "session.tasks.readOutput": Method(ReadOutputParams, ReadOutputResult, "Read the output of a command."),
-    "session.tasks.refresh": Method(SessionParams, EmptyResult, "Look at the state of tasks again."),
-    "session.tasks.waitForPending": Method(SessionParams, EmptyResult, "Answer when no task runs any more."),
+    "session.tasks.refresh": Method(SessionParams, EmptyResult, "Do nothing: the list is always up to date."),
+    "session.tasks.waitForPending": Method(
+        SessionParams, EmptyResult, "Wait until no task works and the model has been told about all."
+    ),
     "session.tasks.getProgress": Method(TaskParams, TaskProgressResult, "Return what a task has done lately."),
     "session.tasks.getCurrentPromotable": Method(
-        SessionParams, CurrentTaskResult, "Return the task that a running call waits for."
+        SessionParams, CurrentTaskResult, "Return the sub-agent that a running call waits for."
     ),
     "session.tasks.promoteCurrentToBackground": Method(
-        SessionParams, CurrentTaskResult, "Let that call go on without its task."
+        SessionParams, CurrentTaskResult, "Let the call that waits for a sub-agent end, and the agent work on."
     ),
     "session.tasks.promoteToBackground": Method(
-        TaskParams, PromoteResult, "Let the call of a task go on without it."
+        TaskParams, PromoteResult, "Let the call that waits for a sub-agent end, and the agent work on."
     ),
     "session.tasks.cancel": Method(TaskParams, CancelTaskResult, "Stop a task."),
     "session.tasks.remove": Method(TaskParams, RemoveTaskResult, "Remove a task that has ended."),
     "session.tasks.sendMessage": Method(SendTaskMessageParams, SendTaskMessageResult, "Send a sub-agent a prompt."),
     "session.cancelAllBackgroundAgents": Method(SessionParams, int, "Stop all sub-agents in the background."),
-    "session.fleet.start": Method(FleetStartParams, FleetStartResult, "Start several sub-agents on a task."),
+    "session.fleet.start": Method(
+        FleetStartParams, FleetStartResult, "Queue a prompt that makes the model lead sub-agents."
+    ),
 }

@@ -193,17 +193,21 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     "session.tools.set": Method(SetToolsParams, EmptyResult, "Replace the tools of the calling client."),
     "session.tools.execute": Method(
-        ExecuteToolParams, ToolResultObject, "Run a tool as if the model had called it."
+        ExecuteToolParams,
+        ToolResultObject,
+        "Run a tool of the session beside the conversation, with its hooks and permissions.",
     ),
     "session.tools.getBuiltinDescriptors": Method(
         SessionParams, BuiltinDescriptorsResult, "Describe the built-in tools."
     ),
     "tools.list": Method(ToolsListParams, ToolsListResult, "List the built-in tools of a model."),
     "session.tools.initializeAndValidate": Method(
-        SessionParams, EmptyResult, "Prepare the tools of the session, and report what is wrong with them."
+        SessionParams, EmptyResult, "Do nothing: tools are checked when a client brings them."
     ),
     "session.tools.getCurrentMetadata": Method(
-        SessionParams, ToolsMetadataResult, "List the tools that the next model request has."
+        SessionParams,
+        ToolsMetadataResult,
+        "List the tools of the next model request, and those that later ones may have.",
     ),
     "session.tools.getSubagentSettings": Method(
         SessionParams, SubagentSettingsResult, "Return the user's settings for sub-agents."

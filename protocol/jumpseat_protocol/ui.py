@@ -78,7 +78,7 @@ METHODS: Final[Mapping[str, Method]] = {
         SessionParams, InterestResult, "Say that the client decides about another model when one is rate limited."
     ),
     "session.ui.unregisterDirectAutoModeSwitchHandler": Method(
-        ReleaseInterestParams, UnregisteredResult, "Take that back."
+        ReleaseInterestParams, UnregisteredResult, "Remove such a registration."
     ),
     "session.ui.handlePendingAutoModeSwitch": Method(
         HandlePendingAutoModeSwitchParams, SuccessResult, "Decide about another model."

@@ -251,13 +251,15 @@ METHODS: Final[Mapping[str, Method]] = {
         LargePasteParams, LargePasteResult, "Keep a long text as a file, to name it in a prompt."
     ),
     "session.workspaces.diff": Method(
-        DiffParams, DiffResult, "Compare the working directory with the index, a branch or the session's beginning."
+        DiffParams, DiffResult, "Return the changes of files in the working directory."
     ),
     "session.workspaces.ensure": Method(
-        EnsureParams, WorkspaceResult, "Create the folder of the session's own files."
+        EnsureParams, WorkspaceResult, "Store what the host knows about the repository, and return the workspace."
     ),
     "session.workspaces.updateMetadata": Method(
-        UpdateMetadataParams, WorkspaceResult, "Change what is known of the workspace."
+        UpdateMetadataParams,
+        WorkspaceResult,
+        "Store what the host knows about the repository, and name the session.",
     ),
     "session.workspaces.statFile": Method(
         FileParams, FileStatResult, "Return the size and times of one of the session's own files."
