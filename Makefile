@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -71,6 +71,8 @@ help:
 	@echo "make growth    measure and draw how cost grows with sessions and events  (ARGS='--most 10000' for less)"
 	@echo "make flames    draw flame graphs of start, turn and stream"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
+	@echo "make standalone  build a folder and an archive that need no Python, for this platform (needs Node.js 20)"
+	@echo "make npm       build the packages for npm from it"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
@@ -175,6 +177,12 @@ dist: $(VENV)/.installed-release
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist
 	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
 
+standalone: $(VENV)/.installed-standalone web
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/standalone.py $(ARGS)
+
+npm: standalone
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/npm.py
+
 installs: dist
 	$(BIN)/python packaging/try_installs.py $(ARGS)
 
@@ -201,6 +209,7 @@ locks: $(VENV)/.installed-release
 	$(COMPILE_LOCK) pyproject.toml --extra test -c $(LOCKS)/check.txt -o $(LOCKS)/test.txt
 	$(COMPILE_LOCK) pyproject.toml -c $(LOCKS)/check.txt -o $(LOCKS)/base.txt
 	$(COMPILE_LOCK) pyproject.toml --extra otel --extra cluster -c $(LOCKS)/check.txt -o $(LOCKS)/container.txt
+	$(COMPILE_LOCK) pyproject.toml --extra standalone -c $(LOCKS)/check.txt -o $(LOCKS)/standalone.txt
 	$(COMPILE_LOCK) $(LOCKS)/build.in -c $(LOCKS)/check.txt -o $(LOCKS)/build.txt
 
 clean:
@@ -244,6 +253,11 @@ $(VENV)/.installed-fuzz: pyproject.toml $(LOCKS)/test.txt | $(BIN)/python
 $(VENV)/.installed-profile: LOCK := base
 $(VENV)/.installed-profile: EXTRAS := [profile]
 $(VENV)/.installed-profile: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
+	$(install)
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-standalone: LOCK := standalone
+$(VENV)/.installed-standalone: pyproject.toml $(LOCKS)/standalone.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed
 
