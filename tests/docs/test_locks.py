@@ -21,7 +21,13 @@ ROOT: Final = Path(__file__).parents[2]
 LOCKS: Final = ROOT / "packaging" / "locks"
 PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SUFFIXES: Final = (".md", ".py", ".ts", ".tsx", ".lua", ".toml")
-EXTRAS: Final = {"base": (), "test": ("test",), "check": ("test", "check"), "container": ("otel", "cluster")}
+EXTRAS: Final = {
+    "base": (),
+    "test": ("test",),
+    "check": ("test", "check"),
+    "container": ("otel", "cluster"),
+    "standalone": ("standalone",),
+}
 
 
 def locked(name: str) -> dict[str, Requirement]:
