@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm vsix-standalone installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -73,6 +73,7 @@ help:
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make standalone  build a folder and an archive that need no Python, for this platform (needs Node.js 20)"
 	@echo "make npm       build the packages for npm from it"
+	@echo "make vsix-standalone  build the extension for VS Code with the server in it, for this platform"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
@@ -182,6 +183,9 @@ standalone: $(VENV)/.installed-standalone web
 
 npm: standalone
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/npm.py
+
+vsix-standalone: vsix standalone
+	$(BIN)/python packaging/release/vsix.py
 
 installs: dist
 	$(BIN)/python packaging/try_installs.py $(ARGS)
