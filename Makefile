@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm vsix-standalone installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm vsix-standalone release-check installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -74,6 +74,7 @@ help:
 	@echo "make standalone  build a folder and an archive that need no Python, for this platform (needs Node.js 20)"
 	@echo "make npm       build the packages for npm from it"
 	@echo "make vsix-standalone  build the extension for VS Code with the server in it, for this platform"
+	@echo "make release-check  build and check everything that a release publishes, except for other platforms"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
@@ -172,11 +173,12 @@ growth: $(VENV)/.installed $(VENV)/.compiled
 flames: $(VENV)/.installed-profile $(VENV)/.compiled
 	$(BIN)/python benchmarks/flames.py $(ARGS)
 
+VERSION = $(shell sed -n 's/^__version__.*"\(.*\)"/\1/p' protocol/jumpseat_protocol/version.py)
 # The time of the last commit is in the archives instead of the time of the build.
 dist: $(VENV)/.installed-release
-	rm -rf dist/*.whl dist/*.tar.gz
+	rm -f dist/*.whl dist/jumpseat-$(VERSION).tar.gz
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist
-	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
+	$(BIN)/python -m twine check --strict dist/*.whl dist/jumpseat-$(VERSION).tar.gz
 
 standalone: $(VENV)/.installed-standalone web
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/standalone.py $(ARGS)
@@ -186,6 +188,9 @@ npm: standalone
 
 vsix-standalone: vsix standalone
 	$(BIN)/python packaging/release/vsix.py
+
+release-check: dist npm vsix-standalone
+	$(BIN)/python packaging/release/check.py
 
 installs: dist
 	$(BIN)/python packaging/try_installs.py $(ARGS)

@@ -79,7 +79,6 @@ def test_a_hint_names_the_command_of_the_actual_installation(name: str, tmp_path
     found = read_installation(PathDistribution(about), tmp_path, "/env/python")
 
     assert found.adding("web").removeprefix("install this copy with the extra 'web': ") == case.hint
-    assert "install jumpseat" not in found.adding_page()
 
 
 def test_the_page_of_this_checkout_is_built_by_make() -> None:
