@@ -36,6 +36,10 @@ _FOREIGN: Final = re.compile(r"(^|/)(tests?/|node_modules/|\.git/|\.env|.*\.orig
 """What must not be in our own archives. Packages of others in the folder may have such names."""
 
 
+LARGEST_TEXT: Final = 1_000_000
+"""The bytes of a file that is read."""
+
+
 class Archive:
     """The files in an archive of any of the three kinds, by their names in it."""
 
@@ -48,19 +52,20 @@ class Archive:
             zipped = ZipFile(self.path)
             return {name: lambda name=name: zipped.read(name) for name in zipped.namelist()}
         with tarfile.open(self.path) as tar:
-            names = {member.name: member for member in tar.getmembers() if member.isfile()}
-        return {name: lambda member=member: self._read(member) for name, member in names.items()}
-
-    def _read(self, member: tarfile.TarInfo) -> bytes:
-        with tarfile.open(self.path) as tar:
-            content = tar.extractfile(member)
-            assert content is not None
-            return content.read()
+            # In one pass: to go back, the archive would be unpacked from its beginning.
+            read = {member.name: _content(tar, member) for member in tar if member.isfile()}
+        return {name: lambda content=content: content for name, content in read.items()}
 
     def text(self, ending: str) -> str:
         """Return the text of the file whose name has an ending, the uppermost of several; empty if none."""
         found = sorted((name for name in self.files if name.endswith(ending)), key=lambda name: name.count("/"))
         return self.files[found[0]]().decode() if found else ""
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    """Return the content of a file in an archive, unless it is too large to be a text."""
+    file = tar.extractfile(member) if member.size < LARGEST_TEXT else None
+    return file.read() if file is not None else b""
 
 
 class Release:
