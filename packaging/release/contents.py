@@ -92,7 +92,7 @@ def copy_jumpseat(site: Path, wheel: Path | None) -> None:
 
 
 def mark(site: Path, form: str) -> None:
-    """Record how this copy of jumpseat is installed: "standalone", "npm", "vsix" or "deb"."""
+    """Record how this copy of jumpseat is installed, for ``jumpseat.system.installation``."""
     (about,) = site.glob("jumpseat-*.dist-info")
     (about / "INSTALLER").write_text(f"{form}\n")
     (about / "RECORD").unlink(missing_ok=True)
