@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm vsix-standalone release-check installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -72,6 +72,10 @@ help:
 	@echo "make growth    measure and draw how cost grows with sessions and events  (ARGS='--most 10000' for less)"
 	@echo "make flames    draw flame graphs of start, turn and stream"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
+	@echo "make standalone  build a folder and an archive that need no Python, for this platform (needs Node.js 20)"
+	@echo "make npm       build the packages for npm from it"
+	@echo "make vsix-standalone  build the extension for VS Code with the server in it, for this platform"
+	@echo "make release-check  build and check everything that a release publishes, except for other platforms"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make locks     choose the versions of all requirements anew, with the hashes of their files  (ARGS='--upgrade')"
@@ -174,11 +178,24 @@ growth: $(VENV)/.installed $(VENV)/.compiled
 flames: $(VENV)/.installed-profile $(VENV)/.compiled
 	$(BIN)/python benchmarks/flames.py $(ARGS)
 
+VERSION = $(shell sed -n 's/^__version__.*"\(.*\)"/\1/p' protocol/jumpseat_protocol/version.py)
 # The time of the last commit is in the archives instead of the time of the build.
 dist: $(VENV)/.installed-release
-	rm -rf dist/*.whl dist/*.tar.gz
+	rm -f dist/*.whl dist/jumpseat-$(VERSION).tar.gz
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist
-	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
+	$(BIN)/python -m twine check --strict dist/*.whl dist/jumpseat-$(VERSION).tar.gz
+
+standalone: $(VENV)/.installed-standalone web
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/standalone.py $(ARGS)
+
+npm: standalone
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/npm.py
+
+vsix-standalone: vsix standalone
+	$(BIN)/python packaging/release/vsix.py
+
+release-check: dist npm vsix-standalone
+	$(BIN)/python packaging/release/check.py
 
 installs: dist
 	$(BIN)/python packaging/try_installs.py $(ARGS)
@@ -206,6 +223,7 @@ locks: $(VENV)/.installed-release
 	$(COMPILE_LOCK) pyproject.toml --extra test -c $(LOCKS)/check.txt -o $(LOCKS)/test.txt
 	$(COMPILE_LOCK) pyproject.toml -c $(LOCKS)/check.txt -o $(LOCKS)/base.txt
 	$(COMPILE_LOCK) pyproject.toml --extra otel --extra cluster -c $(LOCKS)/check.txt -o $(LOCKS)/container.txt
+	$(COMPILE_LOCK) pyproject.toml --extra standalone -c $(LOCKS)/check.txt -o $(LOCKS)/standalone.txt
 	$(COMPILE_LOCK) $(LOCKS)/build.in -c $(LOCKS)/check.txt -o $(LOCKS)/build.txt
 
 clean:
@@ -255,6 +273,11 @@ $(VENV)/.installed-profile: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
 $(VENV)/.installed-docs: LOCK := base
 $(VENV)/.installed-docs: EXTRAS := [docs]
 $(VENV)/.installed-docs: pyproject.toml $(LOCKS)/base.txt | $(BIN)/python
+	$(install)
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-standalone: LOCK := standalone
+$(VENV)/.installed-standalone: pyproject.toml $(LOCKS)/standalone.txt | $(BIN)/python
 	$(install)
 	@touch $@ $(VENV)/.installed
 

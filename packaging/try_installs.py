@@ -26,7 +26,9 @@ def main() -> int:
         "--python", action="append", help="an interpreter; default: python3.11 to python3.14 on PATH"
     )
     arguments = parser.parse_args()
-    archives = sorted([*ROOT.glob("dist/*.whl"), *ROOT.glob("dist/*.tar.gz")])
+    # Archives of a platform have its name behind the version.
+    sources = [file for file in ROOT.glob("dist/*.tar.gz") if file.name.count("-") == 1]
+    archives = sorted([*ROOT.glob("dist/*.whl"), *sources])
     interpreters: list[str] = arguments.python or list(_interpreters())
     if len(archives) != 2 or not interpreters:
         print(f"error: {len(archives)} archives in dist, {len(interpreters)} interpreters", file=sys.stderr)

@@ -64,7 +64,7 @@ def test_the_image_serves_its_port_and_is_not_root() -> None:
 
     assert options.tcp is not None
     assert f"EXPOSE {options.tcp.port}" in text
-    assert "USER jumpseat" in text
+    assert "USER 10001" in text
     # `jumpseat status` needs a metrics port.
     assert options.metrics_port is not None
 

@@ -21,7 +21,13 @@ ROOT: Final = Path(__file__).parents[2]
 LOCKS: Final = ROOT / "packaging" / "locks"
 PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SUFFIXES: Final = (".md", ".py", ".ts", ".tsx", ".lua", ".toml")
-EXTRAS: Final = {"base": (), "test": ("test",), "check": ("test", "check"), "container": ("otel", "cluster")}
+EXTRAS: Final = {
+    "base": (),
+    "test": ("test",),
+    "check": ("test", "check"),
+    "container": ("otel", "cluster"),
+    "standalone": ("standalone",),
+}
 
 
 def locked(name: str) -> dict[str, Requirement]:
@@ -97,7 +103,8 @@ def test_nothing_is_installed_without_its_hash() -> None:
 
 def test_nobody_is_told_to_install_a_name_that_anybody_could_take() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-    pattern = re.compile(r"(?<!un)install ['\"]?jumpseat(?:\[|['\"`]|$| )")
+    # With an address behind it, the name is not looked up.
+    pattern = re.compile(r"(?<!un)install ['\"]?jumpseat(?:\[(?![\w,]+\] @ )|['\"`]|$| )")
     told: list[str] = []
     for name in filter(None, listed.split("\0")):
         if name != "tests/docs/test_locks.py" and Path(name).suffix in SUFFIXES:

@@ -43,8 +43,9 @@ def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
     """
     if settings.server is not None:
         return _connect_to(settings.server)
-    # Without -P, a file in the working directory could shadow one of our modules.
-    command = [sys.executable, "-P", "-m", "jumpseat"]
+    # Without -P, a file in the working directory could shadow one of our modules. A standalone copy, whose launcher
+    # ignores the environment of other Pythons, passes that on.
+    command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "jumpseat"]
     env = {"COPILOT_HOME": os.path.abspath(home)} if (home := os.environ.get("COPILOT_HOME")) else {}
     level = settings.log_level
     return connect_stdio(

@@ -3,8 +3,10 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { findServer, NAME } from "./finding.ts";
 import type { Command } from "./server.ts";
 
+const EXTENSION = "jumpseat.jumpseat";
 const SECRET = "environment";
 /** How to get the server. No name for a package index: whoever owned it there would run code here. */
 export const INSTALL = "install it from a checkout (pip install ~/src/jumpseat), or name it in the settings";
@@ -22,12 +24,13 @@ export function folders(): string[] {
 
 /** Return how to start the server. Settings of a folder that is not trusted are left out by the editor itself. */
 export async function serverCommand(secrets: vscode.SecretStorage): Promise<Command> {
-  const path = setting<string>("path").trim() || "jumpseat";
+  const path = setting<string>("path").trim() || NAME;
   const own = Object.entries(process.env).filter(([name]) => !OF_THE_EDITOR.test(name));
+  const environment = { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") };
   return {
-    path: path.startsWith("~") ? join(homedir(), path.slice(1)) : path,
+    path: await findServer(path.startsWith("~") ? join(homedir(), path.slice(1)) : path, environment, vscode.extensions.getExtension(EXTENSION)?.extensionPath),
     arguments: setting<string[]>("arguments"),
-    environment: { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") },
+    environment,
     folder: (vscode.workspace.isTrusted ? folders()[0] : undefined) ?? homedir(),
   };
 }

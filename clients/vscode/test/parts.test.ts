@@ -1,11 +1,15 @@
 // The parts of the extension that know nothing of the editor.
 
 import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Rpc } from "../../web/src/rpc.ts";
 import { proposedText } from "../../web/src/state/proposal.ts";
 import { SETTLE_MS, Settling } from "../../web/src/state/settling.ts";
 import { after, IDLE } from "../src/activity.ts";
+import { findServer } from "../src/finding.ts";
 import { editorsText, plainOutput, problemsText, runsText, selectionText } from "../src/format.ts";
 import { frame, Frames } from "../src/framing.ts";
 import { Freshness } from "../src/freshness.ts";
@@ -171,4 +175,25 @@ test("a change takes no answer before a person can have seen it, and none that w
   assert.equal(settling.isSettled("a", 20_100), false);
   settling.forget("a");
   assert.equal(settling.isSettled("a", 30_000), false);
+});
+
+test("the server of the settings comes first, then one in the path, then the one in the extension", { skip: process.platform === "win32" }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "finding-"));
+  try {
+    const path = { PATH: join(folder, "bin") };
+    const extension = join(folder, "extension");
+    mkdirSync(path.PATH);
+    mkdirSync(join(extension, "server"), { recursive: true });
+    assert.equal(await findServer("jumpseat", path, extension), "jumpseat");
+    writeFileSync(join(extension, "server", "jumpseat"), "#!/bin/sh\n", { mode: 0o755 });
+    assert.equal(await findServer("jumpseat", path, extension), join(extension, "server", "jumpseat"));
+    assert.equal(await findServer("jumpseat", path, undefined), "jumpseat");
+    writeFileSync(join(path.PATH, "jumpseat"), "no program", { mode: 0o644 });
+    assert.equal(await findServer("jumpseat", path, extension), join(extension, "server", "jumpseat"));
+    chmodSync(join(path.PATH, "jumpseat"), 0o755);
+    assert.equal(await findServer("jumpseat", path, extension), "jumpseat");
+    assert.equal(await findServer("/mine/jumpseat", path, extension), "/mine/jumpseat");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

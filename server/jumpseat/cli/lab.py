@@ -9,7 +9,6 @@ import argparse
 import os
 import shlex
 import shutil
-import sys
 from typing import Final
 
 import anyio
@@ -19,6 +18,7 @@ from jumpseat.cli.commands import USAGE_ERROR, CommandContext, CommandParser, pr
 from jumpseat.lab.model_server import RealModel
 from jumpseat.lab.runs import TASK_S, WINDOW, Outcome, Plan, run_tasks, slips_of, summary
 from jumpseat.lab.tasks import load_tasks
+from jumpseat.system.installation import own_command
 
 DESCRIPTION: Final = "Run offline tasks with an agent, and report success, rounds, tokens and time."
 _ARGUMENTS: Final = {"copilot": ["--headless", "--no-auto-update", "--stdio"], "acp": ["acp"], "command": []}
@@ -106,7 +106,7 @@ def _command(args: argparse.Namespace) -> list[str] | None:
     if args.agent is None and args.protocol == "command":
         print_error("expected --agent with --protocol command")
         return None
-    given: list[str] = [sys.executable, "-m", "jumpseat"] if args.agent is None else args.agent
+    given: list[str] = own_command() if args.agent is None else args.agent
     program = shutil.which(given[0]) if given else None
     if program is None:
         print_error(f"--agent: there is no program {' '.join(given[:1])!r}")

@@ -27,7 +27,7 @@ EDITOR_ORIGIN: Final = "vscode-file://vscode-app"
 
 NOT_BUILT: Final = (
     "The page is not part of this installation.\n\n"
-    "In a checkout, 'make web' builds it (needs Node.js 20 or newer). Released packages contain it.\n"
+    "'jumpseat web' in a terminal of this machine tells how to get it. Released packages contain it.\n"
 )
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -55,6 +55,11 @@ class Answer(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def has_page(static: Path = STATIC) -> bool:
+    """Return whether the page is part of this installation."""
+    return (static / "index.html").is_file()
 
 
 Prove: TypeAlias = Callable[[str, str, str], Mapping[str, str] | None]

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from jumpseat.errors import JumpseatError
 from jumpseat.network.listener import Newcomer
-from jumpseat.network.site import Site
+from jumpseat.network.site import Site, has_page
 from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import Framing
 from jumpseat.store.user.page_access import PageAccess
@@ -46,9 +46,17 @@ class AdmitAhp(Protocol):
 
 
 class WebServer:
-    """The page and the WebSocket clients of one server."""
+    """The page and the WebSocket clients of one server.
+
+    Raises:
+        JumpseatError: a person asked for the page, and this installation lacks it.
+    """
 
     def __init__(self, options: TcpOptions, access: PageAccess) -> None:
+        if options.page is not None and not has_page():
+            from jumpseat.system.installation import how_to_add_page
+
+            raise JumpseatError(f"the page is not part of this installation: {how_to_add_page()}")
         self._options = options
         self._access = access
         self._url = ""

@@ -5,18 +5,18 @@ A protocol is added by an entry of :data:`PROTOCOLS`, and by a rule in :func:`pr
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from jumpseat.adapters.wire import as_object
+from jumpseat.system.installation import own_command
 
 Framing: TypeAlias = Literal["content-length", "lines"]
 ProtocolName: TypeAlias = Literal["copilot", "ahp"]
 
-_JUMPSEAT: Final = (sys.executable, "-m", "jumpseat")
+_JUMPSEAT: Final = tuple(own_command())
 
 
 class Protocol(Struct, frozen=True):
