@@ -1,10 +1,11 @@
 """The changes of files during the prompts of one session: ``changes.jsonl`` in its folder.
 
 Each line is a change ``{interaction, event, prompt, path, place, before, after, hash, kept, new, mode, broken}``,
-or it leaves changes out: ``{undone: interaction}``, ``{forgotten: [event]}``. ``event`` is the id of the user's
-message before the change. Paths and contents are base64; ``before`` is ``null`` for a new file, ``hash`` for a
-deleted one. ``place`` is left out if it is the path. Of large files only the hash of the new content is kept. A log
-that grows too large loses the contents of its oldest prompts.
+or it leaves changes out: ``{undone: interaction}``, ``{undone_files: interaction, paths}``,
+``{forgotten: [event]}``. ``event`` is the id of the user's message before the change. Paths and contents are
+base64; ``before`` is ``null`` for a new file, ``hash`` for a deleted one. ``place`` is left out if it is the path.
+Of large files only the hash of the new content is kept. A log that grows too large loses the contents of its oldest
+prompts.
 """
 
 from __future__ import annotations
@@ -99,6 +100,15 @@ class Changes(Struct):
     files: dict[Path, FileChange]
 
 
+def joined(changes: Iterable[Changes]) -> dict[Path, FileChange]:
+    """Return the changes that prompts have made together, by path."""
+    found: dict[Path, FileChange] = {}
+    for change in (change for one in changes for change in one.files.values()):
+        first = found.get(change.path)
+        found[change.path] = change if first is None else first.then(change)
+    return found
+
+
 def new_change(
     path: Path, place: Path, before: bytes | None, after: bytes | None, mode: int | None = None
 ) -> FileChange:
@@ -123,6 +133,12 @@ class FileChangeLog:
     def mark_undone(self, interaction_id: str) -> None:
         """Leave out the changes of a prompt from now on."""
         self._write(orjson.dumps({"undone": interaction_id}) + b"\n")
+
+    def mark_files_undone(self, interaction_id: str, paths: Iterable[Path]) -> None:
+        """Leave out the changes of a prompt in these files from now on."""
+        # A key of its own: earlier versions would leave out all files of the prompt.
+        encoded = [_encode(os.fsencode(path)) for path in paths]
+        self._write(orjson.dumps({"undone_files": interaction_id, "paths": encoded}) + b"\n")
 
     def forget(self, event_ids: Collection[str]) -> None:
         """Leave out the changes after these messages of the user from now on.
@@ -173,6 +189,9 @@ class FileChangeLog:
                 record: Any = orjson.loads(line)
                 if "undone" in record:
                     found = [item for item in found if item[0].interaction_id != record["undone"]]
+                elif "undone_files" in record:
+                    undone = {(record["undone_files"], _path(path)) for path in record["paths"]}
+                    found = [item for item in found if (item[0].interaction_id, item[1].path) not in undone]
                 elif "forgotten" in record:
                     forgotten = set(record["forgotten"])
                     found = [item for item in found if item[0].event_id not in forgotten]
@@ -275,8 +294,8 @@ def _change(record: dict[str, Any]) -> FileChange:
     before, after = record["before"], record["after"]
     path = record["path"]
     return FileChange(
-        Path(os.fsdecode(b64decode(path))),
-        Path(os.fsdecode(b64decode(record.get("place", path)))),
+        _path(path),
+        _path(record.get("place", path)),
         None if before is None else b64decode(before),
         None if after is None else b64decode(after),
         record["hash"],
@@ -285,6 +304,10 @@ def _change(record: dict[str, Any]) -> FileChange:
         record.get("mode"),
         record.get("broken", False),
     )
+
+
+def _path(encoded: str) -> Path:
+    return Path(os.fsdecode(b64decode(encoded)))
 
 
 def _encode(content: bytes | None) -> str | None:
