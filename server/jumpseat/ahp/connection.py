@@ -15,7 +15,7 @@ from jumpseat.ahp.hub.held_deltas import HeldDeltas
 from jumpseat.ahp.live.dispatches import attempt, carry_out
 from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import AhpError, error_of
-from jumpseat.ahp.methods import files, handshake, sessions
+from jumpseat.ahp.methods import changesets, files, handshake, sessions
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation.limits import excess_of
 from jumpseat.ahp.translation.uris import ROOT
@@ -52,6 +52,7 @@ AFTER: Final[Mapping[str, Handler]] = {
     "resourceList": files.list_entries,
     "resourceResolve": files.resolve,
     "resourceRequest": files.request,
+    "invokeChangesetOperation": changesets.invoke,
 }
 HELD_CHARS: Final = 8 << 20
 """With more characters in held deltas, the deltas are sent."""

@@ -28,7 +28,7 @@ from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
 from jumpseat.ahp.translation.limits import check_config
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, owner_of, session_of, session_uri
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, kind_of, owner_of, session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.access import Access
@@ -176,6 +176,12 @@ class Door:
             ended.set()
         return mirror
 
+    async def open_further(self, uri: str, access: Access) -> None:
+        """Open a further channel of an open session that is opened for those who want it: a changeset."""
+        mirror = self.mirror(uri, access)
+        if mirror is not None and kind_of(uri) == "changeset":
+            await mirror.changesets.open(uri)
+
     async def create(self, uri: str, access: Access, options: JsonObject) -> None:
         """Create a session with the id in its URI.
 
@@ -272,6 +278,8 @@ class Door:
         for mirror in list(self._mirrors.values()):
             if not self.hub.is_wanted(mirror.uris):
                 await self._leave(mirror)
+            else:
+                mirror.changesets.close_unwanted()
 
     def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
         """Withdraw the tools of a client that has left a session, or all of them."""

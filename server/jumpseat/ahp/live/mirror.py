@@ -19,11 +19,13 @@ from jumpseat.agent.session.session import Session
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live.audience import Audience, Reader
+from jumpseat.ahp.live.changesets import OpenChangesets
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, reduced_all
 from jumpseat.ahp.translation import attachments, config
+from jumpseat.ahp.translation.changesets import catalogue
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
 from jumpseat.ahp.translation.summaries import (
@@ -80,6 +82,7 @@ class Mirror(Audience):
         # The session whose events arrive, until the last of them, when it is no longer live.
         self._source: Session | None = None
         self.created_at = ""
+        self.changesets = OpenChangesets(self)
         self._hub = hub
         self._on_summary = on_summary
         self._causes: dict[Cause, Origin] = {}
@@ -150,6 +153,7 @@ class Mirror(Audience):
             self._handle(Event.of("", "", None, question))
         self.sync_queue()
         self._follow_chat(self.chat_uri)
+        await self.changesets.adopt(self._hub.parts(self.session_uri))
 
     async def _fold(self, chat: State) -> State:
         """Return the state of a chat after the events of the log, and continue with its translator."""
@@ -201,6 +205,7 @@ class Mirror(Audience):
         self.publish({"type": "chat/truncated"}, self._causes.pop(Cause("chat/truncated"), None))
         if left["turns"]:
             self.publish({"type": "chat/turnsLoaded", "turns": left["turns"]})
+        self.changesets.renew()
         self._release()
 
     def _session_state(self, session: Session, chat: State, title: str, lifecycle: str) -> State:
@@ -214,6 +219,7 @@ class Mirror(Audience):
             "defaultChat": self.chat_uri,
             "workingDirectories": [attachments.uri_of(str(session.settings.cwd))],
             "config": {"schema": config.SCHEMA, "values": self.config_values()},
+            "changesets": catalogue(self.session_id),
         }
 
     def config_values(self) -> JsonObject:
@@ -227,6 +233,7 @@ class Mirror(Audience):
         """Follow the session from now on that was opened again."""
         self._source = self.session
         self.sync_queue()
+        self.changesets.renew()
 
     def become_ready(self) -> None:
         """Tell that the session can run turns."""
@@ -257,6 +264,7 @@ class Mirror(Audience):
             self.customized.set()
         if isinstance(event.payload, events.SessionIdle):
             self._causes.clear()
+        self.changesets.note(event.payload)
 
     def _log_in(self, payload: events.EventPayload) -> None:
         host = self.context.mcp.get(self.session)
@@ -287,6 +295,20 @@ class Mirror(Audience):
         elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
             self._on_summary(self, self.summary())
         return True
+
+    def state_of(self, uri: str) -> State:
+        """Return the state of a channel, an empty one if it is not open."""
+        channel = self._hub.get(uri)
+        return channel.state if channel is not None else {}
+
+    def is_wanted(self, uri: str) -> bool:
+        """Return whether a client subscribes to a channel, or may come back to it."""
+        return self._hub.is_wanted([uri])
+
+    @property
+    def working(self) -> bool:
+        """Return whether the session works."""
+        return self._source is not None and self._source.working
 
     def open_part(self, uri: str, state: State) -> None:
         """Open a further channel of the session. A chat joins the session's catalogue."""
@@ -323,14 +345,12 @@ class Mirror(Audience):
     @property
     def state(self) -> State:
         """The state of the session's channel."""
-        channel = self._hub.get(self.session_uri)
-        return channel.state if channel is not None else {}
+        return self.state_of(self.session_uri)
 
     @property
     def chat(self) -> State:
         """The state of the chat's channel."""
-        channel = self._hub.get(self.chat_uri)
-        return channel.state if channel is not None else {}
+        return self.state_of(self.chat_uri)
 
     # --- echoes -------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from jumpseat.ahp.replicas.owner import (
     ARRIVE,
     DELETE,
     DISPATCH,
+    OPEN_CHANGESET,
     OPENED,
     PART_CLOSED,
     PART_OPENED,
@@ -182,6 +183,13 @@ class ClusterDoor(OwnerDoor):
             done.set()
         return self.mirror(uri, access)
 
+    async def open_further(self, uri: str, access: Access) -> None:
+        far = self._far.get(owner_of(uri) or "")
+        if far is None:
+            await super().open_further(uri, access)
+        elif kind_of(uri) == "changeset" and access.sees(far.created_by) and self.hub.get(uri) is None:
+            await self._open_changeset(far, uri)
+
     async def create(self, uri: str, access: Access, options: JsonObject) -> None:
         """Create a session on this replica. See :meth:`Door.create`."""
         session_id = session_of(uri)
@@ -235,12 +243,28 @@ class ClusterDoor(OwnerDoor):
         for uri in far.uris:
             self.hub.open(uri, states[uri], REDUCERS[kind_of(uri)], far.created_by)
         for gone in set(self.hub.parts(far.uris[0])) - states.keys():
-            self.hub.close_part(far.uris[0], gone)
+            if kind_of(gone) == "changeset" and self.hub.is_wanted([gone]):
+                self._tasks.start_soon(self._open_again, far, gone)
+            else:
+                self.hub.close_part(far.uris[0], gone)
         for uri in [uri for uri in states if uri not in far.uris]:
             self.hub.open_part(far.uris[0], uri, states[uri], REDUCERS[kind_of(uri)])
         for client in states[far.uris[0]]["activeClients"]:
             if (access := self.hub.access_of(client["clientId"])) is not None:
                 self._tell(far, self._link(access), ARRIVE, clientId=client["clientId"], isNew=False)
+
+    async def _open_again(self, far: Far, uri: str) -> None:
+        """Let the new owner of a session open a changeset that clients of this replica watch."""
+        try:
+            await self._open_changeset(far, uri)
+        except JumpseatError as error:
+            log.info("session %s: a changeset is closed: %s", far.session_id, error)
+            if self._far.get(far.session_id) is far:
+                self.hub.close_part(far.uris[0], uri)
+
+    async def _open_changeset(self, far: Far, uri: str) -> None:
+        params = {"channel": uri}
+        result_of(await far.link.ask(REQUEST, far.session_id, call=OPEN_CHANGESET, params=params))
 
     def _show_part(self, params: JsonObject) -> None:
         """Open or close a further channel of a session, as its owner has done."""

@@ -18,7 +18,7 @@ from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import error_of
 from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.live.mirror import Mirror
-from jumpseat.ahp.methods import files
+from jumpseat.ahp.methods import changesets, files
 from jumpseat.ahp.states.values import JsonObject, State
 from jumpseat.ahp.translation.uris import owner_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
@@ -37,6 +37,8 @@ ARRIVE: Final = "ahp.arrive"
 WITHDRAW: Final = "ahp.withdraw"
 REQUEST: Final = "ahp.request"
 """The requests of doors, besides those that open, create, leave and delete a session."""
+OPEN_CHANGESET: Final = "openChangeset"
+"""Besides the requests of clients, what a door asks for about a session: to open the channel of a changeset."""
 DELETE: Final = "sessions.delete"
 """The method of all clients that deletes a session, and fails for unknown ones."""
 MOVED: Final = "$/moved"
@@ -282,11 +284,15 @@ class OwnerService:
 
     async def _answer(self, params: JsonObject, method: str, given: JsonObject) -> JsonObject:
         mirror = await self._mirror(params)
+        if method == OPEN_CHANGESET:
+            await mirror.changesets.open(given["channel"])
+            return {}
         if method == "authenticate":
             return {"found": offer_token(mirror, given["resource"], given["token"])}
         peer = self.guest or Guest(self._door, self._connection)
         serve = {
             "completions": files.completions,
+            "invokeChangesetOperation": changesets.invoke,
             "resourceRead": files.read,
             "resourceList": files.list_entries,
             "resourceResolve": files.resolve,
