@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,16 @@ from urllib.parse import quote
 import pytest
 
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation.attachments import path_of
+from jumpseat.ahp.translation.changesets import content_address, shown_files, turn_of
+from jumpseat.ahp.translation.edits import with_edits
+from jumpseat.ahp.translation.events import Translator
+from jumpseat.ahp.translation.uris import kind_of, session_uri
+from jumpseat.sessions.changesets import FileInSet, SideOfFile
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
+from jumpseat.tools.files import unified_diff
+from jumpseat_protocol import events
+from jumpseat_protocol.events import Event
 from tests.ahp.client import Client, check_equal, connected, door_server, raw
 from tests.support.server import RunningServer, calls
 
@@ -19,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 
 def create(name: str, text: str) -> JsonObject:
-    return calls("create", path=name, file_text=text)
+    return calls("create", f"create-{name}", path=name, file_text=text)
 
 
 def edit(name: str, old: str, new: str) -> JsonObject:
@@ -125,12 +135,20 @@ async def test_changes_are_shown_as_they_are_made(tmp_path: Path) -> None:
         # Some clients decode the address of a content.
         plain = new["after"]["content"]["uri"].replace("%2F", "/")
         assert (await client.call("resourceRead", uri=plain))["data"] == "a\nmore\n"
+        # A call shows its own change, also after an undo.
+        parts = client.states[client.chat]["turns"][-1]["responseParts"]
+        own = parts[0]["toolCall"]["content"][0]
+        assert (own["type"], own["diff"]) == ("fileEdit", {"added": 1, "removed": 0})
+        assert (await client.call(UNDO, of(client, "t2"), operationId="undo"))["message"] == "2 files undone."
+        found = [await client.call("resourceRead", uri=own[side]["content"]["uri"]) for side in ("before", "after")]
+        assert [one["data"] for one in found] == ["a\n", "a\nmore\n"]
         await check_equal(port, client)
         for unknown in (of(client, "t3"), f"{whole}/x", f"{client.session}/changeset/"):
             assert (await client.request("subscribe", unknown))["error"]["code"] == -32001, unknown
             assert (await client.request(UNDO, unknown, operationId="undo"))["error"]["code"] == -32008
         gone = new["after"]["content"]["uri"].replace("a.txt", "z.txt")
-        for nothing in (gone, gone.replace("/session/", "/turn/t9/"), "ahp-session:/none/changeset/session/x"):
+        other_call = own["after"]["content"]["uri"].replace("a.txt", "c.txt")
+        for nothing in (other_call, gone, gone.replace("/session/", "/turn/t9/"), "ahp-session:/none/changeset/x"):
             assert "error" in await client.request("resourceRead", uri=nothing)
         refused = await client.echo(
             await client.dispatch("changeset/filesReviewChanged", whole, files=[changed["id"]], reviewed=True)
@@ -282,3 +300,48 @@ async def test_two_tokens_see_no_changes_of_each_other(tmp_path: Path) -> None:
         await eve.settle()
         assert (tmp_path / "a.txt").read_text() == "a\n"
         assert not any(of(ada) in str(message) and "error" not in message for message in eve.received)
+
+
+def test_the_address_of_a_content_is_read_as_it_was_written() -> None:
+    paths = [Path("/a b/ü#%?.txt"), Path(os.fsdecode(b"/\xff/x")), Path("/content/before/x")]
+    for turn in (None, "t1", "a/b", "%2F", "content/after/x"):
+        begin = f"{session_uri('s')}/changeset/"
+        uri = f"{begin}session" if turn is None else f"{begin}turn/{quote(turn, safe='')}"
+        assert turn_of(uri, ["t0", "t1", "a/b", "%2F", "content/after/x"]) == turn
+        side = SideOfFile(1, "0")
+        files = shown_files(uri, [FileInSet(one, side, side, 1, 2) for one in paths])
+        for path, shown in zip(paths, files, strict=True):
+            assert path_of(shown["id"]) == str(path)
+            for name in ("before", "after"):
+                address = content_address(shown["edit"][name]["content"]["uri"])
+                assert address == (uri, path, name)
+                assert kind_of(shown["edit"][name]["content"]["uri"]) == "changeset"
+    for other in ("file:///x/content/before/y", "ahp-session:/s/changeset/session/content/before/", "x"):
+        assert content_address(other) is None
+
+
+def test_the_files_of_a_call_are_those_of_the_headers_of_its_diff() -> None:
+    forged = unified_diff("/p/a.sql", "-- a/x\nb\n", "b\n++ b/x\n@@ -1 +1 @@\n")
+    diff = forged + unified_diff("/p/new", None, "n") + unified_diff("/p/old", "o\n\n", None)
+    result = events.ToolResult(content="Done.", detailed_content=diff)
+    payloads: list[events.EventPayload] = [
+        events.UserMessage(content="go", message_id="m", interaction_id="t"),
+        events.ToolExecutionStart(tool_call_id="c", tool_name="edit", arguments={}),
+        events.ToolExecutionComplete(tool_call_id="c", success=True, result=result),
+    ]
+    translator = Translator()
+    found = [
+        action
+        for payload in payloads
+        for action in with_edits("s", Event.of("e", "2026-11-28T00:00:00.000Z", None, payload), translator)
+    ]
+    content: list[JsonObject] = found[-1]["result"]["content"]
+    blocks = [one for one in content if one["type"] == "fileEdit"]
+    assert [one.get("diff") for one in blocks] == [
+        {"added": 2, "removed": 1},
+        {"added": 1, "removed": 0},
+        {"added": 0, "removed": 2},
+    ]
+    sides = [[one[side]["uri"] for side in ("before", "after") if side in one] for one in blocks]
+    assert sides == [["file:///p/a.sql"] * 2, ["file:///p/new"], ["file:///p/old"]]
+    assert content[-1]["text"] == diff

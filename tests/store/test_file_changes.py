@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.store.session.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
 from jumpseat.store.session.state_files import DiskFiles
@@ -81,3 +82,13 @@ def test_single_files_are_left_out_and_stay_so_in_a_log_that_is_shortened(path: 
     assert [list(changes.files) for changes in log.read()] == [[b], [a, b, odd]]
     log.mark_files_undone("0", [b])
     assert [list(changes.files) for changes in log.read()] == [[a, b, odd]]
+
+
+def test_the_changes_of_a_call_are_kept_after_an_undo(path: Path) -> None:
+    log = FileChangeLog(DiskFiles(path.parent))
+    a = Path("/project/a")
+    for interaction, old, new in (("0", b"x", b"y"), ("1", b"y", b"z")):
+        log.add(Cause(interaction, "go"), [replace(new_change(a, a, old, new), call="call-1")])
+    log.mark_undone("1")
+    assert [log.of_call(one, "call-1")[a].before for one in ("0", "1", "unknown")] == [b"x", b"y", b"x"]
+    assert log.of_call("0", "call-2") == {}

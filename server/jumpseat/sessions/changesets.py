@@ -76,14 +76,23 @@ class Changesets(Struct):
         found = self._counts[key] = counts.get(key) or self._counts.get(key) or count_lines(change)
         return FileInSet(change.path, before, after, *found)
 
-    async def content(self, wanted: str | None, path: Path, side: Side) -> bytes | None:
+    async def content(
+        self, wanted: str | None, path: Path, side: Side, *, call: tuple[str, str] | None = None
+    ) -> bytes | None:
         """Return the content of a file before or after its change; ``None`` if it was not kept.
+
+        With ``call``, an interaction and a call in it, the change is that by a tool call.
 
         Raises:
             UnknownItemError: there is no such file in the set, or none on this side.
         """
-        known = await anyio.to_thread.run_sync(self._log.read)
-        change = next((one for one in _chosen(known, wanted) if one.path == path), None)
+
+        def find() -> FileChange | None:
+            if call is not None:
+                return self._log.of_call(*call).get(path)
+            return next((one for one in _chosen(self._log.read(), wanted) if one.path == path), None)
+
+        change = await anyio.to_thread.run_sync(find)
         if change is None or _side(change, side) is None:
             raise UnknownItemError("changed file", shown(path)[:200])
         return change.before if side == "before" else change.after

@@ -10,6 +10,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
@@ -43,12 +44,14 @@ class Undone(Struct):
     left: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def record_changes(log: FileChangeLog, session: Session, prompt: Prompt, edits: Iterable[FileEdit]) -> None:
-    """Keep the changes of files with the session."""
+def record_changes(
+    log: FileChangeLog, session: Session, prompt: Prompt, edits: Iterable[FileEdit], call_id: str | None
+) -> None:
+    """Keep the changes of files with the session; ``call_id`` is the tool call that has made them, if known."""
     title = " ".join(session.services.secrets.mask(prompt.text).split())[:PROMPT_CHARS]
     title = title.encode("utf-8", "replace").decode()
     cause = Cause(prompt.interaction_id, title, session.history.latest_message_id)
-    log.add(cause, map(_change_of, edits))
+    log.add(cause, (replace(_change_of(edit), call=call_id) for edit in edits))
 
 
 def _change_of(edit: FileEdit) -> FileChange:

@@ -22,6 +22,7 @@ from jumpseat.ahp.translation.attachments import path_of
 from jumpseat.ahp.translation.changesets import (
     UNDO,
     ContentAddress,
+    call_of,
     message_of,
     operations,
     shown_files,
@@ -205,9 +206,10 @@ class OpenChangesets:
         Raises:
             AhpError: there is none.
         """
-        turn = self._turn_of(address.changeset)
+        call = call_of(address.changeset)
+        turn = self._turn_of(address.changeset) if call is None else None
         try:
-            data = await self._sets.content(turn, address.path, address.side)
+            data = await self._sets.content(turn, address.path, address.side, call=call)
         except UnknownItemError as error:
             raise AhpError(NOT_FOUND, str(error)) from None
         if data is None:

@@ -26,6 +26,7 @@ from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, reduced_all
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.changesets import catalogue
+from jumpseat.ahp.translation.edits import with_edits
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
 from jumpseat.ahp.translation.summaries import (
@@ -173,7 +174,7 @@ class Mirror(Audience):
                 if not isinstance(payload, events.UnknownPayload):
                     time = str(record.get("timestamp") or "")
                     event = Event.of(event_id, time, None, payload, record.get("agentId"))
-                    state = reduced_all(reduce_chat, state, translator.actions(event))
+                    state = reduced_all(reduce_chat, state, with_edits(self.session_id, event, translator))
             return state
 
         # A long log takes longer than other connections should wait.
@@ -256,7 +257,7 @@ class Mirror(Audience):
             self._early = []
             self.tasks.start_soon(self._rewind)
             return
-        for action in self.translator.actions(event):
+        for action in with_edits(self.session_id, event, self.translator):
             self.publish(action, self._origin_of(action))
         if self.tokens or self.interests:
             self._log_in(event.payload)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from jumpseat.ahp.states.values import JsonObject, present
 from jumpseat.ahp.translation.attachments import uri_of
@@ -22,6 +22,7 @@ UNDO: Final = "undo"
 """The id of the only operation."""
 _WHOLE: Final = "session"
 _TURN: Final = "turn/"
+_CALL: Final = "call/"
 _CONTENT: Final = "/content/"
 _SIDES: Final[tuple[Side, ...]] = ("before", "after")
 _NAMED: Final = 5
@@ -43,6 +44,22 @@ def catalogue(session_id: str) -> list[JsonObject]:
         {"label": "Changes of the session", "uriTemplate": f"{begin}{_WHOLE}", "changeKind": "session"},
         {"label": "Changes of the turn", "uriTemplate": f"{begin}{_TURN}{{turnId}}", "changeKind": "turn"},
     ]
+
+
+def call_uri(session_id: str, interaction_id: str, call_id: str) -> str:
+    """Return the address of the changes of a tool call, which are shown in its result only."""
+    call = "/".join(quote(name, safe="") for name in (interaction_id, call_id))
+    return f"{session_uri(session_id)}/changeset/{_CALL}{call}"
+
+
+def call_of(uri: str) -> tuple[str, str] | None:
+    """Return the interaction and the call whose changes have an address; ``None`` if it is a changeset."""
+    name = uri.partition("/changeset/")[2]
+    if not name.startswith(_CALL):
+        return None
+    # Clients may have decoded the address: ids of calls have no slashes.
+    interaction, _, call = name.removeprefix(_CALL).rpartition("/")
+    return unquote(interaction), unquote(call)
 
 
 def turn_of(uri: str, turns: Iterable[str]) -> str | None:
@@ -77,14 +94,14 @@ def content_address(uri: str) -> ContentAddress | None:
 
 def shown_files(uri: str, files: Iterable[FileInSet]) -> list[JsonObject]:
     """Return the files of the changeset with a URI for clients."""
-    return [_shown(uri, file) for file in files]
+    return [{"id": uri_of(str(file.path)), "edit": edit_of(uri, file)} for file in files]
 
 
-def _shown(uri: str, file: FileInSet) -> JsonObject:
-    place = uri_of(str(file.path))
+def edit_of(uri: str, file: FileInSet) -> JsonObject:
+    """Return the change of a file for clients; ``uri`` is that of the changeset which has the contents."""
     diff = {"added": file.added, "removed": file.removed} if file.added or file.removed else None
     before, after = _side(uri, file, "before", file.before), _side(uri, file, "after", file.after)
-    return {"id": place, "edit": present({"before": before, "after": after, "diff": diff})}
+    return present({"before": before, "after": after, "diff": diff})
 
 
 def _side(uri: str, file: FileInSet, side: Side, found: SideOfFile | None) -> JsonObject | None:
