@@ -272,8 +272,10 @@ async def test_changes_survive_a_restart_and_a_lost_connection(tmp_path: Path) -
             await before.subscribe(of(client))
         await client.call(UNDO, of(client), operationId="undo", target=file_of(tmp_path, "a.txt"))
         async with again(port, before) as after:
-            assert names(after.states[of(client)]) == ["b.txt"]
+            shown = after.states[of(client)]
+            assert names(shown) == ["b.txt"]
     async with door_server(tmp_path, SCRIPT) as (_, port), again(port, client) as later:
+        assert later.states[of(client)] == client.states[of(client)] == shown
         assert names(later.states[of(client)]) == ["b.txt"]
         assert (await later.call(UNDO, of(client), operationId="undo"))["message"] == "1 file undone."
         assert not (tmp_path / "b.txt").exists()

@@ -71,6 +71,8 @@ class Changesets(Struct):
         self, change: FileChange, counts: Mapping[tuple[Path, str | None, str | None], tuple[int, int]]
     ) -> FileInSet:
         before, after = _side(change, "before"), _side(change, "after")
+        if not change.kept:
+            return FileInSet(change.path, before, after, 0, 0)
         key = change.path, before and before.digest, change.after_hash
         # Comparing two texts takes longer than all else here.
         found = self._counts[key] = counts.get(key) or self._counts.get(key) or count_lines(change)

@@ -188,7 +188,11 @@ class ClusterDoor(OwnerDoor):
         if far is None:
             await super().open_further(uri, access)
         elif kind_of(uri) == "changeset" and access.sees(far.created_by) and self.hub.get(uri) is None:
-            await self._open_changeset(far, uri)
+            try:
+                await self._open_changeset(far, uri)
+            except JumpseatError as error:
+                # The client's other channels do not depend on it.
+                log.info("session %s: a changeset cannot be opened: %s", far.session_id, error)
 
     async def create(self, uri: str, access: Access, options: JsonObject) -> None:
         """Create a session on this replica. See :meth:`Door.create`."""
