@@ -161,7 +161,7 @@ ROOMS: dict[str, set[str]] = {
         *("store.project", "store.session", "system"),
     },
     "acp.translation": {"agent", "errors", "shown", "store.session"},
-    "ahp.translation": {"agent", "ahp.states", "errors", "parsing", "shown"},
+    "ahp.translation": {"agent", "ahp.states", "errors", "parsing", "sessions", "shown"},
     "cluster.relay": {
         *("agent", "agent.session", "cluster.nats", "cluster.replicas", "cluster.sessions", "errors", "rpc"),
         *("sessions",),

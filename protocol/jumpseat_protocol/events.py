@@ -577,6 +577,15 @@ class SessionSnapshotRewind(Payload, kw_only=True):
     """The id of the first event that was removed."""
 
 
+class SessionChangesUndone(Payload, kw_only=True):
+    """Changes of files were taken back. ``undone`` and ``left`` are as in :class:`ChangesUndoResult`."""
+
+    type: ClassVar[str] = "session.changes_undone"
+    persisted: ClassVar[bool] = False
+    undone: list[str]
+    left: list[str]
+
+
 class SessionContextCleared(Payload, kw_only=True):
     """The conversation was removed from the model's context; ``initial_message`` begins the new one."""
 
@@ -1776,6 +1785,7 @@ EventPayload: TypeAlias = (
     | SessionContextChanged
     | SessionRemoteSteerableChanged
     | SessionSnapshotRewind
+    | SessionChangesUndone
     | SessionContextCleared
     | SessionShutdown
     | SessionUsageInfo

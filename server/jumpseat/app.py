@@ -524,11 +524,13 @@ class App:
         for connection in self.connections:
             connection.announce(params, created_by)
 
-    def _record_changes(self, session: Session, prompt: Prompt, edits: Sequence[FileEdit]) -> None:
+    def _record_changes(
+        self, session: Session, prompt: Prompt, edits: Sequence[FileEdit], call_id: str | None
+    ) -> None:
         # Imported with the first change of a file.
         from jumpseat.sessions.file_changes import record_changes
 
-        record_changes(self.registry.storage(session).changes, session, prompt, edits)
+        record_changes(self.registry.storage(session).changes, session, prompt, edits, call_id)
 
     @property
     def installed_plugins(self) -> InstalledPlugins:

@@ -21,22 +21,15 @@ import anyio
 from websockets.asyncio.client import ClientConnection, connect
 
 from jumpseat.ahp.coverage import ACTIONS_SENT
-from jumpseat.ahp.states.chat import reduce_chat
-from jumpseat.ahp.states.root import reduce_root
-from jumpseat.ahp.states.session import reduce_session
-from jumpseat.ahp.states.values import JsonObject, Reducer
-from jumpseat.ahp.translation.uris import chat_uri, session_of
+from jumpseat.ahp.states.channels import REDUCERS
+from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation.uris import chat_uri, kind_of, session_of
 from tests.ahp.official import Judge, judging, plain
 from tests.support.editor import CONFIG
 from tests.support.limits import WAIT_S
 from tests.support.server import RunningServer, running_server
 
 ROOT: Final = "ahp-root://"
-REDUCERS: Final[Mapping[str, Reducer]] = {
-    "ahp-root": reduce_root,
-    "ahp-session": reduce_session,
-    "ahp-chat": reduce_chat,
-}
 
 
 @asynccontextmanager
@@ -211,7 +204,7 @@ class Client:
         assert "origin" in envelope or envelope["action"]["type"] in ACTIONS_SENT
         self.last_seen, channel = envelope["serverSeq"], envelope["channel"]
         state = self.states[channel]
-        after = REDUCERS[channel.partition(":")[0]](state, envelope["action"])
+        after = REDUCERS[kind_of_channel(channel)](state, envelope["action"])
         assert after is not state, f"no effect: {envelope}"
         self.states[channel] = after
         self._folded[channel][1].append(envelope["action"])
@@ -221,8 +214,7 @@ class Client:
         if self.judge is None:
             return
         for uri, (state, actions) in self._folded.items():
-            reducer = uri.partition(":")[0].removeprefix("ahp-")
-            folded = self.judge.ask({"reducer": reducer, "state": state, "actions": actions})
+            folded = self.judge.ask({"reducer": kind_of_channel(uri), "state": state, "actions": actions})
             assert plain(folded) == plain(self.states[uri]), actions
             self._folded[uri] = self.states[uri], []
 
@@ -241,6 +233,11 @@ class Client:
                     self._apply(message["params"])
                 if fits(message):
                     return message
+
+
+def kind_of_channel(uri: str) -> str:
+    """Return the kind of a channel, by which its reducer is known."""
+    return "root" if uri == ROOT else kind_of(uri)
 
 
 @asynccontextmanager
@@ -270,7 +267,15 @@ async def check_equal(port: int, client: Client, query: str = "") -> None:
     client.check_judged()
     async with connected(port, "newcomer", query) as newcomer:
         await newcomer.join(client.session)
-        assert newcomer.states[client.chat] == client.states[client.chat]
+        for uri in [uri for uri in client.states if kind_of_channel(uri) in ("chat", "terminal")]:
+            assert client.states[uri] == (newcomer.states.get(uri) or await newcomer.subscribe(uri))
+        for uri in [uri for uri in client.states if kind_of_channel(uri) == "changeset"]:
+            await newcomer.subscribe(uri)
+            # Changes are read in the background.
+            with anyio.fail_after(WAIT_S):
+                while client.states[uri] != newcomer.states[uri]:
+                    await newcomer.settle()
+                    await client.settle()
         theirs, ours = newcomer.states[client.session], client.states[client.session]
         assert {**theirs, "status": 0} == {**ours, "status": 0}
         assert theirs["status"] & 31 == newcomer.states[client.chat]["status"] & 31

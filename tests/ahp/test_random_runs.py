@@ -73,7 +73,7 @@ async def step(random: Random, client: Client, number: int) -> None:
     message = {"text": text, "origin": {"kind": "user"}}
     needed: list[JsonObject] = client.states[client.session].get("inputNeeded") or []
     queued = [one["id"] for one in chat.get("queuedMessages") or ()]
-    match random.randrange(9):
+    match random.randrange(10):
         case 0 | 1:
             await client.prompt(f"t{number}", text)
         case 2:
@@ -97,6 +97,11 @@ async def step(random: Random, client: Client, number: int) -> None:
             last = random.choice(chat["turns"])["id"]
             if last != chat["turns"][-1]["id"]:
                 await client.echo(await client.dispatch("chat/truncated", turnId=last))
+        case 9:
+            # Refused while the session works, or if there is nothing.
+            await client.request(
+                "invokeChangesetOperation", f"{client.session}/changeset/session", operationId="undo"
+            )
         case _:
             pass
 
@@ -106,6 +111,7 @@ async def test_random_runs(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as b:
         await b.create()
+        await b.subscribe(f"{b.session}/changeset/session")
         number, away = 0, b
         for round_number in range(4):
             async with raw(port, "a") as a:

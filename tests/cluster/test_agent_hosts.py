@@ -163,6 +163,46 @@ async def test_clients_go_on_when_the_owner_is_killed(tmp_path: Path) -> None:
             await check_equal(there, again)
 
 
+async def test_changes_are_shown_and_undone_on_any_replica(tmp_path: Path) -> None:
+    async with hosts(tmp_path) as (replicas, (here, there)):
+        async with connected(here, "a") as owner, connected(there, "b") as guest:
+            await guest.join(await owner.create(config={"autoApprove": True}))
+            whole = f"{guest.session}/changeset/session"
+            assert (await guest.subscribe(whole))["files"] == []
+            await guest.prompt("t1", "make a file")
+            await end_of_turn(guest)
+            await shown(guest, whole, 1)
+            ref = guest.states[whole]["files"][0]["edit"]["after"]["content"]["uri"]
+            assert (await guest.call("resourceRead", uri=ref))["data"] == "x"
+            await owner.subscribe(whole)
+            await check_equal(there, guest)
+            unknown = f"{guest.session}/changeset/turn/t9"
+            assert (await guest.request("subscribe", unknown))["error"]["code"] == -32001
+            refused = await guest.request("invokeChangesetOperation", whole, operationId="redo")
+            assert refused["error"]["code"] == -32602
+            answer = await guest.call("invokeChangesetOperation", whole, operationId="undo")
+            assert answer == {"message": "1 file undone."}
+            await shown(guest, whole, 0)
+            await shown(owner, whole, 0)
+            await guest.prompt("t2", "make a file")
+            await end_of_turn(guest)
+            await shown(guest, whole, 1)
+            await replicas.servers[0].kill()
+            await guest.socket.wait_closed()  # type: ignore[attr-defined]
+        async with raw(there, "b") as again:
+            assert await again.reconnect(guest) == "snapshot"
+            assert again.states[whole] == guest.states[whole]
+            assert (await again.call("invokeChangesetOperation", whole, operationId="undo"))["message"]
+            await shown(again, whole, 0)
+
+
+async def shown(client: Client, uri: str, count: int) -> None:
+    """Wait until a changeset has a number of files, and can be undone if it has any."""
+    wanted = "idle" if count else "disabled"
+    while (len(client.states[uri]["files"]), client.states[uri]["operations"][0]["status"]) != (count, wanted):
+        await client.any_action()
+
+
 async def test_numbers_of_one_replica_are_no_replay_of_another(tmp_path: Path) -> None:
     async with hosts(tmp_path) as (_, (here, there)), connected(here, "a") as owner:
         async with connected(there, "b") as guest:

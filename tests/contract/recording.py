@@ -470,3 +470,4 @@ async def _take_back(wire: Wire, session: str) -> None:
     events = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
     prompts = [event["id"] for event in events if event["type"] == "user.message"]
     await wire.call("session.history.truncate", {"sessionId": session, "eventId": prompts[-1]})
+    await wire.call("jumpseat.changes.undo", {"sessionId": session})

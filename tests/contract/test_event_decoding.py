@@ -132,6 +132,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.resume": ["eventCount"],
     "session.shutdown": ["shutdownType", "errorReason"],
     "session.skills_loaded": ["skills.name", "skills.description", "skills.source", "skills.enabled"],
+    "session.changes_undone": ["undone"],
     "session.snapshot_rewind": ["eventsRemoved", "upToEventId"],
     "session.start": ["sessionId", "version", "producer", "selectedModel", "context.cwd", "context.repository"],
     "session.title_changed": ["title"],

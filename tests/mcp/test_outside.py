@@ -90,3 +90,41 @@ async def test_what_the_model_has_changed_is_not_started_unasked(tmp_path: Path,
         (project / "tools" / "srv.py").write_text(PROGRAM + "# mine\n")
         last = await opened(server, project, asks=False)
         await status(server.wire, last, "srv", "connected")
+
+
+@pytest.mark.parametrize("by", ["undo", "rewind"])
+async def test_what_the_model_wrote_is_not_a_persons_work_once_it_is_restored(
+    tmp_path: Path, project: Path, by: str
+) -> None:
+    program = project / "tools" / "srv.py"
+
+    def edit(old: str, new: str) -> JsonObject:
+        return calls("edit", path=str(program), old_str=old, new_str=new)
+
+    turns = [edit("import helper\n", "import helper  # evil\n"), DONE, edit("  # evil", "")]
+    async with running_server(tmp_path, config=settings(project)) as server:
+        wire = server.wire
+        session = await wire.create(
+            scripted(*turns, DONE),
+            workingDirectory=str(project),
+            requestPermission=True,
+            enableConfigDiscovery=True,
+            enableFileChangeTracking=True,
+        )
+        await status(wire, session, "srv", "connected")
+        await run(wire, session, ONCE)
+        since = len(wire.events())
+        await run(wire, session, ONCE)
+        message = next(event for event in wire.events(session)[since:] if event["type"] == "user.message")
+        changed = time.time_ns()
+        await until(lambda: time.time_ns() > changed + 2 * SLACK_NS)
+        if by == "undo":
+            await wire.call("jumpseat.changes.undo", {"sessionId": session})
+        else:
+            params = {"sessionId": session, "eventId": message["id"], "mode": "conversation-and-files"}
+            assert (await wire.call("session.history.rewind", params))["outcome"] == "success"
+        assert "# evil" in program.read_text()
+    async with running_server(tmp_path, config=settings(project)) as server:
+        last = await opened(server, project, asks=False)
+        failed = await status(server.wire, last, "srv", "failed")
+        assert "tools/srv.py" in failed["data"]["error"]

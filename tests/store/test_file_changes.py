@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from jumpseat.store.session.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
 from jumpseat.store.session.state_files import DiskFiles
@@ -65,3 +67,28 @@ def test_a_prompt_that_changes_more_than_the_log_holds_keeps_the_names_of_all_fi
     assert list(changes.files) == files
     kept = [change.kept for change in changes.files.values()]
     assert set(kept) == {True, False}
+
+
+def test_single_files_are_left_out_and_stay_so_in_a_log_that_is_shortened(path: Path) -> None:
+    log = FileChangeLog(DiskFiles(path.parent))
+    a, b, odd = Path("/project/a"), Path("/project/b"), Path(os.fsdecode(b"/project/\xff"))
+    for number in range(2):
+        log.add(Cause(str(number), "go"), [new_change(file, file, b"x", b"y") for file in (a, b, odd)])
+    log.mark_files_undone("0", [a, odd])
+    assert [list(changes.files) for changes in log.read()] == [[b], [a, b, odd]]
+    for number in range(2 * PROMPTS):
+        log.add(Cause("1", "go"), [new_change(a, a, SMALL + str(number).encode(), SMALL)])
+    assert b"undone_files" not in path.read_bytes()
+    assert [list(changes.files) for changes in log.read()] == [[b], [a, b, odd]]
+    log.mark_files_undone("0", [b])
+    assert [list(changes.files) for changes in log.read()] == [[a, b, odd]]
+
+
+def test_the_changes_of_a_call_are_kept_after_an_undo(path: Path) -> None:
+    log = FileChangeLog(DiskFiles(path.parent))
+    a = Path("/project/a")
+    for interaction, old, new in (("0", b"x", b"y"), ("1", b"y", b"z")):
+        log.add(Cause(interaction, "go"), [replace(new_change(a, a, old, new), call="call-1")])
+    log.mark_undone("1")
+    assert [log.of_call(one, "call-1")[a].before for one in ("0", "1", "unknown")] == [b"x", b"y", b"x"]
+    assert log.of_call("0", "call-2") == {}

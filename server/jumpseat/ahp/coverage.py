@@ -20,6 +20,8 @@ ACTIONS_SENT: Final = (
     "root/agentsChanged",
     "session/activeClientRemoved",
     "session/activeClientSet",
+    "session/chatAdded",
+    "session/chatRemoved",
     "session/chatUpdated",
     "session/configChanged",
     "session/customizationsChanged",
@@ -49,6 +51,9 @@ ACTIONS_SENT: Final = (
     "chat/turnStarted",
     "chat/turnsLoaded",
     "chat/usage",
+    "changeset/cleared",
+    "changeset/contentChanged",
+    "changeset/operationStatusChanged",
 )
 """The actions that the server sends by itself; those of clients are sent to all others, too."""
 
@@ -66,7 +71,6 @@ UNSERVED: Final[Mapping[str, str]] = {
     "createResourceWatch": "files are not watched for clients",
     "createTerminal": "commands run without terminals",
     "disposeTerminal": "commands run without terminals",
-    "invokeChangesetOperation": "there are no changesets",
     "listAutomationTriggerDefinitions": "there are no automations",
     "runAutomation": "there are no automations",
     "fetchAutomationRuns": "there are no automations",

@@ -46,7 +46,7 @@ from jumpseat.system.log_fields import fields
 from jumpseat.system.programs import OwnPrograms
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
-from jumpseat.tools.session_sandbox import own_programs
+from jumpseat.tools.session_sandbox import note_edit, own_programs
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
@@ -180,6 +180,11 @@ class SessionRegistry:
     def own_programs(self, session: Session) -> OwnPrograms:
         """Return the programs of the server for work in a session's folders."""
         return own_programs(session, self._environment.sandboxes)
+
+    def note_edit(self, session: Session, place: Path) -> None:
+        """Note that a file has a content that the model may have written. Returns at once."""
+        if (sandboxes := self._environment.sandboxes) is not None:
+            note_edit(session, sandboxes, place)
 
     async def lacks_of_sandbox(self) -> str:
         """Return what the sandbox of this system lacks, so that no command may run unasked in it."""

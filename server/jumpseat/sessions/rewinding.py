@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
@@ -17,12 +16,11 @@ from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.sessions.file_changes import current_content, diff_of, files_of, write_content
+from jumpseat.sessions.file_changes import Restorer, current_content, diff_of, shown
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.session.file_changes import Changes, FileChange
+from jumpseat.store.session.file_changes import Changes, FileChange, joined
 from jumpseat.system.log_fields import fields
 from jumpseat.tools.files import is_binary
-from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.history import RewindFilePreview, RewindPoint, RewindResult, SkippedFile
 
 log = logging.getLogger(__name__)
@@ -81,12 +79,7 @@ class History:
 
     def changed(self, event_ids: Iterable[str]) -> list[FileChange]:
         """Return the files that differ after these prompts from before, in the order of their first changes."""
-        found: dict[Path, FileChange] = {}
-        for event_id in event_ids:
-            changes = self._changes.get(event_id)
-            for path, change in changes.files.items() if changes is not None else ():
-                first = found.get(path)
-                found[path] = change if first is None else first.then(change)
+        found = joined(changes for one in event_ids if (changes := self._changes.get(one)) is not None)
         return [change for change in found.values() if change.is_effective]
 
     def points(self) -> list[RewindPoint]:
@@ -151,7 +144,7 @@ async def rewind(registry: SessionRegistry, session: Session, event_id: str, mod
         history = await History.read(registry, session)
         removed = history.since(event_id)
         changes = history.changed(removed) if mode == WITH_FILES else []
-        work = Restoration(files_of(session, changes))
+        work = Restoration(Restorer(registry, session, changes))
         await work.plan(changes)
         # A client that hangs up must not leave the files and the conversation of different times.
         result = RewindResult(outcome="truncation-failed")
@@ -189,8 +182,8 @@ async def _apply(
 class Restoration:
     """The work on the files of one rewind: plan it, do it, and take it back if a later step fails."""
 
-    def __init__(self, files: Files) -> None:
-        self._files = files
+    def __init__(self, restorer: Restorer) -> None:
+        self._restorer = restorer
         self._planned: list[tuple[FileChange, bytes | None]] = []
         self._done: list[tuple[FileChange, bytes | None]] = []
         self.skipped: list[SkippedFile] = []
@@ -203,7 +196,7 @@ class Restoration:
     async def plan(self, changes: Iterable[FileChange]) -> None:
         """Decide which files can be restored: those that nobody else has changed."""
         for change in changes:
-            content = await current_content(self._files, change.path) if change.kept else None
+            content = await current_content(self._restorer.files, change.path) if change.kept else None
             if not change.kept:
                 self.skipped.append(SkippedFile(path=shown(change.path), reason="skipped-capture"))
             elif change.broken or not change.is_left_as(content):
@@ -219,7 +212,7 @@ class Restoration:
             ValueError: a path is invalid.
         """
         for change, content in self._planned:
-            await write_content(self._files, change.path, change.before, change.mode)
+            await self._restorer.write(change.path, change.before, change.mode)
             self._done.append((change, content))
 
     async def rolled_back(self, error: str) -> RewindResult:
@@ -227,7 +220,7 @@ class Restoration:
         left: list[str] = []
         for change, content in reversed(self._done):
             try:
-                await write_content(self._files, change.path, content)
+                await self._restorer.write(change.path, content)
             except (OSError, ValueError) as problem:
                 log.error("cannot roll a file back: %s", problem)
                 left.append(shown(change.path))
@@ -252,11 +245,6 @@ def count_lines(change: FileChange) -> tuple[int, int]:
         return 0, 0
     lines = diff_of(change).split("\n")[2:]
     return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
-
-
-def shown(path: Path) -> str:
-    """Return a path as text that JSON can hold."""
-    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _prompts(records: Iterable[dict[str, Any]]) -> Iterable[PromptInLog]:

@@ -10,8 +10,8 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from jumpseat.agent.session.session import Session
-from jumpseat.sessions.file_changes import current_content, diff_of, files_of
-from jumpseat.sessions.rewinding import History, shown, type_of
+from jumpseat.sessions.file_changes import current_content, diff_of, files_of, shown
+from jumpseat.sessions.rewinding import History, type_of
 from jumpseat.store.project.git_diff import LARGEST_DIFF
 from jumpseat.store.session.file_changes import FileChange
 from jumpseat.tools.files import is_binary

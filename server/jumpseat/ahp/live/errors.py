@@ -12,9 +12,11 @@ from jumpseat_protocol.envelope import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NO
 SESSION_NOT_FOUND: Final = -32001
 PROVIDER_NOT_FOUND: Final = -32002
 SESSION_EXISTS: Final = -32003
+TURN_IN_PROGRESS: Final = -32004
 UNSUPPORTED_VERSION: Final = -32005
 NOT_FOUND: Final = -32008
 PERMISSION_DENIED: Final = -32009
+CONFLICT: Final = -32011
 
 
 class AhpError(errors.InvalidRequestError):

@@ -10,22 +10,35 @@ import anyio.to_thread
 
 from jumpseat.ahp.live import files
 from jumpseat.ahp.live.door import Peer
-from jumpseat.ahp.live.errors import PERMISSION_DENIED, AhpError
+from jumpseat.ahp.live.errors import NOT_FOUND, PERMISSION_DENIED, AhpError
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.attachments import path_of, uri_of
-from jumpseat.ahp.translation.uris import session_of
+from jumpseat.ahp.translation.changesets import ContentAddress, content_address
+from jumpseat.ahp.translation.uris import kind_of, owner_of
 from jumpseat.commands.completions import complete
 from jumpseat.errors import SessionNotFoundError
 from jumpseat_protocol.completions import CompletionItem
 
 
 async def read(connection: Peer, params: JsonObject) -> JsonObject:
-    """Return the content of a file in a folder of a session."""
+    """Return the content of a file in a folder of a session, or that of a changed file before or after."""
+    if isinstance(uri := params.get("uri"), str) and (address := content_address(uri)) is not None:
+        return await _read_changed(connection, address, params)
     path, as_text = _path(params), params.get("encoding") != "base64"
     if (answer := await _elsewhere(connection, "resourceRead", path, params)) is not None:
         return answer
     folders = connection.door.folders(path, connection.rights)
     return await anyio.to_thread.run_sync(partial(files.read, path, folders, as_text=as_text))
+
+
+async def _read_changed(connection: Peer, address: ContentAddress, params: JsonObject) -> JsonObject:
+    session_id, door, rights = owner_of(address.changeset), connection.door, connection.rights
+    if session_id is not None and kind_of(address.changeset) == "changeset":
+        if (mirror := await door.open(address.changeset, rights)) is not None:
+            return await mirror.changesets.read(address, as_text=params.get("encoding") != "base64")
+        if (answer := await door.ask(session_id, rights, "resourceRead", params)) is not None:
+            return answer
+    raise AhpError(NOT_FOUND, f"there is no changeset {address.changeset[:300]!r}")
 
 
 async def list_entries(connection: Peer, params: JsonObject) -> JsonObject:
@@ -72,7 +85,7 @@ async def completions(connection: Peer, params: JsonObject) -> JsonObject:
         raise AhpError.invalid("offset: expected an unsigned integer")
     mirror = await connection.door.open(uri, connection.rights)
     if mirror is None:
-        answer = await connection.door.ask(session_of(uri) or "", connection.rights, "completions", params)
+        answer = await connection.door.ask(owner_of(uri) or "", connection.rights, "completions", params)
         if answer is not None:
             return answer
         raise SessionNotFoundError(uri)
@@ -103,5 +116,5 @@ def _path(params: JsonObject) -> str:
     uri: Any = params.get("uri")
     path = path_of(uri) if isinstance(uri, str) else None
     if path is None:
-        raise AhpError(PERMISSION_DENIED, "only file: URIs can be read")
+        raise AhpError(PERMISSION_DENIED, "only file: URIs and contents of changesets can be read")
     return path

@@ -84,6 +84,7 @@ async def _open(connection: Peer, uri: str) -> None:
     """Open a channel, unless its host is down: that must not keep the client from its other channels."""
     with suppress(SessionElsewhereError):
         await connection.door.open(uri, connection.rights)
+        await connection.door.open_further(uri, connection.rights)
 
 
 def choose_version(offered: Iterable[str]) -> str:

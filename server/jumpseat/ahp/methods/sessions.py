@@ -35,6 +35,8 @@ async def subscribe(connection: Peer, params: JsonObject) -> JsonObject:
     uri, view = _channel(params), params.get("view")
     turns: Any = cast("JsonObject", view).get("turns") if isinstance(view, dict) else None
     mirror = await connection.door.open(uri, connection.rights) if uri != ROOT else None
+    if uri != ROOT:
+        await connection.door.open_further(uri, connection.rights)
     wanted = turns if isinstance(turns, int) and turns >= 0 else None
     snapshot = connection.door.hub.subscribe(connection, uri, wanted)
     if mirror is not None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.errors import InvalidRequestError
@@ -68,11 +68,13 @@ def path_of(uri: str) -> str | None:
     parts = urlsplit(uri)
     if parts.scheme != "file" or not parts.path:
         return None
-    path = unquote(parts.path)
+    path = os.fsdecode(unquote_to_bytes(parts.path))
     # Paths of Windows begin with a drive.
     return path[1:] if path[2:3] == ":" and os.name == "nt" else path
 
 
 def uri_of(path: str) -> str:
     """Return the ``file:`` URI of an absolute path."""
-    return f"file://{quote(path)}" if path.startswith("/") else f"file:///{quote(path.replace(chr(92), '/'))}"
+    # Names of files may be bytes that are no text.
+    quoted = quote(os.fsencode(path if path.startswith("/") else path.replace("\\", "/")))
+    return f"file://{quoted}" if path.startswith("/") else f"file:///{quoted}"

@@ -33,8 +33,7 @@ async def undo(ctx: Context, params: SessionParams) -> ChangesUndoResult:
     Raises:
         InvalidRequestError: a prompt is running.
     """
-    session = ctx.registry.live(params.session_id)
-    outcome = await undo_latest(session, ctx.registry.storage(session).changes)
+    outcome = await undo_latest(ctx.registry, ctx.registry.live(params.session_id))
     if outcome is None:
         return ChangesUndoResult()
-    return ChangesUndoResult(prompt=outcome.prompt, undone=outcome.undone, left=outcome.left)
+    return ChangesUndoResult(prompt=outcome.prompt, undone=outcome.undone, left=list(outcome.left))

@@ -1,10 +1,11 @@
 """The changes of files during the prompts of one session: ``changes.jsonl`` in its folder.
 
-Each line is a change ``{interaction, event, prompt, path, place, before, after, hash, kept, new, mode, broken}``,
-or it leaves changes out: ``{undone: interaction}``, ``{forgotten: [event]}``. ``event`` is the id of the user's
-message before the change. Paths and contents are base64; ``before`` is ``null`` for a new file, ``hash`` for a
-deleted one. ``place`` is left out if it is the path. Of large files only the hash of the new content is kept. A log
-that grows too large loses the contents of its oldest prompts.
+Each line is a change ``{interaction, event, prompt, path, place, before, after, hash, kept, new, mode, broken,
+call}``, or it leaves changes out: ``{undone: interaction}``, ``{undone_files: interaction, paths}``,
+``{forgotten: [event]}``. ``event`` is the id of the user's message before the change. Paths and contents are
+base64; ``before`` is ``null`` for a new file, ``hash`` for a deleted one. ``place`` is left out if it is the path.
+Of large files only the hash of the new content is kept. A log that grows too large loses the contents of its oldest
+prompts.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class FileChange(Struct):
     contents are known. ``after_hash`` is the SHA-256 of the new content, in hexadecimal; ``None`` for a deleted
     file. ``is_new`` is whether there was no file before. ``mode`` is that of the file before, if it is known.
     ``broken`` is whether somebody else has changed the file between the changes that this one consists of.
+    ``call`` is the id of the tool call that has made it, if it is known and but one.
     """
 
     path: Path
@@ -61,6 +63,7 @@ class FileChange(Struct):
     is_new: bool
     mode: int | None = None
     broken: bool = False
+    call: str | None = None
 
     def is_left_as(self, content: bytes | None) -> bool:
         """Return whether ``content`` is what the change left; ``None`` means that there is no file."""
@@ -88,6 +91,7 @@ class FileChange(Struct):
             self.is_new,
             self.mode,
             self.broken or later.broken or (kept and not follows),
+            self.call if self.call == later.call else None,
         )
 
 
@@ -97,6 +101,15 @@ class Changes(Struct):
     interaction_id: str
     prompt: str
     files: dict[Path, FileChange]
+
+
+def joined(changes: Iterable[Changes]) -> dict[Path, FileChange]:
+    """Return the changes that prompts have made together, by path."""
+    found: dict[Path, FileChange] = {}
+    for change in (change for one in changes for change in one.files.values()):
+        first = found.get(change.path)
+        found[change.path] = change if first is None else first.then(change)
+    return found
 
 
 def new_change(
@@ -123,6 +136,12 @@ class FileChangeLog:
     def mark_undone(self, interaction_id: str) -> None:
         """Leave out the changes of a prompt from now on."""
         self._write(orjson.dumps({"undone": interaction_id}) + b"\n")
+
+    def mark_files_undone(self, interaction_id: str, paths: Iterable[Path]) -> None:
+        """Leave out the changes of a prompt in these files from now on."""
+        # A key of its own: earlier versions would leave out all files of the prompt.
+        encoded = [_encode(os.fsencode(path)) for path in paths]
+        self._write(orjson.dumps({"undone_files": interaction_id, "paths": encoded}) + b"\n")
 
     def forget(self, event_ids: Collection[str]) -> None:
         """Leave out the changes after these messages of the user from now on.
@@ -154,6 +173,18 @@ class FileChangeLog:
         found = self._grouped(lambda cause: cause.event_id, of_event=True)
         return {changes.interaction_id: changes for changes in found}
 
+    def of_call(self, interaction_id: str, call_id: str) -> dict[Path, FileChange]:
+        """Return the changes that a tool call has made, by path, also if they were undone.
+
+        Some models use the ids of calls again: those of the prompt count first.
+        """
+        all_of_id = [item for item in self._records(undone=True) if item[1].call == call_id]
+        own = [item for item in all_of_id if item[0].interaction_id == interaction_id]
+        found: dict[Path, FileChange] = {}
+        for _, change in own or all_of_id:
+            found[change.path] = found[change.path].then(change) if change.path in found else change
+        return found
+
     def _grouped(self, key: Callable[[Cause], str | None], *, of_event: bool = False) -> list[Changes]:
         found: dict[str, Changes] = {}
         for cause, change in self._records():
@@ -165,14 +196,19 @@ class FileChangeLog:
             group.files[change.path] = change if first is None else first.then(change)
         return list(found.values())
 
-    def _records(self) -> list[tuple[Cause, FileChange]]:
-        """Return all changes that were not left out, in order."""
+    def _records(self, *, undone: bool = False) -> list[tuple[Cause, FileChange]]:
+        """Return all changes that were not left out, in order; with ``undone``, those that were, too."""
         found: list[tuple[Cause, FileChange]] = []
         for line in self._content().splitlines():
             try:
                 record: Any = orjson.loads(line)
+                if undone and not record.keys().isdisjoint(_LEFT_OUT):
+                    continue
                 if "undone" in record:
                     found = [item for item in found if item[0].interaction_id != record["undone"]]
+                elif "undone_files" in record:
+                    left_out = {(record["undone_files"], _path(path)) for path in record["paths"]}
+                    found = [item for item in found if (item[0].interaction_id, item[1].path) not in left_out]
                 elif "forgotten" in record:
                     forgotten = set(record["forgotten"])
                     found = [item for item in found if item[0].event_id not in forgotten]
@@ -258,12 +294,14 @@ def _line(cause: Cause, change: FileChange) -> bytes:
         "new": change.is_new,
         "mode": change.mode,
         "broken": change.broken,
+        "call": change.call,
     }
     return (
         orjson.dumps({name: value for name, value in record.items() if value is not None or name in _NULL}) + b"\n"
     )
 
 
+_LEFT_OUT: Final = ("undone", "undone_files", "forgotten")
 _NULL: Final = ("before", "after", "hash")
 
 
@@ -275,8 +313,8 @@ def _change(record: dict[str, Any]) -> FileChange:
     before, after = record["before"], record["after"]
     path = record["path"]
     return FileChange(
-        Path(os.fsdecode(b64decode(path))),
-        Path(os.fsdecode(b64decode(record.get("place", path)))),
+        _path(path),
+        _path(record.get("place", path)),
         None if before is None else b64decode(before),
         None if after is None else b64decode(after),
         record["hash"],
@@ -284,7 +322,12 @@ def _change(record: dict[str, Any]) -> FileChange:
         record.get("new", before is None and after is not None),
         record.get("mode"),
         record.get("broken", False),
+        record.get("call"),
     )
+
+
+def _path(encoded: str) -> Path:
+    return Path(os.fsdecode(b64decode(encoded)))
 
 
 def _encode(content: bytes | None) -> str | None:

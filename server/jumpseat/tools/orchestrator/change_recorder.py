@@ -36,9 +36,9 @@ class ChangeRecorder:
     def _tracks(self) -> bool:
         return self._session.settings.options.enable_file_change_tracking
 
-    def record(self, edit: FileEdit) -> None:
+    def record(self, edit: FileEdit, call_id: str) -> None:
         """Record a change that a file tool has made."""
-        self._record_all([edit])
+        self._record_all([edit], call_id)
         sandboxes = self._environment.sandboxes
         if sandboxes is not None and edit.exists:
             # What a model has changed is not run outside of its sandbox unasked, however it was changed.
@@ -97,11 +97,11 @@ class ChangeRecorder:
 
             note_changes(self._session, (edit.path for edit in edits))
 
-    def _record_all(self, edits: Sequence[FileEdit]) -> None:
+    def _record_all(self, edits: Sequence[FileEdit], call_id: str | None = None) -> None:
         self._note(edits)
         prompt, record = self._session.cause, self._environment.record_changes
         if prompt is not None and record is not None:
-            record(self._session.root, prompt, edits)
+            record(self._session.root, prompt, edits, call_id)
 
     def _warn(self, message: str) -> None:
         if not self._tracks:

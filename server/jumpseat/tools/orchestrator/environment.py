@@ -25,7 +25,7 @@ CALLS_PER_ANSWER: Final = 128
 """Default limit of the tool calls of one answer that run."""
 
 
-RecordChanges: TypeAlias = Callable[[Session, Prompt, Sequence[FileEdit]], None]
+RecordChanges: TypeAlias = Callable[[Session, Prompt, Sequence[FileEdit], str | None], None]
 """Keeps the changes of files by a session while it ran a prompt."""
 
 

@@ -395,7 +395,7 @@ class CallExecution:
         edits: list[FileEdit] = []
 
         def changed(edit: FileEdit) -> None:
-            self._changes.record(edit)
+            self._changes.record(edit, call.id)
             edits.append(edit)
             if not edit.existed:
                 self._known.add(edit.place)

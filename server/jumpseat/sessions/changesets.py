@@ -1,0 +1,151 @@
+"""The files that a whole session or one of its prompts has changed: what is known of them, and taking them back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct, field
+
+from jumpseat.agent.session.session import Session
+from jumpseat.errors import UnknownItemError
+from jumpseat.sessions.file_changes import Undone, announce, shown, take_back, undoing
+from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.sessions.rewinding import count_lines
+from jumpseat.store.session.file_changes import Changes, FileChange, FileChangeLog, joined
+
+Side: TypeAlias = Literal["before", "after"]
+
+BROKEN = "was changed by somebody else between the changes"
+"""Why a change is not taken back that would take back another one, too."""
+
+
+class SideOfFile(Struct, frozen=True):
+    """A file before or after a change; ``size`` in bytes and ``digest`` are ``None`` for contents not kept."""
+
+    size: int | None
+    digest: str | None
+
+
+class FileInSet(Struct, frozen=True):
+    """A changed file. A new one has no side before, a deleted one none after.
+
+    ``added`` and ``removed`` count lines, 0 for binary files and contents that were not kept.
+    """
+
+    path: Path
+    before: SideOfFile | None
+    after: SideOfFile | None
+    added: int
+    removed: int
+
+
+class Changesets(Struct):
+    """The changesets of one session. A set is that of a prompt, by its interaction id, or ``None``: of all."""
+
+    registry: SessionRegistry
+    session: Session
+    _counts: dict[tuple[Path, str | None, str | None], tuple[int, int]] = field(
+        default_factory=dict[tuple[Path, str | None, str | None], tuple[int, int]]
+    )
+
+    @property
+    def _log(self) -> FileChangeLog:
+        return self.registry.storage(self.session).changes
+
+    async def files(self, wanted: Collection[str | None]) -> dict[str | None, list[FileInSet]]:
+        """Return the files of some sets, by path. Not to be called while a call of it runs."""
+
+        def read() -> dict[str | None, list[FileInSet]]:
+            known, counts = self._log.read(), self._counts
+            self._counts = {}
+            return {one: [self._file(change, counts) for change in _chosen(known, one)] for one in wanted}
+
+        return await anyio.to_thread.run_sync(read)
+
+    def _file(
+        self, change: FileChange, counts: Mapping[tuple[Path, str | None, str | None], tuple[int, int]]
+    ) -> FileInSet:
+        before, after = _side(change, "before"), _side(change, "after")
+        if not change.kept:
+            return FileInSet(change.path, before, after, 0, 0)
+        key = change.path, before and before.digest, change.after_hash
+        # Comparing two texts takes longer than all else here.
+        found = self._counts[key] = counts.get(key) or self._counts.get(key) or count_lines(change)
+        return FileInSet(change.path, before, after, *found)
+
+    async def content(
+        self, wanted: str | None, path: Path, side: Side, *, call: tuple[str, str] | None = None
+    ) -> bytes | None:
+        """Return the content of a file before or after its change; ``None`` if it was not kept.
+
+        With ``call``, an interaction and a call in it, the change is that by a tool call.
+
+        Raises:
+            UnknownItemError: there is no such file in the set, or none on this side.
+        """
+
+        def find() -> FileChange | None:
+            if call is not None:
+                return self._log.of_call(*call).get(path)
+            return next((one for one in _chosen(self._log.read(), wanted) if one.path == path), None)
+
+        change = await anyio.to_thread.run_sync(find)
+        if change is None or _side(change, side) is None:
+            raise UnknownItemError("changed file", shown(path)[:200])
+        return change.before if side == "before" else change.after
+
+    async def undo(self, wanted: str | None, path: Path | None = None) -> Undone:
+        """Take back the changes of a set, or of one of its files, and tell the model.
+
+        Files that are not as the changes left them stay, also those that somebody else has changed between two
+        changes.
+
+        Raises:
+            InvalidRequestError: a prompt is running, or the session is rewound.
+            UnknownItemError: there is no such file in the set.
+        """
+        with undoing(self.session):
+            known = await anyio.to_thread.run_sync(self._log.read)
+            chosen = [change for change in _chosen(known, wanted) if path in (None, change.path)]
+            if path is not None and not chosen:
+                raise UnknownItemError("changed file", shown(path)[:200])
+            outcome = Undone(next((one.prompt for one in known if one.interaction_id == wanted), ""))
+            outcome.left = {shown(change.path): BROKEN for change in chosen if change.broken}
+            whole = [change for change in chosen if not change.broken]
+            # A client that hangs up must not leave files of another time than the log.
+            with anyio.CancelScope(shield=True):
+                restored = await take_back(self.registry, self.session, whole, outcome)
+                await anyio.to_thread.run_sync(self._forget, known, wanted, frozenset(restored))
+        if chosen:
+            announce(self.session, outcome)
+        return outcome
+
+    def _forget(self, known: Iterable[Changes], wanted: str | None, restored: Collection[Path]) -> None:
+        for changes in known:
+            if wanted not in (None, changes.interaction_id):
+                continue
+            undone = [path for path in changes.files if path in restored]
+            if len(undone) == len(changes.files):
+                self._log.mark_undone(changes.interaction_id)
+            elif undone:
+                self._log.mark_files_undone(changes.interaction_id, undone)
+
+
+def _chosen(known: Iterable[Changes], wanted: str | None) -> list[FileChange]:
+    """Return the changes of a set that have an effect, by path."""
+    found = joined(changes for changes in known if wanted in (None, changes.interaction_id))
+    return sorted((change for change in found.values() if change.is_effective), key=lambda change: change.path)
+
+
+def _side(change: FileChange, side: Side) -> SideOfFile | None:
+    if change.is_new if side == "before" else change.after_hash is None:
+        return None
+    if not change.kept:
+        return SideOfFile(None, change.after_hash if side == "after" else None)
+    content = (change.before if side == "before" else change.after) or b""
+    return SideOfFile(len(content), sha256(content).hexdigest() if side == "before" else change.after_hash)
