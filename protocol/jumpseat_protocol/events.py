@@ -578,12 +578,14 @@ class SessionSnapshotRewind(Payload, kw_only=True):
 
 
 class SessionChangesUndone(Payload, kw_only=True):
-    """Changes of files were taken back. ``undone`` and ``left`` are as in :class:`ChangesUndoResult`."""
+    """Changes of files were taken back."""
 
     type: ClassVar[str] = "session.changes_undone"
     persisted: ClassVar[bool] = False
     undone: list[str]
+    """The files that are as before."""
     left: list[str]
+    """The files that were not touched."""
 
 
 class SessionContextCleared(Payload, kw_only=True):
