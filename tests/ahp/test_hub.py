@@ -8,13 +8,15 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from jumpseat.ahp.hub.channels import END, RING_ACTIONS, Numbered, Origin, older_turns
+from jumpseat.ahp.hub.channels import END, RING_ACTIONS, Channel, Numbered, Origin, older_turns
 from jumpseat.ahp.hub.hub import GRACE_S, Hub
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation import uris
+from jumpseat.ahp.translation.uris import chat_uri, sub_agent_uri
 from jumpseat.errors import InvalidRequestError, UnknownItemError
 from jumpseat.sessions.access import EVERYTHING, Access
 from tests.ahp.generated import INITIAL, actions
@@ -33,12 +35,19 @@ class Connection:
         self.client_id = client_id
         self.received: list[JsonObject] = []
         self.renewed: list[str] = []
+        self.parts: list[str] = []
 
     def deliver(self, envelope: bytes, published: Numbered | None = None) -> None:
         self.received.append(orjson.loads(envelope))
 
     def renew(self, uri: str) -> None:
         self.renewed.append(uri)
+
+    def show_part(self, whole: str, channel: Channel) -> None:
+        self.parts.append(channel.uri)
+
+    def hide_part(self, uri: str) -> None:
+        self.parts.remove(uri)
 
 
 class Peer:
@@ -288,3 +297,43 @@ def test_a_client_with_the_numbers_of_another_replica_gets_a_snapshot() -> None:
     for number, kind in ((hub.numbers.next(), "replay"), (other.numbers.next(), "snapshot")):
         assert hub.reconnect(Connection("a"), EVERYTHING, number, ["x"])["type"] == kind
         assert hub.numbers.last % 4 == 1
+
+
+def test_further_channels_belong_to_the_one_of_the_session() -> None:
+    hub = hub_at(Time())
+    hub.open(SESSION, INITIAL["session"], reduce_session, "anna")
+    anna, bert = Connection("a"), Connection("b")
+    hub.introduce(anna, Access("anna", all=False))
+    hub.introduce(bert, Access("bert", all=False))
+    hub.subscribe(anna, SESSION)
+    for part in PARTS:
+        hub.open_part(SESSION, part, INITIAL["chat"], reduce_chat)
+        with pytest.raises(UnknownItemError):
+            hub.subscribe(bert, part)
+    assert anna.parts == hub.parts(SESSION) == list(PARTS)
+    hub.close_part(SESSION, PARTS[0])
+    assert anna.parts == hub.parts(SESSION) == list(PARTS[1:])
+    hub.subscribe(anna, PARTS[1])
+    hub.unsubscribe(anna, SESSION)
+    # A client that watches a part wants the whole to stay open.
+    assert hub.is_wanted([SESSION])
+    hub.close(SESSION)
+    assert [hub.get(uri) for uri in (SESSION, *PARTS)] == [None] * 4
+    assert not hub.is_wanted([SESSION])
+
+
+SESSION: Final = "ahp-session:/some-id"
+PARTS: Final = (
+    sub_agent_uri("some-id", "7f0c"),
+    "ahp-terminal:/some-id/turn/call",
+    f"{SESSION}/changeset/turn/t1",
+)
+
+
+def test_the_session_of_a_channel() -> None:
+    assert [uris.kind_of(uri) for uri in (SESSION, *PARTS)] == ["session", "chat", "terminal", "changeset"]
+    assert [uris.owner_of(uri) for uri in (SESSION, chat_uri("some-id"), *PARTS)] == ["some-id"] * 5
+    # Nothing but a session and its main chat can be created or deleted.
+    assert [uris.session_of(uri) for uri in PARTS] == [None] * 3
+    for unknown in ("ahp-chat://subagent/", "ahp-chat://subagent/%%", "ahp-terminal:/", "ahp-session:///", "x:/y"):
+        assert uris.owner_of(unknown) is None, unknown

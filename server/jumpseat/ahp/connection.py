@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.ahp.hub.channels import Numbered, Origin
+from jumpseat.ahp.hub.channels import Channel, Numbered, Origin
 from jumpseat.ahp.hub.held_deltas import HeldDeltas
 from jumpseat.ahp.live.dispatches import attempt, carry_out
 from jumpseat.ahp.live.door import Door
@@ -160,14 +160,14 @@ class AhpConnection:
 
     def _carry_out(self, channel: str, client_seq: int, action: Action) -> None:
         """Carry out an action, or refuse it. Actions on channels that do not exist are ignored."""
-        mirror = self.door.mirror(channel, self.rights) if channel != ROOT else None
-        if mirror is None and channel != ROOT:
+        if self.door.hub.get(channel, self.rights) is None:
             return
+        mirror = self.door.mirror(channel, self.rights) if channel != ROOT else None
         origin = Origin(self.client_id, client_seq)
         if mirror is None:
             reason = attempt(channel, action, None, lambda: self.door.configure(action, origin, self.rights))
         else:
-            reason = attempt(channel, action, mirror, lambda: carry_out(mirror, action, origin))
+            reason = attempt(channel, action, mirror, lambda: carry_out(mirror, channel, action, origin))
         if reason is not None:
             self._refuse(channel, client_seq, action, reason)
 
@@ -190,6 +190,12 @@ class AhpConnection:
 
     async def _close_soon(self) -> None:
         self.close()
+
+    def show_part(self, whole: str, channel: Channel) -> None:
+        """Do nothing: clients are told of further channels by actions, and subscribe to those that they show."""
+
+    def hide_part(self, uri: str) -> None:
+        """Do nothing, as for :meth:`show_part`."""
 
     def _release(self) -> None:
         """Send the held deltas."""

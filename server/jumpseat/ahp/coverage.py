@@ -20,6 +20,8 @@ ACTIONS_SENT: Final = (
     "root/agentsChanged",
     "session/activeClientRemoved",
     "session/activeClientSet",
+    "session/chatAdded",
+    "session/chatRemoved",
     "session/chatUpdated",
     "session/configChanged",
     "session/customizationsChanged",

@@ -47,6 +47,14 @@ class Subscriber(Protocol):
         """Let the client get a snapshot of a channel, which no longer continues what was sent."""
         ...
 
+    def show_part(self, whole: str, channel: Channel) -> None:
+        """Take note of a further channel that belongs to one to which it subscribes."""
+        ...
+
+    def hide_part(self, uri: str) -> None:
+        """Take note that such a channel is closed."""
+        ...
+
 
 def envelope_of(
     channel: str, action: Action, number: int, origin: Origin | None = None, rejection: str | None = None

@@ -50,6 +50,8 @@ class Hub:
         # By URI; those of which each token has its own also by the name of the token.
         self._channels: dict[tuple[str, str | None], Channel] = {}
         self._own: dict[str, tuple[State, Reducer]] = {}
+        # The further channels that belong to one, in the order in which they were opened.
+        self._parts: dict[str, dict[str, None]] = {}
         self._clients: dict[str, Known] = {}
 
     # --- channels -----------------------------------------------------------------------------------------------
@@ -69,6 +71,27 @@ class Hub:
             subscriber.renew(uri)
         return channel
 
+    def open_part(self, whole: str, uri: str, state: State, reducer: Reducer) -> Channel:
+        """Open a channel that belongs to another one: for those who see that, and until that is closed."""
+        owner = self._channels[whole, None]
+        self._parts.setdefault(whole, {})[uri] = None
+        channel = self.open(uri, state, reducer, owner.created_by)
+        for subscriber in list(owner.subscribers):
+            subscriber.show_part(whole, channel)
+        return channel
+
+    def close_part(self, whole: str, uri: str) -> None:
+        """Close a channel that belongs to another one."""
+        self._parts.get(whole, {}).pop(uri, None)
+        self.close(uri)
+        owner = self._channels.get((whole, None))
+        for subscriber in list(owner.subscribers) if owner is not None else ():
+            subscriber.hide_part(uri)
+
+    def parts(self, whole: str) -> list[str]:
+        """Return the URIs of the further channels that belong to one."""
+        return list(self._parts.get(whole, ()))
+
     def open_for_each(self, uri: str, state: State, reducer: Reducer) -> None:
         """Open a channel of which each token has its own, with this state at first."""
         self._own[uri] = state, reducer
@@ -81,10 +104,12 @@ class Hub:
             self.publish(uri, action, access=Access(name))
 
     def close(self, uri: str) -> None:
-        """Close a channel. Its subscribers learn that by other messages."""
-        self._channels.pop((uri, None), None)
+        """Close a channel with those that belong to it. Its subscribers learn that by other messages."""
+        gone = (uri, *self._parts.pop(uri, ()))
+        for one in gone:
+            self._channels.pop((one, None), None)
         for known in self._clients.values():
-            known.subscriptions.discard(uri)
+            known.subscriptions.difference_update(gone)
 
     def get(self, uri: str, access: Access = EVERYTHING) -> Channel | None:
         """Return a channel that a connection with these rights sees."""
@@ -120,8 +145,8 @@ class Hub:
             sender.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
 
     def is_wanted(self, uris: Iterable[str]) -> bool:
-        """Return whether a client subscribes to one of the channels, or may come back to it."""
-        wanted = set(uris)
+        """Return whether a client subscribes to one of the channels or their parts, or may come back to it."""
+        wanted = {one for uri in uris for one in (uri, *self._parts.get(uri, ()))}
         return any(wanted & known.subscriptions for known in self._clients.values())
 
     # --- clients ------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from jumpseat.ahp.translation import attachments, config, forms
 from jumpseat.ahp.translation.dispatched import problem_of
 from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.permissions import decision_of
+from jumpseat.ahp.translation.uris import kind_of
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.options import check_allowed
@@ -32,6 +33,12 @@ _ID: Final = re.compile(r"[!-~]{1,200}")
 """Ids of turns: visible ASCII, because they become part of a header."""
 
 NO_TURN: Final = "no turn is active"
+READ_ONLY: Final[Mapping[str, str]] = {
+    "chat": "this chat is that of a sub-agent, which clients can only watch",
+    "terminal": "this terminal is that of a command of the agent, which clients can only watch",
+    "changeset": "this list of changes is that of the agent, which clients can only watch",
+}
+"""Why actions on the further channels of a session are refused, by their kinds."""
 NOT_ASKED: Final = "the question has been answered"
 
 
@@ -39,7 +46,7 @@ def attempt(channel: str, action: Action, mirror: Mirror | None, act: Callable[[
     """Carry out an action by ``act``, on the root channel or on those of ``mirror``; return why it is refused."""
     if (problem := problem_of(action)) is not None:
         return problem
-    place = "root" if mirror is None else "chat" if channel == mirror.chat_uri else "session"
+    place = "root" if mirror is None else kind_of(channel)
     if str(action["type"]).partition("/")[0] != place:
         return f"{action['type']} does not belong to this channel"
     try:
@@ -53,13 +60,15 @@ def attempt(channel: str, action: Action, mirror: Mirror | None, act: Callable[[
     return None
 
 
-def carry_out(mirror: Mirror, action: Action, origin: Origin) -> None:
-    """Carry out a valid action on a session or its chat.
+def carry_out(mirror: Mirror, channel: str, action: Action, origin: Origin) -> None:
+    """Carry out a valid action on a channel of a session.
 
     Raises:
         JumpseatError: the action is refused.
     """
     kind = action["type"]
+    if channel not in mirror.uris:
+        raise InvalidRequestError(READ_ONLY[kind_of(channel)])
     if kind in _DIRECT:
         mirror.publish(action, origin)
         return

@@ -19,15 +19,16 @@ from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools, customizations
+from jumpseat.ahp.live.audience import Reader
 from jumpseat.ahp.live.errors import AhpError
 from jumpseat.ahp.live.marks import marks_of
-from jumpseat.ahp.live.mirror import Mirror, Reader
+from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
 from jumpseat.ahp.translation.limits import check_config
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, owner_of, session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.access import Access
@@ -130,8 +131,8 @@ class Door:
     # --- sessions -----------------------------------------------------------------------------------------------
 
     def mirror(self, uri: str, access: Access) -> Mirror | None:
-        """Return the open mirror of a session or chat that a connection sees."""
-        mirror = self._mirrors.get(session_of(uri) or "")
+        """Return the open mirror of the session of a channel that a connection sees."""
+        mirror = self._mirrors.get(owner_of(uri) or "")
         return mirror if mirror is not None and self.hub.get(mirror.session_uri, access) is not None else None
 
     def is_live(self, mirror: Mirror) -> bool:
@@ -139,12 +140,12 @@ class Door:
         return self._server.registry.get_live(mirror.session_id) is not None
 
     async def open(self, uri: str, access: Access) -> Mirror | None:
-        """Return the mirror of a session, after opening it if it is stored or live without one.
+        """Return the mirror of the session of a channel, after opening it if it is stored or live without one.
 
         Returns:
             ``None`` if there is no such session for a connection with these rights.
         """
-        session_id = session_of(uri)
+        session_id = owner_of(uri)
         if session_id is None:
             return None
         # A client may ask for many, and one that does not exist is found out without waiting.

@@ -8,40 +8,38 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.queue_items import Prompt, QueueItem
 from jumpseat.agent.session.session import Session
-from jumpseat.ahp.hub.channels import Origin, Subscriber
+from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
+from jumpseat.ahp.live.audience import Audience, Reader
+from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, reduced_all
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
-from jumpseat.ahp.translation.summaries import actions_for_session, chat_summary, live_summary, with_activity
-from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, session_uri
-from jumpseat.errors import ClientCallError, JumpseatError
-from jumpseat.rpc.client import ConnectedClient
+from jumpseat.ahp.translation.summaries import (
+    actions_for_session,
+    actions_without_chat,
+    chat_summary,
+    live_summary,
+    with_activity,
+)
+from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_uri
+from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
 from jumpseat_protocol import events
-from jumpseat_protocol.callbacks import (
-    AutoModeSwitchParams,
-    ExitPlanModeParams,
-    ExitPlanModeResponse,
-    UserInputResponse,
-)
-from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
+from jumpseat_protocol.events import Event
 from jumpseat_protocol.mcp import McpOauthToken
-from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
 
@@ -55,19 +53,6 @@ _CUSTOMIZING: Final = (events.SessionSkillsLoaded, events.McpServersLoaded, even
 """The events that tell of other customizations."""
 
 
-class Reader(Subscriber, Protocol):
-    """A connection that reads what it is sent, sooner or later."""
-
-    def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
-        """Send a notification, if the client sees sessions of the token ``created_by``."""
-        ...
-
-    @property
-    def behind(self) -> bool: ...
-
-    async def drain(self) -> None: ...
-
-
 class Cause(NamedTuple):
     """What a client has asked for: the kind of action that will tell of it, and its subject."""
 
@@ -75,10 +60,8 @@ class Cause(NamedTuple):
     subject: str = ""
 
 
-class Mirror(ConnectedClient):
+class Mirror(Audience):
     """The channels of one session. ``readers`` returns the connections that subscribe to them."""
-
-    noun = "agent host client"
 
     def __init__(
         self,
@@ -89,8 +72,7 @@ class Mirror(ConnectedClient):
         readers: Callable[[Iterable[str]], list[Reader]],
         on_summary: Callable[[Mirror, JsonObject], None],
     ) -> None:
-        super().__init__(access, PROTOCOL_VERSION, tasks)
-        self.handshake_done = True
+        super().__init__(access, tasks, lambda: readers(self.uris))
         self.session_id = session_id
         self.session_uri, self.chat_uri = session_uri(session_id), chat_uri(session_id)
         self.translator = Translator()
@@ -99,13 +81,11 @@ class Mirror(ConnectedClient):
         self._source: Session | None = None
         self.created_at = ""
         self._hub = hub
-        self._readers = readers
         self._on_summary = on_summary
         self._causes: dict[Cause, Origin] = {}
         # The events that arrive before the channels are open.
         self._early: list[Event] | None = []
         self._stored: set[str] = set()
-        self.gone = False
         self.customized = anyio.Event()
         """Set when the customizations may have changed, and when the mirror is closed."""
         self.changing_servers = anyio.Lock()
@@ -137,6 +117,7 @@ class Mirror(ConnectedClient):
 
     @property
     def uris(self) -> tuple[str, str]:
+        """The channels that are open as long as the mirror is; the further ones are parts of the first."""
         return self.session_uri, self.chat_uri
 
     # --- opening ------------------------------------------------------------------------------------------------
@@ -168,7 +149,7 @@ class Mirror(ConnectedClient):
         for question in session.clients.open_questions():
             self._handle(Event.of("", "", None, question))
         self.sync_queue()
-        self._follow_chat()
+        self._follow_chat(self.chat_uri)
 
     async def _fold(self, chat: State) -> State:
         """Return the state of a chat after the events of the log, and continue with its translator."""
@@ -292,25 +273,45 @@ class Mirror(ConnectedClient):
             case _:
                 pass
 
-    def publish(self, action: Action, origin: Origin | None = None) -> bool:
-        """Publish an action on the channel that its type belongs to; return ``False`` if it changes nothing."""
+    def publish(self, action: Action, origin: Origin | None = None, uri: str | None = None) -> bool:
+        """Publish an action; return ``False`` if it changes nothing.
+
+        Without ``uri``, the channel is that of the main chat or of the session, by the type of the action.
+        """
         is_of_chat = action["type"].startswith("chat/")
-        if not self._hub.publish(self.chat_uri if is_of_chat else self.session_uri, action, origin):
+        uri = uri or (self.chat_uri if is_of_chat else self.session_uri)
+        if not self._hub.publish(uri, action, origin):
             return False
         if is_of_chat and action["type"] not in _SILENT:
-            self._follow_chat()
+            self._follow_chat(uri)
         elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
             self._on_summary(self, self.summary())
         return True
 
-    def _follow_chat(self) -> None:
-        """Bring the channel of the session in step with that of the chat."""
-        session, chat = self._hub.get(self.session_uri), self._hub.get(self.chat_uri)
+    def open_part(self, uri: str, state: State) -> None:
+        """Open a further channel of the session. A chat joins the session's catalogue."""
+        self._hub.open_part(self.session_uri, uri, state, REDUCERS[kind_of(uri)])
+        if kind_of(uri) == "chat":
+            self.publish({"type": "session/chatAdded", "summary": chat_summary(state)})
+            self._follow_chat(uri)
+
+    def close_part(self, uri: str) -> None:
+        """Close a further channel of the session."""
+        if kind_of(uri) == "chat":
+            for action in actions_without_chat(self.state, uri):
+                self.publish(action)
+        self._hub.close_part(self.session_uri, uri)
+
+    def _follow_chat(self, uri: str) -> None:
+        """Bring the channel of the session in step with that of a chat."""
+        session, chat = self._hub.get(self.session_uri), self._hub.get(uri)
         if session is None or chat is None:
             return
         actions = list(actions_for_session(session.state, chat.state))
         for action in actions:
             self._hub.publish(self.session_uri, action)
+        if uri != self.chat_uri:
+            return
         session.state = with_activity(session.state, chat.state)
         if actions:
             self._on_summary(self, self.summary())
@@ -342,7 +343,7 @@ class Mirror(ConnectedClient):
         return self._causes.pop(cause, None) is not None
 
     def refuse(self, action: Action, origin: Origin, reason: str) -> None:
-        """Tell the sender of an action that it is refused."""
+        """Tell the sender of an action on one of the main channels that it is refused."""
         uri = self.chat_uri if action["type"].startswith("chat/") else self.session_uri
         self._hub.refuse(origin, uri, action, reason)
 
@@ -377,69 +378,3 @@ class Mirror(ConnectedClient):
         if (shown := attachments.of_prompt(item.attachments)) is not None:
             message["attachments"] = shown
         return Waiting(item.interaction_id, message)
-
-    # --- the client of the session ------------------------------------------------------------------------------
-
-    @property
-    def label(self) -> str:
-        """The name of the mirror in the log."""
-        return "agent host"
-
-    @property
-    def connected(self) -> bool:
-        return not self.gone
-
-    @property
-    def behind(self) -> bool:
-        readers = self._readers(self.uris)
-        return bool(readers) and all(reader.behind for reader in readers)
-
-    async def drain(self) -> None:
-        """Wait until one of the connections has read most of what it was sent. A slower one delays no other."""
-        if not self.behind:
-            await anyio.lowlevel.checkpoint()
-            return
-        async with anyio.create_task_group() as tasks:
-            for reader in self._readers(self.uris):
-                tasks.start_soon(_drain_one, reader, tasks.cancel_scope)
-
-    async def wait_until_read(self) -> None:
-        await self.drain()
-
-    def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Do nothing: clients of this protocol know no such notifications."""
-
-    def admit(self) -> None:
-        """Do nothing: the connections have been admitted."""
-
-    def catch_up(
-        self, session_id: str, questions: Iterable[events.ExternalToolRequested | events.PermissionRequested]
-    ) -> None:
-        """Do nothing: open questions are in the log."""
-
-    async def ask_user(
-        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
-    ) -> UserInputResponse:
-        return await _answered_by_action()
-
-    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        return await _answered_by_action()
-
-    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-        return await _answered_by_action()
-
-    async def _ask_json(self, method: str, params: WireModel) -> Any:
-        raise ClientCallError(f"clients of the Agent Host Protocol do not answer {method!r}")
-
-
-async def _drain_one(reader: Reader, waiting: anyio.CancelScope) -> None:
-    await reader.drain()
-    # A connection that has stopped reading is not waited for any longer, but has not read either.
-    if not reader.behind:
-        waiting.cancel()
-
-
-async def _answered_by_action() -> NoReturn:
-    """Wait until cancelled: clients answer by an action, with the id of the question."""
-    await anyio.sleep_forever()
-    raise ClientCallError("the wait was ended")

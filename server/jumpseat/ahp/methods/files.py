@@ -13,7 +13,7 @@ from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import PERMISSION_DENIED, AhpError
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.attachments import path_of, uri_of
-from jumpseat.ahp.translation.uris import session_of
+from jumpseat.ahp.translation.uris import owner_of
 from jumpseat.commands.completions import complete
 from jumpseat.errors import SessionNotFoundError
 from jumpseat_protocol.completions import CompletionItem
@@ -72,7 +72,7 @@ async def completions(connection: Peer, params: JsonObject) -> JsonObject:
         raise AhpError.invalid("offset: expected an unsigned integer")
     mirror = await connection.door.open(uri, connection.rights)
     if mirror is None:
-        answer = await connection.door.ask(session_of(uri) or "", connection.rights, "completions", params)
+        answer = await connection.door.ask(owner_of(uri) or "", connection.rights, "completions", params)
         if answer is not None:
             return answer
         raise SessionNotFoundError(uri)

@@ -17,9 +17,10 @@ from msgspec import Struct
 
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.numbers import Numbers
+from jumpseat.ahp.live.audience import Reader
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import AhpError
-from jumpseat.ahp.live.mirror import Mirror, Reader
+from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.replicas.link import Cluster, Link, result_of
 from jumpseat.ahp.replicas.owner import (
     ACTION,
@@ -27,6 +28,8 @@ from jumpseat.ahp.replicas.owner import (
     DELETE,
     DISPATCH,
     OPENED,
+    PART_CLOSED,
+    PART_OPENED,
     REQUEST,
     WITHDRAW,
     Guest,
@@ -35,12 +38,11 @@ from jumpseat.ahp.replicas.owner import (
     OwnerService,
     is_active,
 )
-from jumpseat.ahp.states.chat import reduce_chat
-from jumpseat.ahp.states.session import reduce_session
+from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, present
 from jumpseat.ahp.translation.attachments import path_of
 from jumpseat.ahp.translation.summaries import live_summary, with_activity
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, kind_of, owner_of, session_of, session_uri
 from jumpseat.errors import JumpseatError, OutcomeUnknownError, SessionNotFoundError
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import Access
@@ -122,12 +124,14 @@ class ClusterDoor(OwnerDoor):
             self._show(link, message["params"])
         elif message.get("method") == ACTION:
             self._apply(message["params"])
+        elif message.get("method") in (PART_OPENED, PART_CLOSED):
+            self._show_part(message["params"])
 
     # --- sessions of this replica ---------------------------------------------------------------------------------
 
     async def open_here(self, uri: str, access: Access) -> Mirror | None:
         """Open a session that this replica owns. See :meth:`Door.open`."""
-        session_id = session_of(uri) or ""
+        session_id = owner_of(uri) or ""
         self._far.pop(session_id, None)
         known = self._mirrors.get(session_id)
         if known is not None and not self.is_live(known) and session_id not in self._opening:
@@ -155,7 +159,7 @@ class ClusterDoor(OwnerDoor):
         Returns:
             ``None`` if there is no such session, or another replica owns it: its channels are open then.
         """
-        session_id = session_of(uri)
+        session_id = owner_of(uri)
         if session_id is None:
             return None
         await anyio.lowlevel.checkpoint()
@@ -227,18 +231,33 @@ class ClusterDoor(OwnerDoor):
         self._drop(session_id)
         far = Far(session_id, link, params["from"], params["createdAt"], params["createdBy"])
         self._far[session_id] = far
-        for uri, state in params["states"].items():
-            reducer = reduce_session if uri == far.uris[0] else reduce_chat
-            self.hub.open(uri, state, reducer, far.created_by)
-        for client in params["states"][far.uris[0]]["activeClients"]:
+        states: dict[str, JsonObject] = params["states"]
+        for uri in far.uris:
+            self.hub.open(uri, states[uri], REDUCERS[kind_of(uri)], far.created_by)
+        for gone in set(self.hub.parts(far.uris[0])) - states.keys():
+            self.hub.close_part(far.uris[0], gone)
+        for uri in [uri for uri in states if uri not in far.uris]:
+            self.hub.open_part(far.uris[0], uri, states[uri], REDUCERS[kind_of(uri)])
+        for client in states[far.uris[0]]["activeClients"]:
             if (access := self.hub.access_of(client["clientId"])) is not None:
                 self._tell(far, self._link(access), ARRIVE, clientId=client["clientId"], isNew=False)
+
+    def _show_part(self, params: JsonObject) -> None:
+        """Open or close a further channel of a session, as its owner has done."""
+        uri, state = params["channel"], params.get("state")
+        far = self._far.get(owner_of(uri) or "")
+        if far is None or far.source != params["from"]:
+            return
+        if state is None:
+            self.hub.close_part(far.uris[0], uri)
+        else:
+            self.hub.open_part(far.uris[0], uri, state, REDUCERS[kind_of(uri)])
 
     def _apply(self, params: JsonObject) -> None:
         """Apply an action of the owner, or pass its refusal on."""
         envelope: JsonObject = params["envelope"]
         uri, action = envelope["channel"], envelope["action"]
-        far = self._far.get(session_of(uri) or "")
+        far = self._far.get(owner_of(uri) or "")
         if far is None or far.source != params["from"]:
             return
         sender = envelope.get("origin")
@@ -248,7 +267,7 @@ class ClusterDoor(OwnerDoor):
                 self.hub.refuse(origin, uri, action, reason)
             return
         self.hub.publish(uri, action, origin)
-        if action["type"] in _LISTED:
+        if action["type"] in _LISTED and action.get("chat", far.uris[1]) == far.uris[1]:
             session, chat = (self.hub.get(one) for one in far.uris)
             if session is not None and chat is not None:
                 session.state = with_activity(session.state, chat.state)
@@ -281,7 +300,7 @@ class ClusterDoor(OwnerDoor):
     # --- actions and requests of clients --------------------------------------------------------------------------
 
     def relay(self, peer: Peer, channel: str, client_seq: int, action: Action) -> bool:
-        session_id, client_id = session_of(channel) or "", peer.client_id
+        session_id, client_id = owner_of(channel) or "", peer.client_id
         far = self._far.get(session_id)
         if far is None:
             mirror = self.mirror(channel, peer.rights)
@@ -336,7 +355,7 @@ class ClusterDoor(OwnerDoor):
     # --- the places of clients -----------------------------------------------------------------------------------
 
     def note_client(self, peer: Peer, uri: str) -> None:
-        is_new, session_id = not peer.returned, session_of(uri) or ""
+        is_new, session_id = not peer.returned, owner_of(uri) or ""
         if (mirror := self.mirror(uri, peer.rights)) is not None:
             self.arrive(mirror, peer.client_id, peer.rights, self._place, is_new=is_new)
         elif (far := self._far.get(session_id)) is not None and is_active(self._state(far.uris[0]), peer.client_id):

@@ -10,7 +10,7 @@ from uuid import uuid4
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.ahp.hub.channels import Numbered, Origin
+from jumpseat.ahp.hub.channels import Channel, Numbered, Origin
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools
 from jumpseat.ahp.live.dispatches import attempt, carry_out
@@ -20,7 +20,7 @@ from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.methods import files
 from jumpseat.ahp.states.values import JsonObject, State
-from jumpseat.ahp.translation.uris import session_of, session_uri
+from jumpseat.ahp.translation.uris import owner_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import NOTHING, Access
@@ -28,7 +28,10 @@ from jumpseat.sessions.context import Server
 
 OPENED: Final = "ahp.opened"
 ACTION: Final = "ahp.action"
-"""The notifications to the doors of other replicas: the states of a session's channels, and an action on one."""
+PART_OPENED: Final = "ahp.partOpened"
+PART_CLOSED: Final = "ahp.partClosed"
+"""The notifications to the doors of other replicas: the states of a session's channels, an action on one, and the
+further channels that are opened and closed meanwhile."""
 DISPATCH: Final = "ahp.dispatch"
 ARRIVE: Final = "ahp.arrive"
 WITHDRAW: Final = "ahp.withdraw"
@@ -131,7 +134,7 @@ class Guest:
 
     def renew(self, uri: str) -> None:
         """Let the other replica open the session again."""
-        self._connection.notify(MOVED, {"sessionId": session_of(uri)})
+        self._connection.notify(MOVED, {"sessionId": owner_of(uri)})
 
     def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
         """Do nothing: each replica tells its own clients of sessions."""
@@ -148,7 +151,8 @@ class Guest:
         hub = self.door.hub
         if hub.access_of(self.client_id) is None:
             hub.introduce(self, self.rights)
-        states = {uri: hub.subscribe(self, uri)["state"] for uri in mirror.uris}
+        uris = (*mirror.uris, *hub.parts(mirror.session_uri))
+        states = {uri: hub.subscribe(self, uri)["state"] for uri in uris}
         channel = hub.get(mirror.session_uri)
         params = {
             "sessionId": mirror.session_id,
@@ -159,13 +163,22 @@ class Guest:
         }
         self._connection.peer.notify_encoded(OPENED, orjson.dumps(params))
 
+    def show_part(self, whole: str, channel: Channel) -> None:
+        """Subscribe to a further channel of a session, and send its state."""
+        self.door.hub.subscribe(self, channel.uri)
+        params = {"from": self.client_id, "session": whole, "channel": channel.uri, "state": channel.state}
+        self._connection.peer.notify_encoded(PART_OPENED, orjson.dumps(params))
+
+    def hide_part(self, uri: str) -> None:
+        self._connection.notify(PART_CLOSED, {"from": self.client_id, "channel": uri})
+
     def leave(self, session_id: str) -> None:
         """End the subscriptions to a session."""
         if (
             self.door.hub.access_of(self.client_id) is not None
             and (mirror := self.door.find(session_id)) is not None
         ):
-            for uri in mirror.uris:
+            for uri in (*mirror.uris, *self.door.hub.parts(mirror.session_uri)):
                 self.door.hub.unsubscribe(self, uri)
 
 
@@ -241,11 +254,13 @@ class OwnerService:
         return self._carry_out(await self._mirror(params), params)
 
     def _carry_out(self, mirror: Mirror, params: JsonObject) -> JsonObject:
-        client_id, action = params["clientId"], params["action"]
+        client_id, action, channel = params["clientId"], params["action"], params["channel"]
         origin = Origin(client_id, params["clientSeq"], self.guest)
         if not self._door.may_act(mirror.session_id, client_id, self._rights):
             return {"refused": f"clientId {client_id[:100]!r} is taken"}
-        reason = attempt(params["channel"], action, mirror, lambda: carry_out(mirror, action, origin))
+        if self._door.hub.get(channel) is None:
+            return {}
+        reason = attempt(channel, action, mirror, lambda: carry_out(mirror, channel, action, origin))
         if reason is not None:
             return {"refused": reason}
         self._door.note_place(mirror.session_id, client_id, params["place"])

@@ -14,7 +14,7 @@ from jumpseat.ahp.translation.client_tools import runner_of
 from jumpseat.ahp.translation.uris import PROVIDER
 
 _NONE: Final[JsonObject] = {}
-_SHOWN: Final = ("resource", "title", "status", "activity", "modifiedAt")
+_SHOWN: Final = ("resource", "title", "status", "activity", "modifiedAt", "origin", "interactivity")
 
 
 def chat_summary(chat: State) -> JsonObject:
@@ -25,7 +25,7 @@ def chat_summary(chat: State) -> JsonObject:
 def actions_for_session(session: State, chat: State) -> Iterator[Action]:
     """Return the actions that bring a session in step with its chat: open questions, and the catalogue."""
     wanted = {needed["id"]: needed for needed in _input_needed(chat)}
-    before: dict[str, JsonObject] = {needed["id"]: needed for needed in session.get("inputNeeded") or ()}
+    before = {needed["id"]: needed for needed in _needed_in(session, chat["resource"])}
     for request_id in before.keys() - wanted.keys():
         yield {"type": "session/inputNeededRemoved", "id": request_id}
     for request_id, needed in wanted.items():
@@ -35,6 +35,17 @@ def actions_for_session(session: State, chat: State) -> Iterator[Action]:
     known: JsonObject = next((one for one in session["chats"] if one["resource"] == summary["resource"]), _NONE)
     if changes := {name: value for name, value in summary.items() if known.get(name) != value}:
         yield {"type": "session/chatUpdated", "chat": summary["resource"], "changes": changes}
+
+
+def actions_without_chat(session: State, chat: str) -> Iterator[Action]:
+    """Return the actions that take a chat and its open questions from a session."""
+    for needed in _needed_in(session, chat):
+        yield {"type": "session/inputNeededRemoved", "id": needed["id"]}
+    yield {"type": "session/chatRemoved", "chat": chat}
+
+
+def _needed_in(session: State, chat: str) -> list[JsonObject]:
+    return [needed for needed in session.get("inputNeeded") or () if needed["chat"] == chat]
 
 
 def _input_needed(chat: State) -> Iterator[JsonObject]:

@@ -1,4 +1,4 @@
-"""The addresses of sessions and chats."""
+"""The addresses of sessions and of their channels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ PROVIDER: Final = "jumpseat"
 
 _SESSION: Final = re.compile(r"ahp-session:/([A-Za-z0-9][A-Za-z0-9._-]{0,127})")
 _CHAT: Final = "ahp-chat://default/"
+_PART: Final = re.compile(r"ahp-(?:session|terminal):/([A-Za-z0-9][A-Za-z0-9._-]{0,127})/.*", re.DOTALL)
+"""The further channels of a session, apart from chats: they begin with its id."""
+_SUB_AGENT: Final = "ahp-chat://subagent/"
 
 
 def session_uri(session_id: str) -> str:
@@ -21,16 +24,44 @@ def session_uri(session_id: str) -> str:
 
 def chat_uri(session_id: str) -> str:
     """Return the URI of a session's only chat. VS Code computes it in the same way."""
-    return _CHAT + urlsafe_b64encode(session_uri(session_id).encode()).decode().rstrip("=")
+    return _CHAT + _encoded(session_uri(session_id))
+
+
+def sub_agent_uri(session_id: str, agent_id: str) -> str:
+    """Return the URI of the chat of a sub-agent."""
+    return _SUB_AGENT + _encoded(f"{session_uri(session_id)}#{agent_id}")
 
 
 def session_of(uri: str) -> str | None:
-    """Return the id of the session that a session or a chat belongs to, ``None`` for other URIs."""
+    """Return the id of the session of a session's URI or of its main chat's, ``None`` for other URIs."""
     if uri.startswith(_CHAT):
-        encoded = uri.removeprefix(_CHAT)
-        try:
-            uri = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("ascii")
-        except ValueError:
-            return None
+        uri = _decoded(uri.removeprefix(_CHAT))
     found = _SESSION.fullmatch(uri)
     return found[1] if found is not None else None
+
+
+def owner_of(uri: str) -> str | None:
+    """Return the id of the session that a channel belongs to, also a further one, ``None`` for other URIs."""
+    if uri.startswith(_SUB_AGENT):
+        return session_of(_decoded(uri.removeprefix(_SUB_AGENT)).partition("#")[0])
+    found = _PART.fullmatch(uri)
+    return found[1] if found is not None else session_of(uri)
+
+
+def kind_of(uri: str) -> str:
+    """Return the kind of a session's channel, with which the types of its actions begin."""
+    if uri.startswith("ahp-session:"):
+        return "session" if _PART.fullmatch(uri) is None else "changeset"
+    return "chat" if uri.startswith("ahp-chat:") else "terminal"
+
+
+def _encoded(text: str) -> str:
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decoded(encoded: str) -> str:
+    """Return a text from Base64, an empty one if it is none."""
+    try:
+        return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except ValueError:
+        return ""
