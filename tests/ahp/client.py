@@ -21,22 +21,15 @@ import anyio
 from websockets.asyncio.client import ClientConnection, connect
 
 from jumpseat.ahp.coverage import ACTIONS_SENT
-from jumpseat.ahp.states.chat import reduce_chat
-from jumpseat.ahp.states.root import reduce_root
-from jumpseat.ahp.states.session import reduce_session
-from jumpseat.ahp.states.values import JsonObject, Reducer
-from jumpseat.ahp.translation.uris import chat_uri, session_of
+from jumpseat.ahp.states.channels import REDUCERS
+from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation.uris import chat_uri, kind_of, session_of
 from tests.ahp.official import Judge, judging, plain
 from tests.support.editor import CONFIG
 from tests.support.limits import WAIT_S
 from tests.support.server import RunningServer, running_server
 
 ROOT: Final = "ahp-root://"
-REDUCERS: Final[Mapping[str, Reducer]] = {
-    "ahp-root": reduce_root,
-    "ahp-session": reduce_session,
-    "ahp-chat": reduce_chat,
-}
 
 
 @asynccontextmanager
@@ -122,6 +115,15 @@ class Client:
         assert state["defaultChat"] == self.chat
         await self.subscribe(self.chat)
 
+    async def join_parts(self) -> list[str]:
+        """Subscribe to the chats of sub-agents, and return their URIs."""
+        await self.settle()
+        parts = [chat["resource"] for chat in self.states[self.session]["chats"] if chat["resource"] != self.chat]
+        for uri in parts:
+            if uri not in self.states:
+                await self.subscribe(uri)
+        return parts
+
     async def dispatch(self, action_type: str, channel: str = "", /, **members: Any) -> int:
         """Dispatch an action and return its number."""
         self._numbers += 1
@@ -176,6 +178,8 @@ class Client:
             for envelope in result["actions"]:
                 self._apply(envelope)
         else:
+            for uri in self.states.keys() - {snapshot["resource"] for snapshot in result["snapshots"]}:
+                self._forget(uri)
             self._take(result["snapshots"])
         return result["type"]
 
@@ -211,18 +215,24 @@ class Client:
         assert "origin" in envelope or envelope["action"]["type"] in ACTIONS_SENT
         self.last_seen, channel = envelope["serverSeq"], envelope["channel"]
         state = self.states[channel]
-        after = REDUCERS[channel.partition(":")[0]](state, envelope["action"])
+        after = REDUCERS[kind_of_channel(channel)](state, envelope["action"])
         assert after is not state, f"no effect: {envelope}"
         self.states[channel] = after
         self._folded[channel][1].append(envelope["action"])
+        if envelope["action"]["type"] == "session/chatRemoved":
+            self._forget(envelope["action"]["chat"])
+
+    def _forget(self, uri: str) -> None:
+        """Forget a channel that is gone."""
+        if self.states.pop(uri, None) is not None:
+            del self._folded[uri]
 
     def check_judged(self) -> None:
         """Check that the official reducers come to the states of this client."""
         if self.judge is None:
             return
         for uri, (state, actions) in self._folded.items():
-            reducer = uri.partition(":")[0].removeprefix("ahp-")
-            folded = self.judge.ask({"reducer": reducer, "state": state, "actions": actions})
+            folded = self.judge.ask({"reducer": kind_of_channel(uri), "state": state, "actions": actions})
             assert plain(folded) == plain(self.states[uri]), actions
             self._folded[uri] = self.states[uri], []
 
@@ -241,6 +251,11 @@ class Client:
                     self._apply(message["params"])
                 if fits(message):
                     return message
+
+
+def kind_of_channel(uri: str) -> str:
+    """Return the kind of a channel, by which its reducer is known."""
+    return "root" if uri == ROOT else kind_of(uri)
 
 
 @asynccontextmanager
@@ -270,7 +285,8 @@ async def check_equal(port: int, client: Client, query: str = "") -> None:
     client.check_judged()
     async with connected(port, "newcomer", query) as newcomer:
         await newcomer.join(client.session)
-        assert newcomer.states[client.chat] == client.states[client.chat]
+        for uri in [uri for uri in client.states if kind_of_channel(uri) in ("chat", "terminal")]:
+            assert client.states[uri] == (newcomer.states.get(uri) or await newcomer.subscribe(uri))
         theirs, ours = newcomer.states[client.session], client.states[client.session]
         assert {**theirs, "status": 0} == {**ours, "status": 0}
         assert theirs["status"] & 31 == newcomer.states[client.chat]["status"] & 31

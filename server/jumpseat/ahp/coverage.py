@@ -54,7 +54,7 @@ ACTIONS_SENT: Final = (
 )
 """The actions that the server sends by itself; those of clients are sent to all others, too."""
 
-_ONE_CHAT: Final = "a session has one chat; forks are sessions"
+_ONE_CHAT: Final = "a session has one chat for people; forks are sessions"
 _READ_ONLY: Final = "files are read only"
 UNSERVED: Final[Mapping[str, str]] = {
     "createChat": _ONE_CHAT,
