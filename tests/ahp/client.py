@@ -116,13 +116,20 @@ class Client:
         await self.subscribe(self.chat)
 
     async def join_parts(self) -> list[str]:
-        """Subscribe to the chats of sub-agents, and return their URIs."""
+        """Subscribe to the chats of sub-agents and to the terminals of calls, and return their URIs."""
         await self.settle()
         parts = [chat["resource"] for chat in self.states[self.session]["chats"] if chat["resource"] != self.chat]
         for uri in parts:
             if uri not in self.states:
                 await self.subscribe(uri)
-        return parts
+        terminals = [uri for chat in (self.chat, *parts) for uri in terminals_of(self.states[chat])]
+        for uri in terminals:
+            if uri not in self.states:
+                await self.subscribe(uri)
+        # No action tells that a terminal is gone: the call that had it refers to it no longer.
+        for uri in [uri for uri in self.states if uri.startswith("ahp-terminal:") and uri not in terminals]:
+            self._forget(uri)
+        return [*parts, *terminals]
 
     async def dispatch(self, action_type: str, channel: str = "", /, **members: Any) -> int:
         """Dispatch an action and return its number."""
@@ -251,6 +258,14 @@ class Client:
                     self._apply(message["params"])
                 if fits(message):
                     return message
+
+
+def terminals_of(chat: JsonObject) -> list[str]:
+    """Return the terminals to which the calls of a chat refer."""
+    turns: list[JsonObject] = [*chat["turns"], *([chat["activeTurn"]] if "activeTurn" in chat else [])]
+    parts = [part for turn in turns for part in turn["responseParts"] if part["kind"] == "toolCall"]
+    blocks: list[JsonObject] = [block for part in parts for block in part["toolCall"].get("content") or ()]
+    return [block["resource"] for block in blocks if block["type"] == "terminal"]
 
 
 def kind_of_channel(uri: str) -> str:

@@ -10,10 +10,12 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from jumpseat.agent.interfaces import EXITED, RUNNING, STARTED
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.session_events import SessionTranslator, apply
-from jumpseat.ahp.translation.uris import chat_uri
+from jumpseat.ahp.translation.terminals import MOST_ENDED, Published
+from jumpseat.ahp.translation.uris import chat_uri, kind_of
 from jumpseat_protocol import events
 from jumpseat_protocol.events import Event, decode_payload
 from jumpseat_protocol.permissions import DecidedBy, PermissionResult, ReadPermission, ShellPermission
@@ -64,7 +66,9 @@ def chat_after(found: Iterable[Event]) -> JsonObject:
 
 
 def without_unstored(state: JsonObject) -> JsonObject:
-    """Return a chat without what only events tell that are not stored."""
+    """Return a chat without what only events tell that are not stored; a terminal as it is."""
+    if "turns" not in state:
+        return state
     turns = [
         {
             **{name: value for name, value in turn.items() if name != "usage"},
@@ -134,6 +138,8 @@ class Recording:
         """The sub-agent whose events are added; ``None`` for the main agent."""
         self.idle: list[str] = []
         """The sub-agents that have ended their first run."""
+        self.shells: list[tuple[str | None, str]] = []
+        """The commands in the background, by the agents that have started them."""
 
     def name(self) -> str:
         self.names += 1
@@ -246,8 +252,11 @@ class Recording:
             approved = self.ask(call_id)
         if approved and self.chance(0.2 if self.agent is None else 0.05):
             self.start_agent(call_id)
+        output = self.random.choice(("", "a b c", "so far\nand on"))
         if approved and self.chance(0.3):
-            self.add(events.ToolExecutionPartialResult(tool_call_id=call_id, partial_output="so far"))
+            shown = self.random.choice(("so far\n", "of far longer output", ""))
+            self.add(events.ToolExecutionPartialResult(tool_call_id=call_id, partial_output=shown))
+            self.add(events.ToolExecutionPartialResult(tool_call_id=call_id, partial_output=shown + output))
             if self.agent is None and self.chance(0.3):
                 # The question of a sub-agent, about a call that the chat does not show.
                 self.ask(self.name())
@@ -255,9 +264,36 @@ class Recording:
             question = self.name()
             self.add(events.UserInputRequested(request_id=question, question="Why?", choices=["a", "b"]))
             self.add(events.UserInputCompleted(request_id=question, answer="a", was_freeform=False))
-        result = events.ToolResult(content="a b c") if approved else None
+        approved = approved and self.chance(0.9)
+        if request.name == "bash":
+            output = self.output_of_command(output)
+        result = events.ToolResult(content=output) if approved else None
         error = None if approved else events.ToolError(message="The user rejected this tool call.")
         self.add(events.ToolExecutionComplete(tool_call_id=call_id, success=approved, result=result, error=error))
+        if self.shells and self.shells[-1][0] == self.agent and self.chance(0.3):
+            self.end_command()
+
+    def output_of_command(self, output: str) -> str:
+        """Return the result of a command, which may run on in the background."""
+        shell_id = str(len(self.found))
+        behind = (f"{RUNNING}{shell_id}; more>", f"{STARTED}{shell_id}; more>")
+        status = self.random.choice(("", f"{EXITED}3>\n<hint>", f"{EXITED}-9>", *behind))
+        if status in behind:
+            self.shells.append((self.agent, shell_id))
+        return "\n".join(filter(None, (output, status)))
+
+    def end_command(self) -> None:
+        """Let the model read a command in the background, or learn of its end."""
+        parent, (self.agent, shell_id) = self.agent, self.shells.pop()
+        if self.chance():
+            kind = {"type": "shell_completed", "shellId": shell_id, "exitCode": 1}
+            self.add(events.SystemNotification(content="A command has ended", kind=kind))
+        call_id, name = self.name(), self.random.choice(("read_bash", "write_bash", "stop_bash"))
+        self.add(events.ToolExecutionStart(tool_call_id=call_id, tool_name=name, arguments={"shellId": shell_id}))
+        status = self.random.choice((f"{EXITED}0>", f"{RUNNING}{shell_id}>"))
+        result = events.ToolResult(content=f"more\n{status}")
+        self.add(events.ToolExecutionComplete(tool_call_id=call_id, success=True, result=result))
+        self.agent = parent
 
     def start_agent(self, call_id: str) -> None:
         """Add the events of a sub-agent until the end of its first run, which not every one reaches."""
@@ -317,22 +353,85 @@ def test_generated_sessions() -> None:
             with case(seed):
                 check_law(recording.found)
                 for uri, chat in channels_after(recording.found).items():
+                    if kind_of(uri) == "terminal":
+                        assert refers(channels_after(recording.found)[chat["claim"]["chat"]], uri, chat["claim"])
+                        continue
                     assert chat["turns"]
                     assert len({turn["id"] for turn in chat["turns"]}) == len(chat["turns"])
                     is_main = uri == MAIN
                     assert ("interactivity" not in chat) == is_main
-                    assert is_main or refers(channels_after(recording.found)[chat["origin"]["chat"]], chat)
+                    if not is_main:
+                        origin = chat["origin"]
+                        assert refers(channels_after(recording.found)[origin["chat"]], uri, origin)
 
 
-def refers(parent: JsonObject, chat: JsonObject) -> bool:
-    """Return whether the call that a chat comes from refers to the chat."""
+def refers(parent: JsonObject, uri: str, origin: JsonObject) -> bool:
+    """Return whether the call of a chat that a channel comes from refers to the channel."""
     parts = [part for turn in parent["turns"] for part in turn["responseParts"] if part["kind"] == "toolCall"]
-    calls = [part["toolCall"] for part in parts if part["toolCall"]["toolCallId"] == chat["origin"]["toolCallId"]]
+    calls = [part["toolCall"] for part in parts if part["toolCall"]["toolCallId"] == origin["toolCallId"]]
     # A call that is cancelled has no content.
     return any(
-        call["status"] == "cancelled" or chat["resource"] in [one.get("resource") for one in call["content"]]
+        call["status"] == "cancelled" or uri in [one.get("resource") for one in call.get("content", ())]
         for call in calls
     )
+
+
+def command(recording: Recording, *outputs: str, result: str | None, call_id: str) -> None:
+    """Add the events of a call that runs a command."""
+    recording.add(events.ToolExecutionStart(tool_call_id=call_id, tool_name="bash", arguments={"command": "ls"}))
+    for output in outputs:
+        recording.add(events.ToolExecutionPartialResult(tool_call_id=call_id, partial_output=output))
+    if result is not None:
+        content = events.ToolResult(content=result)
+        recording.add(events.ToolExecutionComplete(tool_call_id=call_id, success=True, result=content))
+
+
+def test_the_output_of_a_command_is_that_of_a_terminal() -> None:
+    recording = Recording(Random(0))
+    recording.prompt("i")
+    recording.add(events.TurnStart(turn_id="0", interaction_id="i"))
+    # The third output lacks the beginning, which was too long.
+    command(recording, "one\n", "one\ntwo\n", "o\nthree\n", result=None, call_id="c/1")
+    translator = SessionTranslator("s")
+    steps = [step for event in recording.found for step in translator.steps(event)]
+    actions = [step.action for step in steps if isinstance(step, Published) and kind_of(step.uri) == "terminal"]
+    assert actions == [
+        {"type": "terminal/data", "data": "one"},
+        {"type": "terminal/data", "data": "\ntwo"},
+        {"type": "terminal/cleared"},
+        {"type": "terminal/data", "data": "o\nthree"},
+    ]
+    long = "x" * 5000
+    recording.add(
+        events.ToolExecutionComplete(
+            tool_call_id="c/1", success=True, result=events.ToolResult(content=f"{long}\n{EXITED}2>\n<a hint>")
+        )
+    )
+    terminal = channels_after(recording.found)["ahp-terminal:/s/i/c%2F1"]
+    assert terminal["content"] == [{"type": "unclassified", "value": long}]
+    assert (terminal["isPty"], terminal["lifecycle"]) == (False, {"status": "exited", "exitCode": 2})
+    (part,) = chat_after(recording.found)["turns"][0]["responseParts"]
+    block = part["toolCall"]["content"][0]
+    assert (block["type"], block["isPty"], len(block["result"]["preview"])) == ("terminal", False, 2000)
+    assert (block["result"]["exitCode"], block["result"]["truncated"]) == (2, True)
+    check_law(recording.found)
+
+
+def test_only_the_latest_terminals_of_ended_commands_are_kept() -> None:
+    recording = Recording(Random(0))
+    recording.prompt("i")
+    recording.add(events.TurnStart(turn_id="0", interaction_id="i"))
+    command(recording, result=f"{STARTED}7; more>", call_id="running")
+    for number in range(MOST_ENDED + 5):
+        command(recording, "a", result=f"a\n{EXITED}0>", call_id=f"c{number}")
+    kept = [uri.rpartition("/")[2] for uri in channels_after(recording.found) if kind_of(uri) == "terminal"]
+    assert kept == ["running", *(f"c{number}" for number in range(5, MOST_ENDED + 5))]
+    recording.add(events.SessionResume(resume_time=time_of(0), event_count=1))
+    terminals = [state for uri, state in channels_after(recording.found).items() if kind_of(uri) == "terminal"]
+    # The process of the server has ended, and its commands with it.
+    assert all(terminal["lifecycle"]["status"] == "exited" for terminal in terminals)
+    assert len(terminals) == MOST_ENDED
+    check_law(recording.found)
 
 
 def test_later_prompts_of_a_sub_agent_are_turns_that_end_with_an_answer() -> None:

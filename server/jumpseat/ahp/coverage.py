@@ -51,6 +51,9 @@ ACTIONS_SENT: Final = (
     "chat/turnStarted",
     "chat/turnsLoaded",
     "chat/usage",
+    "terminal/cleared",
+    "terminal/data",
+    "terminal/exited",
 )
 """The actions that the server sends by itself; those of clients are sent to all others, too."""
 
@@ -66,8 +69,8 @@ UNSERVED: Final[Mapping[str, str]] = {
     "resourceDelete": _READ_ONLY,
     "resourceMkdir": _READ_ONLY,
     "createResourceWatch": "files are not watched for clients",
-    "createTerminal": "commands run without terminals",
-    "disposeTerminal": "commands run without terminals",
+    "createTerminal": "terminals are those of the agent's commands",
+    "disposeTerminal": "terminals are those of the agent's commands",
     "invokeChangesetOperation": "there are no changesets",
     "listAutomationTriggerDefinitions": "there are no automations",
     "runAutomation": "there are no automations",

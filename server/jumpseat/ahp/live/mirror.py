@@ -25,7 +25,7 @@ from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
-from jumpseat.ahp.translation.session_events import Opened, SessionTranslator, apply
+from jumpseat.ahp.translation.session_events import SessionTranslator, apply
 from jumpseat.ahp.translation.summaries import (
     actions_for_session,
     actions_without_chat,
@@ -33,6 +33,7 @@ from jumpseat.ahp.translation.summaries import (
     live_summary,
     with_activity,
 )
+from jumpseat.ahp.translation.terminals import Closed, Opened
 from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_uri
 from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
@@ -49,7 +50,7 @@ _SILENT: Final = frozenset(
 """The frequent actions, of which the channel of the session shows nothing."""
 
 
-_FROM_EVENTS: Final = frozenset(("chat",))
+_FROM_EVENTS: Final = frozenset(("chat", "terminal"))
 """The kinds of the further channels of which the log tells."""
 
 _CUSTOMIZING: Final = (events.SessionSkillsLoaded, events.McpServersLoaded, events.McpServerStatusChanged)
@@ -218,6 +219,8 @@ class Mirror(Audience):
             return
         self._show_turns(self.chat_uri, left, self._causes.pop(Cause("chat/truncated"), None))
         for uri in left.keys() & set(self._hub.parts(self.session_uri)):
+            if kind_of(uri) != "chat":
+                continue
             if self.state_of(uri)["turns"] != left[uri]["turns"]:
                 self._show_turns(uri, left)
             left[uri] = self.state_of(uri)
@@ -237,7 +240,7 @@ class Mirror(Audience):
             "status": states[self.chat_uri]["status"],
             "lifecycle": lifecycle,
             "activeClients": [],
-            "chats": [chat_summary(chat) for chat in states.values()],
+            "chats": [chat_summary(state) for uri, state in states.items() if kind_of(uri) == "chat"],
             "defaultChat": self.chat_uri,
             "workingDirectories": [attachments.uri_of(str(session.settings.cwd))],
             "config": {"schema": config.SCHEMA, "values": self.config_values()},
@@ -279,6 +282,8 @@ class Mirror(Audience):
         for step in self.translator.steps(event):
             if isinstance(step, Opened):
                 self.open_part(step.uri, step.state)
+            elif isinstance(step, Closed):
+                self.close_part(step.uri)
             else:
                 self.publish(step.action, self._origin_of(step.action), step.uri)
         if self.tokens or self.interests:

@@ -112,12 +112,17 @@ class Translator(Struct):
         Returns:
             The id of the call for clients, and the actions that show the reference.
         """
-        turn = self.turn
-        call = turn.running(call_id) if turn is not None else None
-        if turn is None or call is None:
+        call = self.turn.running(call_id) if self.turn is not None else None
+        if call is None:
             return None
         call.blocks.append(block)
-        return call.id, [_of_call("ContentChanged", turn, call, content=list(call.blocks))]
+        return call.id, self.show_blocks(call)
+
+    def show_blocks(self, call: Call) -> list[Action]:
+        """Return the actions that show the references of a running call."""
+        if (turn := self.turn) is None:
+            return []
+        return [_of_call("ContentChanged", turn, call, content=list(call.blocks))]
 
     def end_turn(self) -> Iterator[Action]:
         """Return the action that ends the open turn, if any."""
@@ -419,7 +424,9 @@ def _declare(turn: Turn, request: events.ToolRequest) -> Iterator[Action]:
 
 
 def _show_output(turn: Turn, call_id: str, text: str) -> Iterator[Action]:
-    if (call := turn.running(call_id)) is not None:
+    call = turn.running(call_id)
+    # The output of a command is in its terminal.
+    if call is not None and call.terminal is None:
         yield _of_call("ContentChanged", turn, call, content=[*call.blocks, *results.text_content(text)])
 
 

@@ -1,4 +1,4 @@
-"""Translate the events of a session into steps on its channels: its own, its chat's and those of sub-agents. Pure.
+"""Translate the events of a session into steps on its channels: its own, chats of agents, and terminals. Pure.
 
 A sub-agent has a chat of its own, which clients can only watch. The call that has started the agent refers to it.
 The first turn of such a chat ends with the event about the end of the agent's first run. Later prompts have no such
@@ -11,32 +11,16 @@ Questions of sub-agents belong to the main chat, where people can answer them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, present
 from jumpseat.ahp.translation.events import Translator
+from jumpseat.ahp.translation.terminals import Closed, Opened, Published, Step, Terminals
 from jumpseat.ahp.translation.uris import chat_uri, kind_of, session_uri, sub_agent_uri
 from jumpseat_protocol import events
-
-
-class Opened(NamedTuple):
-    """A further channel of the session begins in a state."""
-
-    uri: str
-    state: State
-
-
-class Published(NamedTuple):
-    """An action on a channel."""
-
-    uri: str
-    action: Action
-
-
-Step: TypeAlias = Opened | Published
 
 
 class AgentChat(Struct):
@@ -60,6 +44,7 @@ class SessionTranslator:
         self._session_id = session_id
         self._main = AgentChat(chat_uri(session_id), self.main)
         self._agents: dict[str, AgentChat] = {}
+        self._terminals = Terminals(session_id)
 
     def steps(self, event: events.Event) -> Iterator[Step]:
         """Return the steps for an event."""
@@ -69,14 +54,22 @@ class SessionTranslator:
         elif isinstance(payload, _OF_ALL):
             for chat in self._chats():
                 yield from chat.steps(event)
+            if isinstance(payload, events.SessionIdle):
+                yield from self._terminals.end_calls()
+            elif not isinstance(payload, events.SessionResume) or not payload.continue_pending_work:
+                yield from self._terminals.end_all()
         elif isinstance(payload, events.ExternalToolRequested):
             yield from self._chat_of_call(payload.tool_call_id).steps(event)
         elif event.agent_id is None or isinstance(payload, _QUESTIONS):
             for action in _of_session(payload):
                 yield Published(session_uri(self._session_id), action)
-            yield from self._main.steps(event)
+            yield from self._steps_of(self._main, event)
         elif (agent := self._agents.get(event.agent_id)) is not None:
-            yield from agent.steps(event)
+            yield from self._steps_of(agent, event)
+
+    def _steps_of(self, chat: AgentChat, event: events.Event) -> Iterator[Step]:
+        yield from self._terminals.steps(chat.uri, chat.translator, event)
+        yield from chat.steps(event)
 
     def join(self, *, is_working: bool) -> None:
         """End the replay of the log. See :meth:`Translator.join`."""
@@ -88,6 +81,7 @@ class SessionTranslator:
         for chat in self._chats():
             for action in chat.translator.end_turn():
                 yield Published(chat.uri, action)
+        yield from self._terminals.end_calls()
 
     def request_of(self, uri: str, call_id: str) -> str | None:
         """Return the id of the question for the result of a call in a chat, by the call's id for clients."""
@@ -140,6 +134,8 @@ def apply(states: dict[str, State], step: Step) -> None:
     """Apply a step to the states of channels, by their URIs. Actions on other channels are skipped."""
     if isinstance(step, Opened):
         states[step.uri] = step.state
+    elif isinstance(step, Closed):
+        states.pop(step.uri, None)
     elif (state := states.get(step.uri)) is not None:
         states[step.uri] = REDUCERS[kind_of(step.uri)](state, step.action)
 

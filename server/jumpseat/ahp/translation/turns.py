@@ -20,7 +20,8 @@ class Call(Struct):
     ``sent_chars`` counts the characters of the arguments that were sent. ``is_foreign``: the call is that of a
     sub-agent, of which only its question is shown. ``client`` is the id of the client that runs the call, and
     ``request_id`` that of the question for its result; ``input`` are the arguments that are not shown as final yet,
-    because that client would begin too early. ``blocks`` are the parts of its content that refer to other channels.
+    because that client would begin too early. ``blocks`` are the parts of its content that refer to other channels,
+    of which ``terminal`` is that of its command.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Call(Struct):
     request_id: str | None = None
     input: str | None = None
     blocks: list[JsonObject] = field(default_factory=list[JsonObject])
+    terminal: str | None = None
 
 
 class Turn(Struct):
