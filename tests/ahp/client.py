@@ -115,6 +115,22 @@ class Client:
         assert state["defaultChat"] == self.chat
         await self.subscribe(self.chat)
 
+    async def join_parts(self) -> list[str]:
+        """Subscribe to the chats of sub-agents and to the terminals of calls, and return their URIs."""
+        await self.settle()
+        parts = [chat["resource"] for chat in self.states[self.session]["chats"] if chat["resource"] != self.chat]
+        for uri in parts:
+            if uri not in self.states:
+                await self.subscribe(uri)
+        terminals = [uri for chat in (self.chat, *parts) for uri in terminals_of(self.states[chat])]
+        for uri in terminals:
+            if uri not in self.states:
+                await self.subscribe(uri)
+        # No action tells that a terminal is gone: the call that had it refers to it no longer.
+        for uri in [uri for uri in self.states if uri.startswith("ahp-terminal:") and uri not in terminals]:
+            self._forget(uri)
+        return [*parts, *terminals]
+
     async def dispatch(self, action_type: str, channel: str = "", /, **members: Any) -> int:
         """Dispatch an action and return its number."""
         self._numbers += 1
@@ -165,10 +181,17 @@ class Client:
             subscriptions=[*self.states, "ahp-session:/gone"],
         )
         if result["type"] == "replay":
-            assert result["missing"] == ["ahp-session:/gone"]
+            missing = set(result["missing"])
+            assert "ahp-session:/gone" in missing
+            assert not missing & {ROOT, self.session, self.chat}
+            # A rewind has removed the agent or the turn that these belonged to.
+            for uri in missing & self.states.keys():
+                self._forget(uri)
             for envelope in result["actions"]:
                 self._apply(envelope)
         else:
+            for uri in self.states.keys() - {snapshot["resource"] for snapshot in result["snapshots"]}:
+                self._forget(uri)
             self._take(result["snapshots"])
         return result["type"]
 
@@ -208,6 +231,13 @@ class Client:
         assert after is not state, f"no effect: {envelope}"
         self.states[channel] = after
         self._folded[channel][1].append(envelope["action"])
+        if envelope["action"]["type"] == "session/chatRemoved":
+            self._forget(envelope["action"]["chat"])
+
+    def _forget(self, uri: str) -> None:
+        """Forget a channel that is gone."""
+        if self.states.pop(uri, None) is not None:
+            del self._folded[uri]
 
     def check_judged(self) -> None:
         """Check that the official reducers come to the states of this client."""
@@ -233,6 +263,14 @@ class Client:
                     self._apply(message["params"])
                 if fits(message):
                     return message
+
+
+def terminals_of(chat: JsonObject) -> list[str]:
+    """Return the terminals to which the calls of a chat refer."""
+    turns: list[JsonObject] = [*chat["turns"], *([chat["activeTurn"]] if "activeTurn" in chat else [])]
+    parts = [part for turn in turns for part in turn["responseParts"] if part["kind"] == "toolCall"]
+    blocks: list[JsonObject] = [block for part in parts for block in part["toolCall"].get("content") or ()]
+    return [block["resource"] for block in blocks if block["type"] == "terminal"]
 
 
 def kind_of_channel(uri: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from jumpseat.ahp.connection import AFTER, BEFORE
 from jumpseat.ahp.coverage import ACTIONS_SENT, UNSERVED, page
 from jumpseat.ahp.live.dispatches import SERVED
-from jumpseat.ahp.states import changeset, chat, root, session
+from jumpseat.ahp.states import changeset, chat, root, session, terminal
 from jumpseat.ahp.translation.dispatched import ACTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "ahp-coverage.md"
@@ -20,5 +20,5 @@ def test_the_page_is_up_to_date() -> None:
 def test_the_tables_agree() -> None:
     assert not UNSERVED.keys() & {*BEFORE, *AFTER}
     assert ACTIONS.keys() >= SERVED
-    known = {*root.REDUCERS, *session.REDUCERS, *chat.REDUCERS, *changeset.REDUCERS}
+    known = {*root.REDUCERS, *session.REDUCERS, *chat.REDUCERS, *changeset.REDUCERS, *terminal.REDUCERS}
     assert {*ACTIONS_SENT, *ACTIONS} <= known

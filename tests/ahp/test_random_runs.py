@@ -19,6 +19,13 @@ from tests.support.server import calls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
+
+def task(name: str, prompt: str, **arguments: str) -> JsonObject:
+    """Return a turn that starts a sub-agent."""
+    given = {"name": name, "agent_type": "task", "description": "Help", "prompt": prompt, **arguments}
+    return {"tool_calls": [{"id": f"call-{name}", "name": "task", "arguments": given}]}
+
+
 SCRIPT: Final[JsonObject] = {
     "prompts": [
         {"when": "hang on", "turns": [{"text": "I am", "hang": True}]},
@@ -30,13 +37,29 @@ SCRIPT: Final[JsonObject] = {
                 {"text": "ok"},
             ],
         },
+        {
+            "when": "ask a helper",
+            "turns": [
+                task("helper", "look for it"),
+                task("other", "look later", mode="background"),
+                calls("write_agent", "call-3", agent_id="helper", message="look again"),
+                {"text": "asked"},
+            ],
+        },
+        {
+            "when": "look for it",
+            "turns": [calls("view", path="."), task("inner", "look deeper"), {"text": "there"}],
+        },
+        {"when": "look later", "turns": [{"text": "late"}]},
+        {"when": "look again", "turns": [{"text": "still there"}]},
+        {"when": "look deeper", "turns": [{"reasoning": "Hm.", "text": "deep"}]},
         {"turns": [{"reasoning": "Well.", "deltas": ["The ", "answer"]}] * 200},
     ]
 }
 RUNS: Final = int(os.environ.get("AHP_RUNS", "4"))
 KILLS: Final = int(os.environ.get("AHP_KILLS", "4"))
 ENDS: Final = ("chat/turnComplete", "chat/turnCancelled", "chat/error")
-PROMPTS: Final = ("hang on", "make a file", "hello")
+PROMPTS: Final = ("hang on", "make a file", "hello", "ask a helper")
 
 
 async def until_stable(client: Client) -> None:
@@ -124,7 +147,9 @@ async def test_random_runs(tmp_path: Path, seed: int) -> None:
                     number += 1
                     await step(random, random.choice((a, b)), number)
                     await until_stable(b)
+                    await a.join_parts()
                     await check_equal(port, a)
+                    await b.join_parts()
                     await check_equal(port, b)
                 away = a
             await step(random, b, number + 1000)
@@ -153,6 +178,7 @@ async def test_kills_of_the_server(tmp_path: Path) -> None:
                     number += 1
                     await step(random, a, number)
                     await until_stable(a)
+                    await a.join_parts()
                     await check_equal(port, a)
                 # Somewhere in a turn, or behind it.
                 number += 1

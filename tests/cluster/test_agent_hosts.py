@@ -21,11 +21,21 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 MODEL: Final = '[adapters.fake]\ntype = "scripted"\nscript = "script.json"\nmodels = ["one"]\n'
 PREFIX: Final = "jumpseat serves WebSocket clients on port "
 TOOL: Final = {"name": "look_up", "description": "Look up", "inputSchema": {"type": "object"}}
+HELPER: Final[JsonObject] = {
+    "id": "call-1",
+    "name": "task",
+    "arguments": {"name": "helper", "agent_type": "task", "description": "Help", "prompt": "look it up"},
+}
 SCRIPT: Final[JsonObject] = {
     "prompts": [
         {"when": "make a file", "turns": [calls("create", path="made.txt", file_text="x"), {"text": "Done."}]},
         {"when": "my tool", "turns": [calls("look_up", word="seat"), {"text": "It says: {{last_tool_result}}"}]},
         {"when": "hang on", "turns": [{"deltas": ["I", " am"], "hang": True}]},
+        {
+            "when": "ask a helper",
+            "turns": [{"tool_calls": [HELPER]}, {"text": "Asked."}],
+        },
+        {"when": "look it up", "turns": [calls("look_up", word="seat"), {"text": "It says: {{last_tool_result}}"}]},
         {"turns": [{"deltas": ["Hel", "lo"]}] * 9},
     ]
 }
@@ -60,6 +70,35 @@ async def end_of_turn(client: Client) -> list[JsonObject]:
         await client.any_action()
     await client.settle()
     return client.states[client.chat]["turns"][-1]["responseParts"]
+
+
+async def test_a_sub_agent_of_another_replica_is_a_chat_and_may_use_a_tool_of_a_client_here(tmp_path: Path) -> None:
+    async with (
+        hosts(tmp_path) as (_, (here, there)),
+        connected(here, "a") as owner,
+        connected(there, "b") as guest,
+    ):
+        uri = await owner.create()
+        await guest.join(uri)
+        tool = {"clientId": "b", "tools": [TOOL]}
+        await guest.echo(await guest.dispatch("session/activeClientSet", activeClient=tool))
+        await owner.prompt("t1", "ask a helper")
+        question = await needed(guest)
+        assert question["chat"] != guest.chat
+        await guest.subscribe(question["chat"])
+        refused = await guest.echo(await guest.dispatch("chat/isReadChanged", question["chat"], isRead=True))
+        assert "only watch" in refused["rejectionReason"]
+        result = {"success": True, "pastTenseMessage": "Looked", "content": [{"type": "text", "text": "blue"}]}
+        call = {"turnId": question["turnId"], "toolCallId": question["toolCall"]["toolCallId"]}
+        await guest.echo(await guest.dispatch("chat/toolCallComplete", question["chat"], **call, result=result))
+        assert (await end_of_turn(guest))[-1]["content"] == "Asked."
+        (turn,) = guest.states[question["chat"]]["turns"]
+        assert turn["responseParts"][-1]["content"] == "It says: blue"
+        await end_of_turn(owner)
+        await owner.join_parts()
+        await check_equal(there, guest)
+        await check_equal(here, owner)
+        assert owner.states[question["chat"]] == guest.states[question["chat"]]
 
 
 async def test_a_session_of_another_replica_is_like_one_of_this(tmp_path: Path) -> None:

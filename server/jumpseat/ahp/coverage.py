@@ -54,10 +54,13 @@ ACTIONS_SENT: Final = (
     "changeset/cleared",
     "changeset/contentChanged",
     "changeset/operationStatusChanged",
+    "terminal/cleared",
+    "terminal/data",
+    "terminal/exited",
 )
 """The actions that the server sends by itself; those of clients are sent to all others, too."""
 
-_ONE_CHAT: Final = "a session has one chat; forks are sessions"
+_ONE_CHAT: Final = "a session has one chat for people; forks are sessions"
 _READ_ONLY: Final = "files are read only"
 UNSERVED: Final[Mapping[str, str]] = {
     "createChat": _ONE_CHAT,
@@ -69,8 +72,8 @@ UNSERVED: Final[Mapping[str, str]] = {
     "resourceDelete": _READ_ONLY,
     "resourceMkdir": _READ_ONLY,
     "createResourceWatch": "files are not watched for clients",
-    "createTerminal": "commands run without terminals",
-    "disposeTerminal": "commands run without terminals",
+    "createTerminal": "terminals are those of the agent's commands",
+    "disposeTerminal": "terminals are those of the agent's commands",
     "listAutomationTriggerDefinitions": "there are no automations",
     "runAutomation": "there are no automations",
     "fetchAutomationRuns": "there are no automations",

@@ -224,10 +224,10 @@ async def test_agents_whose_model_counts_the_calls_of_each_conversation_have_cal
         }
     )
     async with running_server(tmp_path) as server:
-        session = await server.wire.create(model)
+        session = await server.wire.create(model, streaming=True, includeSubAgentStreamingEvents=True)
         events = await server.wire.prompt(session, "delegate")
         ids = {"main": ["sql:0"] * 3, "agent": ["sql:0_2"]}
-        for kind in ("tool.execution_start", "tool.execution_complete"):
+        for kind in ("assistant.tool_call_delta", "tool.execution_start", "tool.execution_complete"):
             made = named(events, kind)
             assert ids == {
                 "main": [event["data"]["toolCallId"] for event in made if "agentId" not in event],

@@ -12,7 +12,7 @@ from jumpseat.agent.session.session import Session
 def distinguish_calls(session: Session, completed: Completed) -> Completed:
     """Rename the calls in an answer whose ids another agent of the session has used."""
     calls = completed.message.tool_uses()
-    ids = {call.id: _distinct_id(session, call.id) for call in calls}
+    ids = {call.id: distinct_id(session, call.id) for call in calls}
     if all(old == new for old, new in ids.items()):
         return completed
     blocks = [
@@ -22,7 +22,8 @@ def distinguish_calls(session: Session, completed: Completed) -> Completed:
     return replace(completed, message=AssistantMessage(blocks))
 
 
-def _distinct_id(session: Session, call_id: str) -> str:
+def distinct_id(session: Session, call_id: str) -> str:
+    """Return the id of a call in events: another one, if another agent of the session has used it."""
     owners = session.root.call_owners
     agent = session.identity.id if session.identity is not None else ""
     distinct, count = call_id, 1

@@ -28,7 +28,7 @@ from jumpseat.agent.model import (
 from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
-from jumpseat.agent.model_calls.call_ids import distinguish_calls
+from jumpseat.agent.model_calls.call_ids import distinct_id, distinguish_calls
 from jumpseat.agent.model_calls.refused_media import may_refuse_media, reductions, settle, with_notes
 from jumpseat.agent.model_calls.requests import (
     with_tool_protocol,
@@ -314,7 +314,9 @@ def _emit_delta(session: Session, streamed: AnswerSoFar, delta: Delta) -> None:
         case ToolCallDelta():
             session.emit(
                 events.ToolCallDelta(
-                    tool_call_id=delta.id, tool_name=delta.name or None, input_delta=delta.arguments
+                    tool_call_id=distinct_id(session, delta.id),
+                    tool_name=delta.name or None,
+                    input_delta=delta.arguments,
                 )
             )
 

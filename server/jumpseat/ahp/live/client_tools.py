@@ -61,10 +61,12 @@ def remove_client(mirror: Mirror, client_id: str, origin: Origin | None = None) 
         return
     with suppress(SessionNotFoundError):
         offer(mirror, left)
-    active: JsonObject | None = mirror.chat.get("activeTurn")
-    for part in active["responseParts"] if active is not None else ():
-        if part["kind"] == "toolCall" and runner_of(part["toolCall"]) == client_id:
-            _answer(mirror, part["toolCall"]["toolCallId"], {"success": False, "error": {"message": _LEFT}})
+    for chat in mirror.chats():
+        active: JsonObject | None = chat.get("activeTurn")
+        for part in active["responseParts"] if active is not None else ():
+            if part["kind"] == "toolCall" and runner_of(part["toolCall"]) == client_id:
+                left_over = {"success": False, "error": {"message": _LEFT}}
+                _answer(mirror, chat["resource"], part["toolCall"]["toolCallId"], left_over)
     mirror.publish({"type": "session/activeClientRemoved", "clientId": client_id}, origin)
 
 
@@ -84,30 +86,30 @@ def offer(mirror: Mirror, clients: list[JsonObject]) -> None:
     owners.update(owners_of(clients))
 
 
-def show_progress(mirror: Mirror, action: Action, origin: Origin) -> None:
-    """Show the output of a call so far, as its client tells it."""
-    _check_runner(mirror, action, origin)
-    mirror.publish(action, origin)
+def show_progress(mirror: Mirror, chat: str, action: Action, origin: Origin) -> None:
+    """Show the output of a call in a chat so far, as its client tells it."""
+    _check_runner(mirror, chat, action, origin)
+    mirror.publish(action, origin, chat)
 
 
-def complete(mirror: Mirror, action: Action, origin: Origin) -> None:
-    """Give the result of a call to the session, whose event becomes the echo."""
-    _check_runner(mirror, action, origin)
+def complete(mirror: Mirror, chat: str, action: Action, origin: Origin) -> None:
+    """Give the result of a call in a chat to the session, whose event becomes the echo."""
+    _check_runner(mirror, chat, action, origin)
     cause = Cause("chat/toolCallComplete", action["toolCallId"])
     mirror.expect(cause, origin)
-    if not _answer(mirror, action["toolCallId"], action["result"]):
+    if not _answer(mirror, chat, action["toolCallId"], action["result"]):
         mirror.withdraw(cause)
         raise InvalidRequestError("the call has a result")
 
 
-def _check_runner(mirror: Mirror, action: Action, origin: Origin) -> None:
-    call = call_of(mirror.chat, action["turnId"], action["toolCallId"])
+def _check_runner(mirror: Mirror, chat: str, action: Action, origin: Origin) -> None:
+    call = call_of(mirror.state_of(chat), action["turnId"], action["toolCallId"])
     if call is None or runner_of(call) != origin.client_id:
         raise InvalidRequestError("this client runs no such call")
 
 
-def _answer(mirror: Mirror, call_id: str, result: JsonObject) -> bool:
-    calls, request_id = mirror.session.clients.external_calls, mirror.translator.request_of(call_id)
+def _answer(mirror: Mirror, chat: str, call_id: str, result: JsonObject) -> bool:
+    calls, request_id = mirror.session.clients.external_calls, mirror.translator.request_of(chat, call_id)
     if request_id is None:
         return False
     shown = result_for_model(result)

@@ -67,6 +67,9 @@ def carry_out(mirror: Mirror, channel: str, action: Action, origin: Origin) -> N
         JumpseatError: the action is refused.
     """
     kind = action["type"]
+    if (of_runner := _OF_RUNNERS.get(kind)) is not None:
+        of_runner(mirror, channel, action, origin)
+        return
     if channel not in mirror.uris:
         raise InvalidRequestError(READ_ONLY[kind_of(channel)])
     if kind in _DIRECT:
@@ -163,7 +166,7 @@ def _cancel_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
     # The messages that wait stay, and follow the next turn.
     session.queue.paused = bool(session.queue.waiting()[0])
     if session.interrupt(flush=True) is None and not session.working:
-        for end in list(mirror.translator.end_turn()):
+        for end in list(mirror.translator.main.end_turn()):
             mirror.publish(end, origin)
 
 
@@ -176,14 +179,14 @@ def _truncate(mirror: Mirror, action: Action, origin: Origin) -> None:
     if place + 1 == len(turns):
         return
     mirror.expect(Cause("chat/truncated"), origin)
-    mirror.context.registry.truncate(mirror.session, mirror.translator.first_events[turns[place + 1]["id"]])
+    mirror.context.registry.truncate(mirror.session, mirror.translator.main.first_events[turns[place + 1]["id"]])
 
 
 # --- questions --------------------------------------------------------------------------------------------------
 
 
 def _confirm(mirror: Mirror, action: Action, origin: Origin) -> None:
-    request_id = mirror.translator.question_of(action["toolCallId"])
+    request_id = mirror.translator.main.question_of(action["toolCallId"])
     pending = mirror.session.permissions.questions.pending
     question = next((one.question for one in pending.open() if one.id == request_id), None)
     active: JsonObject | None = mirror.chat.get("activeTurn")
@@ -320,8 +323,6 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/turnCancelled": _cancel_turn,
     "chat/truncated": _truncate,
     "chat/toolCallConfirmed": _confirm,
-    "chat/toolCallContentChanged": client_tools.show_progress,
-    "chat/toolCallComplete": client_tools.complete,
     "chat/inputAnswerChanged": _change_answer,
     "chat/inputCompleted": _complete_input,
     "chat/pendingMessageSet": _queue,
@@ -338,5 +339,10 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "session/activeClientSet": client_tools.set_client,
     "session/activeClientRemoved": _remove_client,
 }
-SERVED: Final = frozenset(("root/configChanged", *_DIRECT, *_HANDLERS))
+_OF_RUNNERS: Final[Mapping[str, Callable[[Mirror, str, Action, Origin], None]]] = {
+    "chat/toolCallContentChanged": client_tools.show_progress,
+    "chat/toolCallComplete": client_tools.complete,
+}
+"""The actions of the client that runs a call, in the chat of any agent."""
+SERVED: Final = frozenset(("root/configChanged", *_DIRECT, *_HANDLERS, *_OF_RUNNERS))
 """The actions that have an effect; all others are refused."""

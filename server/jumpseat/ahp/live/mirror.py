@@ -23,12 +23,11 @@ from jumpseat.ahp.live.changesets import OpenChangesets
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
-from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, reduced_all
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.changesets import catalogue
-from jumpseat.ahp.translation.edits import with_edits
-from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
+from jumpseat.ahp.translation.session_events import SessionTranslator, apply
 from jumpseat.ahp.translation.summaries import (
     actions_for_session,
     actions_without_chat,
@@ -36,6 +35,7 @@ from jumpseat.ahp.translation.summaries import (
     live_summary,
     with_activity,
 )
+from jumpseat.ahp.translation.terminals import Closed, Opened
 from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_uri
 from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
@@ -51,6 +51,9 @@ _SILENT: Final = frozenset(
 )
 """The frequent actions, of which the channel of the session shows nothing."""
 
+
+_FROM_EVENTS: Final = frozenset(("chat", "terminal"))
+"""The kinds of the further channels of which the log tells."""
 
 _CUSTOMIZING: Final = (events.SessionSkillsLoaded, events.McpServersLoaded, events.McpServerStatusChanged)
 """The events that tell of other customizations."""
@@ -78,7 +81,7 @@ class Mirror(Audience):
         super().__init__(access, tasks, lambda: readers(self.uris))
         self.session_id = session_id
         self.session_uri, self.chat_uri = session_uri(session_id), chat_uri(session_id)
-        self.translator = Translator()
+        self.translator = SessionTranslator(session_id)
         self.ctx: Context | None = None
         # The session whose events arrive, until the last of them, when it is no longer live.
         self._source: Session | None = None
@@ -143,12 +146,13 @@ class Mirror(Audience):
             "modifiedAt": session.started_at,
             "turns": [],
         }
-        chat = await self._fold(chat)
+        states = await self._fold(chat)
         access = storage.created_by
-        self._hub.open(self.chat_uri, chat, reduce_chat, access)
-        state = self._session_state(session, chat, title, lifecycle)
+        self._hub.open(self.chat_uri, states[self.chat_uri], reduce_chat, access)
+        state = self._session_state(session, states, title, lifecycle)
         state["status"] |= marks
         self._hub.open(self.session_uri, state, reduce_session, access)
+        self._show_parts(states)
         self._release()
         for question in session.clients.open_questions():
             self._handle(Event.of("", "", None, question))
@@ -156,17 +160,21 @@ class Mirror(Audience):
         self._follow_chat(self.chat_uri)
         await self.changesets.adopt(self._hub.parts(self.session_uri))
 
-    async def _fold(self, chat: State) -> State:
-        """Return the state of a chat after the events of the log, and continue with its translator."""
+    async def _fold(self, chat: State) -> dict[str, State]:
+        """Return the states of all chats after the events of the log, and continue with its translator.
+
+        ``chat`` is the main one before these events.
+        """
         session = self.session
         records = self.context.process.secrets.mask_records(
             self.context.registry.storage(session).log.read().records
         )
-        translator = Translator()
+        translator = SessionTranslator(self.session_id)
         self._stored = seen = set[str]()
 
-        def fold() -> State:
-            state = chat
+        states = {self.chat_uri: chat}
+
+        def fold() -> None:
             for record in records:
                 payload = events.decode_payload(record["type"], record.get("data"))
                 event_id = str(record.get("id") or "")
@@ -174,18 +182,28 @@ class Mirror(Audience):
                 if not isinstance(payload, events.UnknownPayload):
                     time = str(record.get("timestamp") or "")
                     event = Event.of(event_id, time, None, payload, record.get("agentId"))
-                    state = reduced_all(reduce_chat, state, with_edits(self.session_id, event, translator))
-            return state
+                    for step in translator.steps(event):
+                        apply(states, step)
 
         # A long log takes longer than other connections should wait.
-        chat = await anyio.to_thread.run_sync(fold)
+        await anyio.to_thread.run_sync(fold)
         # The calls of the log were those of clients that may be gone.
         translator.owners.update(self.translator.owners)
         self.translator = translator
         translator.join(is_working=session.working)
         if not session.working and not session.open_questions():
-            chat = reduced_all(reduce_chat, chat, translator.end_turn())
-        return chat
+            for step in translator.end_turns():
+                apply(states, step)
+        return states
+
+    def _show_parts(self, states: dict[str, State]) -> None:
+        """Open the further channels that are not open in these states, and close those that are no more."""
+        for uri in self._hub.parts(self.session_uri):
+            if uri not in states and kind_of(uri) in _FROM_EVENTS:
+                self.close_part(uri)
+        for uri, state in states.items():
+            if uri not in self.uris and self.state_of(uri) != state:
+                self.open_part(uri, state)
 
     def _release(self) -> None:
         """Handle the events that have arrived while the log was read, except those that it contained."""
@@ -203,20 +221,31 @@ class Mirror(Audience):
             log.warning("session %s: cannot read the log that was cut: %s", self.session_id, error)
             self._release()
             return
-        self.publish({"type": "chat/truncated"}, self._causes.pop(Cause("chat/truncated"), None))
-        if left["turns"]:
-            self.publish({"type": "chat/turnsLoaded", "turns": left["turns"]})
+        self._show_turns(self.chat_uri, left, self._causes.pop(Cause("chat/truncated"), None))
+        for uri in left.keys() & set(self._hub.parts(self.session_uri)):
+            if kind_of(uri) != "chat":
+                continue
+            if self.state_of(uri)["turns"] != left[uri]["turns"]:
+                self._show_turns(uri, left)
+            left[uri] = self.state_of(uri)
+        self._show_parts(left)
         self.changesets.renew()
         self._release()
 
-    def _session_state(self, session: Session, chat: State, title: str, lifecycle: str) -> State:
+    def _show_turns(self, uri: str, states: dict[str, State], origin: Origin | None = None) -> None:
+        """Show the turns of a chat in place of those that it had."""
+        self.publish({"type": "chat/truncated"}, origin, uri)
+        if turns := states[uri]["turns"]:
+            self.publish({"type": "chat/turnsLoaded", "turns": turns}, None, uri)
+
+    def _session_state(self, session: Session, states: dict[str, State], title: str, lifecycle: str) -> State:
         return {
             "provider": PROVIDER,
             "title": title,
-            "status": chat["status"],
+            "status": states[self.chat_uri]["status"],
             "lifecycle": lifecycle,
             "activeClients": [],
-            "chats": [chat_summary(chat)],
+            "chats": [chat_summary(state) for uri, state in states.items() if kind_of(uri) == "chat"],
             "defaultChat": self.chat_uri,
             "workingDirectories": [attachments.uri_of(str(session.settings.cwd))],
             "config": {"schema": config.SCHEMA, "values": self.config_values()},
@@ -257,8 +286,13 @@ class Mirror(Audience):
             self._early = []
             self.tasks.start_soon(self._rewind)
             return
-        for action in with_edits(self.session_id, event, self.translator):
-            self.publish(action, self._origin_of(action))
+        for step in self.translator.steps(event):
+            if isinstance(step, Opened):
+                self.open_part(step.uri, step.state)
+            elif isinstance(step, Closed):
+                self.close_part(step.uri)
+            else:
+                self.publish(step.action, self._origin_of(step.action), step.uri)
         if self.tokens or self.interests:
             self._log_in(event.payload)
         if isinstance(event.payload, _CUSTOMIZING):
@@ -296,11 +330,6 @@ class Mirror(Audience):
         elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
             self._on_summary(self, self.summary())
         return True
-
-    def state_of(self, uri: str) -> State:
-        """Return the state of a channel, an empty one if it is not open."""
-        channel = self._hub.get(uri)
-        return channel.state if channel is not None else {}
 
     def is_wanted(self, uri: str) -> bool:
         """Return whether a client subscribes to a channel, or may come back to it."""
@@ -350,8 +379,18 @@ class Mirror(Audience):
 
     @property
     def chat(self) -> State:
-        """The state of the chat's channel."""
+        """The state of the main chat's channel."""
         return self.state_of(self.chat_uri)
+
+    def chats(self) -> list[State]:
+        """Return the states of the main chat and of those of sub-agents."""
+        uris = (self.chat_uri, *self._hub.parts(self.session_uri))
+        return [self.state_of(uri) for uri in uris if kind_of(uri) == "chat"]
+
+    def state_of(self, uri: str) -> State:
+        """Return the state of a channel of the session, an empty one if it is closed."""
+        channel = self._hub.get(uri)
+        return channel.state if channel is not None else {}
 
     # --- echoes -------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ other objects of a new state are shared with the old one, so that a delta costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -103,10 +103,3 @@ def without_directory(state: State, action: Action) -> State:
     if action["directory"] not in directories:
         return state
     return changed(state, workingDirectories=[one for one in directories if one != action["directory"]])
-
-
-def reduced_all(reducer: Reducer, state: State, actions: Iterable[Action]) -> State:
-    """Return the state after some actions; those of other channels are skipped."""
-    for action in actions:
-        state = reducer(state, action)
-    return state

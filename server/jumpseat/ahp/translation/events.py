@@ -1,7 +1,7 @@
-"""Translate the events of a session into actions of AHP. Pure: events in, actions out.
+"""Translate the events of an agent into actions on the channel of its chat. Pure: events in, actions out.
 
-One :class:`Translator` follows one session for all its clients. Its actions go to the channel of the chat or of the
-session, by the beginning of their types. What AHP shows comes from events, whichever door has caused them.
+One :class:`Translator` follows the main agent of a session, or one of its sub-agents, for all clients. What AHP
+shows comes from events, whichever door has caused them.
 
 The id of a turn is the interaction id of its prompt, which the log repeats in each ``assistant.turn_start``. Unlike
 the id of the message, which clients of the other protocol read as a UUID, it may be any string, so that a turn has
@@ -31,7 +31,7 @@ from jumpseat_protocol.permissions import PermissionRequest
 
 
 class Translator(Struct):
-    """Translates the events of one session, in their order: those of the log first, then all that follow."""
+    """Translates the events of one agent, in their order: those of the log first, then all that follow."""
 
     turn: Turn | None = None
     first_events: dict[str, str] = field(default_factory=dict[str, str])
@@ -44,16 +44,19 @@ class Translator(Struct):
     _notification: str = ""
     # The calls that ask for permission, by the ids of the questions.
     _asking: dict[str, Call] = field(default_factory=dict[str, Call])
+    # The open questions of sub-agents, which may outlast a turn.
+    _foreign: dict[str, events.PermissionRequested] = field(default_factory=dict[str, events.PermissionRequested])
     _skips_deltas: bool = False
+    # A sub-agent whose first run has ended: no event tells of the ends of later ones.
+    _has_ended: bool = False
 
     def actions(self, event: events.Event) -> Iterator[Action]:
-        """Return the actions for an event. Of sub-agents, only questions are shown, which lack the agent's id."""
-        if event.agent_id is not None or (self._skips_deltas and isinstance(event.payload, _DELTAS)):
+        """Return the actions for an event. Permission questions of sub-agents lack the agent's id."""
+        if self._skips_deltas and isinstance(event.payload, _DELTAS):
             return
         if isinstance(event.payload, events.AssistantMessage | events.TurnStart | events.TurnEnd):
             self._skips_deltas = False
         turn = self.turn
-        yield from self._session(event.payload)
         match event.payload:
             case events.UserMessage() as message if message.is_prompt:
                 yield from self._prompt(event, message)
@@ -62,9 +65,13 @@ class Translator(Struct):
             case events.TurnStart() as start:
                 yield from self._begin_run(event, start)
             case events.SessionIdle() | events.SessionShutdown():
+                self._foreign.clear()
                 yield from self.end_turn()
             case events.SessionResume() as resume if not resume.continue_pending_work:
+                self._foreign.clear()
                 yield from self.end_turn()
+            case events.SubagentCompleted() | events.SubagentFailed() as end:
+                yield from self._end_agent(event, end)
             case events.ToolUserRequested() as requested:
                 self._of_user.add(requested.tool_call_id)
             case events.ToolExecutionStart() | events.ToolExecutionComplete() as call if (
@@ -95,6 +102,28 @@ class Translator(Struct):
         calls = self.turn.calls() if self.turn is not None else ()
         return next((call.request_id for call in calls if call.id == call_id), None)
 
+    def runs(self, call_id: str) -> bool:
+        """Return whether a call runs, by its id in events."""
+        return self.turn is not None and self.turn.running(call_id) is not None
+
+    def refer(self, call_id: str, block: JsonObject) -> tuple[str, list[Action]] | None:
+        """Let a running call refer to another channel in its content; ``None`` if there is no such call.
+
+        Returns:
+            The id of the call for clients, and the actions that show the reference.
+        """
+        call = self.turn.running(call_id) if self.turn is not None else None
+        if call is None:
+            return None
+        call.blocks.append(block)
+        return call.id, self.show_blocks(call)
+
+    def show_blocks(self, call: Call) -> list[Action]:
+        """Return the actions that show the references of a running call."""
+        if (turn := self.turn) is None:
+            return []
+        return [_of_call("ContentChanged", turn, call, content=list(call.blocks))]
+
     def end_turn(self) -> Iterator[Action]:
         """Return the action that ends the open turn, if any."""
         turn, self.turn = self.turn, None
@@ -105,27 +134,13 @@ class Translator(Struct):
         if turn.aborted:
             yield {"type": "chat/turnCancelled", **end}
         elif turn.error is not None:
-            error = {"errorType": turn.error.error_type, "message": turn.error.reason}
-            part = {"kind": "error", "error": error, "resumable": False}
+            part = {"kind": "error", "error": turn.error, "resumable": False}
             yield {"type": "chat/error", **end, "part": part}
         elif turn.works:
             # The process has died.
             yield {"type": "chat/turnCancelled", **end}
         else:
             yield {"type": "chat/turnComplete", **end}
-
-    def _session(self, payload: events.EventPayload) -> Iterator[Action]:
-        match payload:
-            case events.SessionTitleChanged():
-                yield {"type": "session/titleChanged", "title": payload.title}
-            case events.SessionModeChanged():
-                yield {"type": "session/configChanged", "config": {"mode": payload.new_mode}}
-            case events.SessionModelChange():
-                yield {"type": "session/configChanged", "config": {"model": payload.new_model}}
-            case events.SessionPermissionsChanged():
-                yield {"type": "session/configChanged", "config": {"autoApprove": payload.allow_all_permissions}}
-            case _:
-                pass
 
     # --- turns --------------------------------------------------------------------------------------------------
 
@@ -137,40 +152,60 @@ class Translator(Struct):
             # No other event tells that the message waits no more.
             yield {"type": "chat/pendingMessageRemoved", "kind": "steering", "id": turn_id}
             yield _part(turn, {"kind": "systemNotification", "content": f"You added: {message.content}"})
-        elif turn is None or turn.id != turn_id:
+        elif turn is None or turn.interaction_id != turn_id:
             shown = {"text": message.content, "origin": {"kind": "user" if message.source is None else "agent"}}
             shown |= present({"attachments": attachments.of_prompt(message.attachments)})
             yield from self._begin(turn_id, event, shown, message_id=message.message_id)
 
     def _begin_run(self, event: events.Event, start: events.TurnStart) -> Iterator[Action]:
         turn = self.turn
-        if turn is None or start.interaction_id not in (None, turn.id):
+        if turn is None or start.interaction_id not in (None, turn.interaction_id):
             turn_id = start.interaction_id or event.id
             message = {"text": self._notification, "origin": {"kind": "systemNotification"}}
             yield from self._begin(turn_id, event, message)
         if self.turn is not None:
             self.turn.works, self.turn.error, self.turn.last_at = True, None, event.timestamp
 
+    def _end_agent(
+        self, event: events.Event, end: events.SubagentCompleted | events.SubagentFailed
+    ) -> Iterator[Action]:
+        self._has_ended = True
+        if (turn := self.turn) is None:
+            return
+        turn.last_at = event.timestamp
+        if isinstance(end, events.SubagentFailed):
+            turn.error = {"errorType": "sub_agent", "message": end.error}
+        elif end.cancelled:
+            turn.aborted = True
+        yield from self.end_turn()
+
     def _begin(
-        self, turn_id: str, event: events.Event, message: JsonObject, *, message_id: str | None = None
+        self, interaction_id: str, event: events.Event, message: JsonObject, *, message_id: str | None = None
     ) -> Iterator[Action]:
         yield from self.end_turn()
-        time = event.timestamp
+        time, turn_id = event.timestamp, interaction_id
+        while turn_id in self.first_events:
+            # A hook lets an agent go on whose answer has ended its turn.
+            turn_id = f"{interaction_id}#{len(self.first_events)}"
         self.first_events[turn_id] = event.id
         message_ids = set[str]() if message_id is None else {message_id}
-        self.turn = Turn(turn_id, time, time, message_ids, owners=self.owners)
+        self.turn = Turn(turn_id, interaction_id, time, time, message_ids, owners=self.owners)
         # Of a message that has waited, the id was that of the turn, too.
         queued = {} if message_id is None else {"queuedMessageId": turn_id}
         yield {"type": "chat/turnStarted", "turnId": turn_id, "startedAt": time, "message": message, **queued}
+        for asked in self._foreign.values():
+            yield from self._ask(self.turn, asked)
 
     def _in_turn(self, turn: Turn, payload: events.EventPayload) -> Iterator[Action]:
         match payload:
             case events.TurnEnd():
                 turn.works = False
+                if self._has_ended and not turn.calls_tools:
+                    yield from self.end_turn()
             case events.Abort():
                 turn.aborted = True
             case events.SessionError() if payload.originating_message_id in turn.message_ids:
-                turn.error = payload
+                turn.error = {"errorType": payload.error_type, "message": payload.reason}
             case events.MessageDelta():
                 yield from _delta(turn, "markdown", payload.message_id, payload.delta_content)
             case events.ReasoningDelta():
@@ -178,6 +213,7 @@ class Translator(Struct):
             case events.Reasoning():
                 yield from _rest(turn, "reasoning", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
+                turn.calls_tools = bool(payload.tool_requests)
                 yield from _rest(turn, "markdown", payload.message_id, payload.content)
                 for request in payload.tool_requests:
                     yield from _declare(turn, request)
@@ -237,7 +273,7 @@ class Translator(Struct):
     def _complete(self, turn: Turn, end: events.ToolExecutionComplete) -> Iterator[Action]:
         if (call := turn.end_call(end.tool_call_id)) is not None:
             yield from _show_ready(turn, call)
-            yield _of_call("Complete", turn, call, result=results.result_of(end, call.tool, call.title))
+            yield _of_call("Complete", turn, call, result=results.result_of(end, call))
 
     def _ask(self, turn: Turn, asked: events.PermissionRequested) -> Iterator[Action]:
         request: PermissionRequest = asked.permission_request
@@ -245,6 +281,7 @@ class Translator(Struct):
         if call is None:
             call = turn.add_call(asked.request_id, request.kind, "running")
             call.is_foreign, call.client = True, None
+            self._foreign[asked.request_id] = asked
             yield _started(turn, call)
         self._asking[asked.request_id] = call
         title, text = question_text(request, call.title or None)
@@ -261,6 +298,7 @@ class Translator(Struct):
         call.input = None
 
     def _answer(self, turn: Turn, answered: events.PermissionCompleted) -> Iterator[Action]:
+        self._foreign.pop(answered.request_id, None)
         call = self._asking.pop(answered.request_id, None)
         if call is None:
             return
@@ -386,8 +424,10 @@ def _declare(turn: Turn, request: events.ToolRequest) -> Iterator[Action]:
 
 
 def _show_output(turn: Turn, call_id: str, text: str) -> Iterator[Action]:
-    if (call := turn.running(call_id)) is not None:
-        yield _of_call("ContentChanged", turn, call, content=results.text_content(text))
+    call = turn.running(call_id)
+    # The output of a command is in its terminal.
+    if call is not None and call.terminal is None:
+        yield _of_call("ContentChanged", turn, call, content=[*call.blocks, *results.text_content(text)])
 
 
 def _input_text(arguments: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.ahp.states.values import JsonObject, present
+from jumpseat.ahp.translation.turns import Call
 from jumpseat_protocol import events
 
 
@@ -11,21 +12,21 @@ def text_content(text: str) -> list[JsonObject]:
     return [{"type": "text", "text": text}] if text else []
 
 
-def result_of(end: events.ToolExecutionComplete, tool: str, title: str) -> JsonObject:
-    """Return the result of a call. ``title`` says what the call did."""
+def result_of(end: events.ToolExecutionComplete, call: Call) -> JsonObject:
+    """Return the result of a call."""
     result, error = end.result, end.error
     shown = ""
     if result is not None:
         # A tool may have its own text for people.
         shown = result.detailed_content or result.content
-    content = text_content(shown) + [
+    content = [*call.blocks, *text_content(shown)] + [
         {"type": "embeddedResource", "data": binary.data, "contentType": binary.mime_type}
         for binary in (result.binary_results_for_llm if result is not None else None) or ()
     ]
     return present(
         {
             "success": end.success,
-            "pastTenseMessage": title or tool,
+            "pastTenseMessage": call.title or call.tool,
             "content": content or None,
             "error": present({"message": error.message, "code": error.code}) if error is not None else None,
         }

@@ -24,7 +24,7 @@ def chat_summary(chat: State) -> JsonObject:
 
 def actions_for_session(session: State, chat: State) -> Iterator[Action]:
     """Return the actions that bring a session in step with its chat: open questions, and the catalogue."""
-    wanted = {needed["id"]: needed for needed in _input_needed(chat)}
+    wanted = {needed["id"]: needed for needed in _input_needed(session, chat)}
     before = {needed["id"]: needed for needed in _needed_in(session, chat["resource"])}
     for request_id in before.keys() - wanted.keys():
         yield {"type": "session/inputNeededRemoved", "id": request_id}
@@ -48,14 +48,16 @@ def _needed_in(session: State, chat: str) -> list[JsonObject]:
     return [needed for needed in session.get("inputNeeded") or () if needed["chat"] == chat]
 
 
-def _input_needed(chat: State) -> Iterator[JsonObject]:
+def _input_needed(session: State, chat: State) -> Iterator[JsonObject]:
     active: JsonObject | None = chat.get("activeTurn")
+    # Calls in two chats may have the same id.
+    begin = "" if chat["resource"] == session.get("defaultChat") else f"{chat['resource']}#"
     for part in active["responseParts"] if active is not None else ():
         if part["kind"] == "toolCall" and part["toolCall"]["status"] == "pending-confirmation":
             call = part["toolCall"]
             yield {
                 "kind": "toolConfirmation",
-                "id": call["toolCallId"],
+                "id": begin + call["toolCallId"],
                 "chat": chat["resource"],
                 "turnId": active["id"] if active is not None else "",
                 "toolCall": call,
@@ -64,7 +66,7 @@ def _input_needed(chat: State) -> Iterator[JsonObject]:
             call = part["toolCall"]
             yield {
                 "kind": "toolClientExecution",
-                "id": call["toolCallId"],
+                "id": begin + call["toolCallId"],
                 "chat": chat["resource"],
                 "turnId": active["id"] if active is not None else "",
                 "clientId": client,
@@ -72,7 +74,7 @@ def _input_needed(chat: State) -> Iterator[JsonObject]:
             }
         elif part["kind"] == "inputRequest" and part.get("response") is None:
             request = part["request"]
-            yield {"kind": "chatInput", "id": request["id"], "chat": chat["resource"], "request": request}
+            yield {"kind": "chatInput", "id": begin + request["id"], "chat": chat["resource"], "request": request}
 
 
 def with_activity(session: State, chat: State) -> State:

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from jumpseat.ahp.states.values import JsonObject
-from jumpseat_protocol import events
 
 Phase: TypeAlias = Literal["streamed", "declared", "running"]
 
@@ -21,7 +20,8 @@ class Call(Struct):
     ``sent_chars`` counts the characters of the arguments that were sent. ``is_foreign``: the call is that of a
     sub-agent, of which only its question is shown. ``client`` is the id of the client that runs the call, and
     ``request_id`` that of the question for its result; ``input`` are the arguments that are not shown as final yet,
-    because that client would begin too early.
+    because that client would begin too early. ``blocks`` are the parts of its content that refer to other channels,
+    of which ``terminal`` is that of its command.
     """
 
     id: str
@@ -34,23 +34,29 @@ class Call(Struct):
     client: str | None = None
     request_id: str | None = None
     input: str | None = None
+    blocks: list[JsonObject] = field(default_factory=list[JsonObject])
+    terminal: str | None = None
 
 
 class Turn(Struct):
-    """An open turn. ``last_at`` is the time of its last stored event, ``message_ids`` are those of its prompts.
+    """An open turn, of which ``interaction_id`` is that of its prompt, and ``message_ids`` those of its messages.
 
+    ``last_at`` is the time of its last stored event.
     ``owners`` are the ids of the clients that run tools, by the names of the tools.
 
     ``works`` is true while a call of the model and its tools are not done, which is so after a crash, too.
+    ``calls_tools``: the last answer of the model does.
     """
 
     id: str
+    interaction_id: str
     started_at: str
     last_at: str
     message_ids: set[str] = field(default_factory=set[str])
     works: bool = False
+    calls_tools: bool = False
     aborted: bool = False
-    error: events.SessionError | None = None
+    error: JsonObject | None = None
     usage: JsonObject = field(default_factory=lambda: JsonObject())
     sent_chars: dict[str, int] = field(default_factory=dict[str, int])
     _calls: dict[str, list[Call]] = field(default_factory=dict[str, list[Call]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final
+from urllib.parse import quote
 
 ROOT: Final = "ahp-root://"
 PROVIDER: Final = "jumpseat"
@@ -30,6 +31,11 @@ def chat_uri(session_id: str) -> str:
 def sub_agent_uri(session_id: str, agent_id: str) -> str:
     """Return the URI of the chat of a sub-agent."""
     return _SUB_AGENT + _encoded(f"{session_uri(session_id)}#{agent_id}")
+
+
+def terminal_uri(session_id: str, turn_id: str, call_id: str) -> str:
+    """Return the URI of the terminal of a call."""
+    return f"ahp-terminal:/{session_id}/{quote(turn_id, safe='')}/{quote(call_id, safe='')}"
 
 
 def session_of(uri: str) -> str | None:
