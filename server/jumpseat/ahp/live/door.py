@@ -27,7 +27,7 @@ from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
 from jumpseat.ahp.translation.limits import check_config
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, is_session, session_of, session_uri
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.access import Access
@@ -183,7 +183,7 @@ class Door:
             JumpseatError: the session cannot be created.
         """
         session_id = session_of(uri)
-        if session_id is None or not uri.startswith("ahp-session:/"):
+        if session_id is None or not is_session(uri):
             raise AhpError.invalid(f"{uri[:200]!r} is not a URI like ahp-session:/<id>")
         taken = AhpError.session_exists(uri)
         if session_id in self._mirrors or session_id in self._opening:

@@ -34,3 +34,8 @@ def session_of(uri: str) -> str | None:
             return None
     found = _SESSION.fullmatch(uri)
     return found[1] if found is not None else None
+
+
+def is_session(uri: str) -> bool:
+    """Return whether a URI is that of a session, rather than of a chat or something else."""
+    return _SESSION.fullmatch(uri) is not None
