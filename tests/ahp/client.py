@@ -36,6 +36,8 @@ REDUCERS: Final[Mapping[str, Reducer]] = {
     "ahp-root": reduce_root,
     "ahp-session": reduce_session,
     "ahp-chat": reduce_chat,
+    # The name of sessions in older builds of VS Code.
+    "jumpseat": reduce_session,
 }
 
 
@@ -221,7 +223,7 @@ class Client:
         if self.judge is None:
             return
         for uri, (state, actions) in self._folded.items():
-            reducer = uri.partition(":")[0].removeprefix("ahp-")
+            reducer = uri.partition(":")[0].removeprefix("ahp-").replace("jumpseat", "session")
             folded = self.judge.ask({"reducer": reducer, "state": state, "actions": actions})
             assert plain(folded) == plain(self.states[uri]), actions
             self._folded[uri] = self.states[uri], []

@@ -127,7 +127,8 @@ class SessionIndex:
                 self._touched.discard(name)
                 self._look(self._table, (name,), now_open, complete=True)
             self._root_state = root_state
-            self._end_check(self._table, began)
+            if (merged := self._end_check(self._table, began)) is not None:
+                await anyio.to_thread.run_sync(self._write, merged)
 
     def _scan(self, table: Table, changed: Collection[str]) -> tuple[tuple[int, int] | None, set[str], set[str]]:
         """Return the state of the root, the names in it, and the sessions that may have changed; in any thread."""
@@ -212,7 +213,10 @@ class SessionIndex:
             if complete:
                 look |= self._opened(table, self._changed, names & known)
         self._look(table, look, open_here, complete=complete)
-        return self._end_check(table, now) if complete else table
+        if complete and (merged := self._end_check(table, now)) is not None:
+            self._write(merged)
+            return merged
+        return table
 
     def _begin_with(self, table: Table) -> Table:
         self._table = table
@@ -221,10 +225,11 @@ class SessionIndex:
         }
         return table
 
-    def _end_check(self, table: Table, began: float) -> Table:
+    def _end_check(self, table: Table, began: float) -> Table | None:
+        """Note that a complete check has ended; return a table of all rows if it is worth writing."""
         end = self._clock()
         self._check_at = end + max(FRESH_S, SHARE * (end - began))
-        return self._save(table) if self._examined >= max(_WORTH_SAVING, len(table.names) // 50) else table
+        return self._merge(table) if self._examined >= max(_WORTH_SAVING, len(table.names) // 50) else None
 
     def _opened(self, table: Table, changed: Collection[str], names: set[str]) -> set[str]:
         """Return the sessions among ``names`` whose files may have changed since the last look."""
@@ -338,8 +343,8 @@ class SessionIndex:
         log.info("%s is ignored: it is damaged, or of another version", self._files.path(_FILE))
         return Table.of(())
 
-    def _save(self, table: Table) -> Table:
-        """Make a table of all rows, and write it to the file."""
+    def _merge(self, table: Table) -> Table:
+        """Make a table of all rows."""
         order = self._order(table)
         order += [name for name, row in self._changed.items() if row is not None and row.entry.json is None]
         for number in range(table.listed, len(table.names)):
@@ -347,12 +352,15 @@ class SessionIndex:
                 order.append(range(number, number + 1))
         table = self._table = Table.of(self._rows(table, order))
         self._changed, self._parts, self._examined = {}, None, 0
+        return table
+
+    def _write(self, table: Table) -> None:
+        """Write a table to the file; in any thread."""
         parts = table.encode()
         try:
             self._files.write(_FILE, b"".join((_checksum(parts), *parts)))
         except OSError as error:
             log.debug("%s is not written: %s", self._files.path(_FILE), error)
-        return table
 
 
 def join(entries: Iterable[Entry]) -> bytes:
