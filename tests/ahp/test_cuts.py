@@ -131,7 +131,7 @@ async def converse(client: Client, turn: str) -> None:
 
 
 async def talk(port: int, session: str, turn: str) -> Client:
-    """Join a session and have a turn, and return the client when its connection has been cut, at the latest then."""
+    """Join a session, have a turn, and return the client, whose connection has been cut at the latest then."""
     async with raw(port, "a") as client:
         try:
             await client.initialize()
@@ -162,7 +162,7 @@ async def finish(client: Client, turn: str) -> None:
 
 @pytest.mark.timeout(120 + 10 * CUTS)
 async def test_cuts_in_the_frames_of_a_conversation(tmp_path: Path) -> None:
-    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as b:
+    async with door_server(tmp_path, SCRIPT, limit_s=100 + 10 * CUTS) as (_, port), connected(port, "b") as b:
         await b.create()
         for number in range(CUTS):
             to_server, place = number % 2 == 1, PLACES[number // 2 % len(PLACES)]
