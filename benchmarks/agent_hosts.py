@@ -52,7 +52,10 @@ class Client:
         while True:
             text = await self._socket.recv()
             if mark in str(text)[:60]:
-                return json.loads(text)["result"]
+                answer = json.loads(text)
+                if "error" in answer:
+                    raise SystemExit(f"{method}: {answer['error']}")
+                return answer["result"]
 
     async def notify(self, method: str, **params: Any) -> None:
         await self._socket.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
@@ -90,7 +93,12 @@ async def serving(command: str, home: Path) -> AsyncGenerator[tuple[int, int]]:
 @asynccontextmanager
 async def client_of(port: int, path: str, client_id: str | None = None) -> AsyncGenerator[Client]:
     async with connect(
-        f"ws://127.0.0.1:{port}/{path}", proxy=None, max_size=None, compression=None, ping_interval=None
+        f"ws://127.0.0.1:{port}/{path}",
+        proxy=None,
+        max_size=None,
+        max_queue=None,
+        compression=None,
+        ping_interval=None,
     ) as socket:
         client = Client(socket)
         if path == "ahp":
