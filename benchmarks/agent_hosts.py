@@ -162,6 +162,8 @@ async def joined(port: int, pid: int, path: str, joins: int) -> None:
     async with AsyncExitStack() as stack:
         host = await stack.enter_async_context(client_of(port, "ahp"))
         await host.call("createSession", channel=f"ahp-session:/{session}")
+        # Otherwise, it would be closed while the others connect.
+        await host.call("subscribe", channel=chat_of(session))
         clients = [await stack.enter_async_context(client_of(port, path)) for _ in range(joins)]
         for part in (clients[: joins // 4], clients[joins // 4 :]):
             began, used = time.perf_counter(), cpu_seconds(pid)

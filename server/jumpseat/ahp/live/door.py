@@ -44,6 +44,8 @@ READY_S: Final = 0.5
 Clients that subscribe after the answer to ``createSession``, and wait for the action, would miss it otherwise.
 """
 SWEEP_S: Final = 15.0
+UNWANTED_S: Final = 60.0
+"""The time after which a session is closed that nobody wants: who has created one still has to subscribe to it."""
 
 
 class Peer(Reader, Protocol):
@@ -71,6 +73,8 @@ class Door:
         self._mirrors: dict[str, Mirror] = {}
         self._opening: dict[str, anyio.Event] = {}
         self._awaits_ready: dict[str, anyio.Event] = {}
+        # Since when nobody wants a session, as the sweeps have seen it.
+        self._unwanted: dict[str, float] = {}
         self._agents = agents_with(server.models.declared(SessionSettings(cwd=Path.cwd())))
         self.hub.open_for_each(ROOT, self._root_state(), reduce_root)
         tasks.start_soon(self._sweep)
@@ -252,6 +256,7 @@ class Door:
     def close(self, session_id: str) -> None:
         """Forget a session that is deleted or no longer live."""
         mirror = self._mirrors.pop(session_id, None)
+        self._unwanted.pop(session_id, None)
         if mirror is not None:
             mirror.gone = True
             mirror.customized.set()
@@ -268,8 +273,11 @@ class Door:
         """Forget the clients whose grace has ended, and close the sessions that nobody wants."""
         for client_id in self.hub.expire():
             self.withdraw_tools(client_id)
-        for mirror in list(self._mirrors.values()):
-            if not self.hub.is_wanted(mirror.uris):
+        unwanted = [mirror for mirror in self._mirrors.values() if not self.hub.is_wanted(mirror.uris)]
+        now, before = anyio.current_time(), self._unwanted
+        self._unwanted = {one.session_id: before.get(one.session_id, now) for one in unwanted}
+        for mirror in unwanted:
+            if self._unwanted[mirror.session_id] + UNWANTED_S <= now and not self.hub.is_wanted(mirror.uris):
                 await self._leave(mirror)
 
     def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
