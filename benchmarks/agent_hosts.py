@@ -34,6 +34,8 @@ from websockets.asyncio.client import ClientConnection, connect
 CONFIG: Final = '[adapters.fake]\ntype = "scripted"\nscript = "script.json"\nmodels = ["one"]\n'
 ROOT: Final = "ahp-root://"
 LIMIT_S: Final = 300.0
+RETURN_TURNS: Final = 40
+"""The turns that a client misses who then comes back; with many more, it gets a snapshot."""
 
 
 class Client:
@@ -247,13 +249,15 @@ async def measure(command: str, subscribers: int, deltas: int, sessions: int, tu
             async with client_of(port, "ahp", "away") as away:
                 await away.call("subscribe", channel=f"ahp-session:/{session}")
                 seen = (await away.call("subscribe", channel=chat_of(session)))["snapshot"]["fromSeq"]
-            for number in range(100):
+            for number in range(RETURN_TURNS):
                 await prompt(client, session, f"u{number}")
                 await client.read_until("chat/turnComplete")
-            await returned(port, pid, session, seen, "after 100 turns of others", "away")
+            await returned(port, pid, session, seen, f"after {RETURN_TURNS} turns of others", "away")
         async with serving(command, home) as (pid, port):
-            await returned(port, pid, session, seen, f"after a restart, {turns + 100} turns", "away")
-        small = next(path for path in (home / "session-state").iterdir() if path.name != session)
+            await returned(port, pid, session, seen, f"after a restart, {turns + RETURN_TURNS} turns", "away")
+        # One of those with a prompt: lists show no others.
+        stored = [path for path in (home / "session-state").iterdir() if path.name != session]
+        small = max(stored, key=lambda path: (path / "events.jsonl").stat().st_size)
         copy_session(small, small.name, sessions)
         async with serving(command, home) as (pid, port), client_of(port, "ahp") as client:
             for what in ("first ever", "second"):

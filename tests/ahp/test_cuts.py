@@ -1,7 +1,7 @@
 """A connection that is cut anywhere in the frames of a conversation: nothing is lost, and nothing comes twice.
 
-``AHP_CUTS`` is the number of cuts; they are before, in and behind frames, in both directions, in turn. Every frame
-of the conversation is reached with a few hundred.
+``AHP_CUTS`` is the number of cuts; they are before, in and behind frames, in both directions, in turn. With a
+few hundred, every frame of the conversation is reached.
 """
 
 from __future__ import annotations
@@ -119,24 +119,13 @@ async def cutting(port: int, cut: Cut, *, to_server: bool) -> AsyncGenerator[int
         tasks.cancel_scope.cancel()
 
 
-async def converse(client: Client, turn: str) -> None:
-    """Begin a turn, approve its call and wait for its end."""
-    await client.prompt(turn, "make a file")
-    while not client.states[client.session].get("inputNeeded"):
-        await client.action("session/inputNeededSet")
-    call = client.states[client.session]["inputNeeded"][0]["toolCall"]["toolCallId"]
-    await client.echo(await client.dispatch("chat/toolCallConfirmed", turnId=turn, toolCallId=call, approved=True))
-    while client.states[client.chat].get("activeTurn") is not None:
-        await client.action("chat/turnComplete")
-
-
 async def talk(port: int, session: str, turn: str) -> Client:
     """Join a session, have a turn, and return the client, whose connection has been cut at the latest then."""
     async with raw(port, "a") as client:
         try:
             await client.initialize()
             await client.join(session)
-            await converse(client, turn)
+            await finish(client, turn)
         except ConnectionClosed:
             pass
         client.abort()
@@ -144,7 +133,7 @@ async def talk(port: int, session: str, turn: str) -> Client:
 
 
 async def finish(client: Client, turn: str) -> None:
-    """Bring a turn to its end, however far it has come."""
+    """Begin a turn if need be, approve its call, and wait for its end."""
     while True:
         await client.settle()
         chat = client.states[client.chat]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from datetime import datetime
 from heapq import nlargest
 from operator import itemgetter
@@ -21,7 +21,6 @@ from jumpseat.ahp.translation.attachments import uri_of
 from jumpseat.ahp.translation.client_tools import tools_of
 from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, is_session, session_of, session_uri
 from jumpseat.errors import SessionNotFoundError
-from jumpseat.sessions.registry import SessionRegistry
 from jumpseat_protocol.sessions import SessionMetadata
 
 Position: TypeAlias = tuple[str, str]
@@ -86,7 +85,9 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
     last = _decode(params["cursor"]) if params.get("cursor") is not None else None
     rights, door = connection.rights, connection.door
     live = {summary["resource"]: summary for summary in door.live_summaries(rights)}
-    stored, has_more = _stored_page(door.registry(rights), live, last, min(limit, PAGE))
+    stored, has_more = _stored_page(
+        door.registry(rights).latest(last[0] if last is not None else None), live, last, min(limit, PAGE)
+    )
     found = [*((_position(summary), summary) for summary in live.values()), *stored]
     behind = [one for one in found if last is None or one[0] < last]
     latest = nlargest(min(limit, PAGE), behind, key=itemgetter(0))
@@ -101,14 +102,14 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
 
 
 def _stored_page(
-    registry: SessionRegistry, live: Container[str], last: Position | None, most: int
+    latest: Iterable[bytes], live: Container[str], last: Position | None, most: int
 ) -> tuple[list[tuple[Position, JsonObject]], bool]:
     """Return at least the first ``most`` stored sessions after a position, and whether there are more of them.
 
-    The store has them in the order of their times: no others are read, there may be ten thousand.
+    ``latest`` has them in the order of their times: no others are read, there may be ten thousand.
     """
     found: list[tuple[Position, JsonObject]] = []
-    for json in registry.latest(last[0] if last is not None else None):
+    for json in latest:
         listed: JsonObject = orjson.loads(json)
         # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
         position = listed["modifiedTime"], session_uri(listed["sessionId"])
