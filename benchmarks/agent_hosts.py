@@ -34,7 +34,7 @@ from websockets.asyncio.client import ClientConnection, connect
 CONFIG: Final = '[adapters.fake]\ntype = "scripted"\nscript = "script.json"\nmodels = ["one"]\n'
 ROOT: Final = "ahp-root://"
 LIMIT_S: Final = 300.0
-RETURN_TURNS: Final = 40
+RETURN_TURNS: Final = 5
 """The turns that a client misses who then comes back; with many more, it gets a snapshot."""
 
 
