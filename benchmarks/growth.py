@@ -157,9 +157,10 @@ async def _list(server: Server, size: int) -> float:
 
 
 def copy_session(original: Path, session_id: str, times: int) -> None:
-    """Store copies of a session under new ids."""
+    """Store copies of a session under new ids, without the mark of a program that was killed."""
     folders = [str(path.relative_to(original)) for path in original.rglob("*") if path.is_dir()]
     files = [(str(path.relative_to(original)), path.read_bytes()) for path in original.rglob("*.*")]
+    files = [(name, content) for name, content in files if not name.startswith("inuse.")]
     old_id = session_id.encode()
     # Files without the id are links. File systems limit the links to one file.
     sources: dict[str, str] = {}

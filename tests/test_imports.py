@@ -65,7 +65,8 @@ def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_lan
     loaded = loaded_by("import jumpseat.app, jumpseat.rpc.routes")
     assert "jumpseat_protocol.schema" not in loaded
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
-    # The other protocols are loaded with their first client.
+    # The other protocols are loaded with their first client, also by servers with a port for WebSockets.
+    loaded |= loaded_by("import jumpseat.process, jumpseat.network.serving, jumpseat.network.web_socket")
     assert not {name for name in loaded if name.startswith(("jumpseat.acp", "jumpseat.ahp"))}
 
 

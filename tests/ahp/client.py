@@ -275,7 +275,8 @@ def terminals_of(chat: JsonObject) -> list[str]:
 
 def kind_of_channel(uri: str) -> str:
     """Return the kind of a channel, by which its reducer is known."""
-    return "root" if uri == ROOT else kind_of(uri)
+    # Older builds of VS Code name sessions by the provider.
+    return "root" if uri == ROOT else kind_of(uri.replace("jumpseat:/", "ahp-session:/", 1))
 
 
 @asynccontextmanager

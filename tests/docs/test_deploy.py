@@ -83,7 +83,7 @@ def test_every_replica_is_started_with_options_of_the_command() -> None:
     assert len(options()) == 4
     for one in options():
         assert one.tcp is not None
-        assert one.tcp.port == 4321
+        assert (one.tcp.port, one.tcp.web_port) == (4321, 8123)
         assert one.tcp.tls is not None
         # `jumpseat status` is the probe.
         assert one.metrics_port == 9464
@@ -277,12 +277,14 @@ def test_every_replica_has_the_time_to_drain(tmp_path: Path) -> None:
 def test_the_balancer_forwards_to_all_replicas_without_stickiness(tmp_path: Path) -> None:
     text = (DEPLOY / "haproxy.cfg").read_text()
     assert re.findall(r"^    server (\S+) (\S+)$", text, re.MULTILINE) == [
-        (name, f"{name}:4321") for name in REPLICAS
+        (name, f"{name}:{port}") for port in (4321, 8123) for name in REPLICAS
     ]
+    assert re.findall(r"^    bind :(\d+)$", text, re.MULTILINE) == ["4321", "8123"]
+    assert SERVICES["balancer"]["ports"] == ["4321:4321", "8123:8123"]
     assert not re.search(r"stick|balance source|cookie", text.replace("without stickiness", ""))
     service = manifest("Service", "jumpseat")["spec"]
     assert service["sessionAffinity"] == "None"
-    assert [port["port"] for port in service["ports"]] == [4321]
+    assert [port["port"] for port in service["ports"]] == [4321, 8123]
     program = shutil.which("haproxy")
     if program is not None:
         # The names are those of a network of containers.

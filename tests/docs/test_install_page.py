@@ -57,13 +57,13 @@ def test_the_newest_release_in_the_changelog_is_the_version() -> None:
     assert releases[0] == __version__
 
 
-def test_the_image_serves_its_port_and_is_not_root() -> None:
+def test_the_image_serves_its_ports_and_is_not_root() -> None:
     text = (PACKAGING / "Containerfile").read_text()
     (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
     options = parse(json.loads(command), {})
 
     assert options.tcp is not None
-    assert f"EXPOSE {options.tcp.port}" in text
+    assert f"EXPOSE {options.tcp.port} {options.tcp.web_port}\n" in text
     assert "USER 10001" in text
     # `jumpseat status` needs a metrics port.
     assert options.metrics_port is not None
@@ -77,11 +77,11 @@ def test_every_folder_that_the_image_copies_exists() -> None:
     assert [source for source in sources if not (ROOT / source).exists()] == []
 
 
-def test_the_compose_file_serves_the_published_port_with_tls() -> None:
+def test_the_compose_file_serves_the_published_ports_with_tls() -> None:
     service = yaml.safe_load((PACKAGING / "compose.yaml").read_text())["services"]["jumpseat"]
     options = parse(service["command"], {})
 
     assert options.tcp is not None
-    assert service["ports"] == [f"{options.tcp.port}:{options.tcp.port}"]
+    assert service["ports"] == [f"{port}:{port}" for port in (options.tcp.port, options.tcp.web_port)]
     assert options.tcp.tls == ("/run/secrets/tls-cert", "/run/secrets/tls-key")
     assert (ROOT / "packaging" / service["build"]["context"] / service["build"]["dockerfile"]).exists()

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import orjson
 import pytest
 
@@ -227,3 +229,53 @@ def test_without_a_folder_there_are_no_sessions(tmp_path: Path) -> None:
 
     assert listed(index) == []
     assert listed(index) == []
+
+
+@pytest.mark.anyio
+async def test_a_check_beside_other_tasks_leaves_nothing_to_examine(home: Home) -> None:
+    before = listed(home.process())
+    home.change("s7", "another prompt", 9_000)
+    home.remove("s8")
+    home.examined.clear()
+    next_process = home.process()
+
+    await next_process.prepare(list)
+    assert home.examined == ["s7"]
+    home.examined.clear()
+    after = listed(next_process)
+
+    assert home.examined == []
+    assert after == [["s7", "another prompt"], *(entry for entry in before if entry[0] not in ("s7", "s8"))]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_listed_meanwhile", [False, True])
+async def test_sessions_that_change_during_a_check_beside_other_tasks_are_seen(
+    home: Home, is_listed_meanwhile: bool
+) -> None:
+    index = home.process()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index.prepare, list)
+        await anyio.lowlevel.checkpoint()
+        home.change("new", "a new one", 9_000)
+        home.remove("s8")
+        index.touch("new")
+        if is_listed_meanwhile:
+            listed(index)
+
+    found = listed(index)
+    assert found[0] == ["new", "a new one"]
+    assert sorted(name for name, _ in found) == sorted({"new", *(f"s{n}" for n in range(MANY) if n != 8)})
+
+
+def test_lists_begin_where_the_last_page_has_ended(home: Home) -> None:
+    listed(home.process())
+    home.change("s7", "another prompt", 1_000 + MANY // 2)
+    index = home.process()
+    found = [(orjson.loads(entry.json or b"null"), entry) for entry in index.entries([])]
+    for until_s in (1_000 + MANY // 3, 999, 20_000):
+        wanted = list(index.entries([], until_s * 10**9))
+        expected = [
+            entry for (name, _), entry in found if (home.root / name / "events.jsonl").stat().st_mtime <= until_s
+        ]
+        assert wanted == expected

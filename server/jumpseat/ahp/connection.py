@@ -16,6 +16,7 @@ from jumpseat.ahp.live.dispatches import attempt, carry_out
 from jumpseat.ahp.live.door import Door
 from jumpseat.ahp.live.errors import AhpError, error_of
 from jumpseat.ahp.methods import changesets, files, handshake, sessions
+from jumpseat.ahp.names import Names
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation.limits import excess_of
 from jumpseat.ahp.translation.uris import ROOT
@@ -86,6 +87,7 @@ class AhpConnection:
         self._dispatches: deque[tuple[str, int, Action]] = deque()
         self._slow = False
         self._held = HeldDeltas()
+        self._names = Names()
         self.wire = Wire(
             self._body, self._framing_error, self._handle_close, framing, self._release, on_end=self.close
         )
@@ -113,17 +115,17 @@ class AhpConnection:
         if method == "unsubscribe":
             return self._unsubscribe
         handler = BEFORE.get(method) or (AFTER.get(method) if self.initialized else None)
-        return None if handler is None else lambda params: handler(self, limited(params))
+        return None if handler is None else lambda params: handler(self, self._names.inward(limited(params)))
 
     def _unsubscribe(self, params: Any) -> None:
-        uri = channel_of(params)
+        uri = channel_of(self._names.inward(params))
         self.door.hub.unsubscribe(self, uri)
         self.door.withdraw_tools(self.client_id, uri)
 
     # --- dispatches ---------------------------------------------------------------------------------------------
 
     def _take_dispatch(self, params: Any) -> None:
-        members = checked(params)
+        members = checked(self._names.inward(params))
         channel, client_seq, action = members.get("channel"), members.get("clientSeq"), members.get("action")
         if not self.initialized or not isinstance(channel, str) or not isinstance(client_seq, int):
             log.info("ignored a malformed dispatch", extra=fields(client=self.label))
@@ -206,11 +208,14 @@ class AhpConnection:
     def _send(self, *message: bytes | memoryview) -> None:
         """Send a message behind the deltas that are held: clients rely on the order."""
         self._release()
-        self.wire.send(*message)
+        self.wire.send(*self._names.outward(message))
 
     def tell(self, created_by: str | None, method: str, params: JsonObject) -> None:
-        """Send a notification about a session, if the client sees sessions of the token ``created_by``."""
-        if self.initialized and self.rights.sees(created_by):
+        """Send a notification of the root channel about a session, if the client subscribes to it and may see it.
+
+        ``created_by`` is the name of the token to whose sessions it belongs.
+        """
+        if self.rights.sees(created_by) and self.door.hub.has_subscriber(ROOT, self):
             self.peer.notify(method, params)
 
     def announce(self, params: dict[str, Any], created_by: str | None) -> None:

@@ -583,6 +583,14 @@ class SessionRegistry:
         """Return :meth:`list` as a JSON array of its entries on the wire, in parts."""
         return self.store.list_json(session_filter.wire() if session_filter is not None else None)
 
+    async def prepare_list(self) -> None:
+        """Look at the files that the next list would look at, while other tasks go on."""
+        await self.store.prepare_list()
+
+    def latest(self, not_after: str | None = None) -> Iterator[bytes]:
+        """Return the entries of :meth:`list` on the wire. See :meth:`SessionStore.latest`."""
+        return self.store.latest(not_after)
+
     def metadata(self, session_id: str) -> SessionMetadata | None:
         """Return the list entry of a stored session."""
         try:

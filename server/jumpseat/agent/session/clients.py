@@ -137,7 +137,7 @@ class Clients:
         Raises:
             InvalidRequestError: a tool has the name of another client's tool.
         """
-        for other in self._attached.values():
+        for other in self._attached.values() if attachment.tools else ():
             if other.client is attachment.client:
                 continue
             both = sorted(other.tools.keys() & attachment.tools.keys())

@@ -184,6 +184,11 @@ class Hub:
         channel.subscribers[connection] = None
         return channel.snapshot(self.numbers.last, turns)
 
+    def has_subscriber(self, uri: str, connection: Subscriber) -> bool:
+        """Return whether a connection subscribes to a channel."""
+        known = self._clients.get(connection.client_id)
+        return known is not None and known.connection is connection and uri in known.subscriptions
+
     def unsubscribe(self, connection: Subscriber, uri: str) -> None:
         """End a subscription. Unknown channels are ignored."""
         known = self._known(connection)

@@ -28,7 +28,16 @@ from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
 from jumpseat.ahp.translation.limits import check_config
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, kind_of, owner_of, session_of, session_uri
+from jumpseat.ahp.translation.uris import (
+    PROVIDER,
+    ROOT,
+    chat_uri,
+    is_session,
+    kind_of,
+    owner_of,
+    session_of,
+    session_uri,
+)
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.access import Access
@@ -45,6 +54,8 @@ READY_S: Final = 0.5
 Clients that subscribe after the answer to ``createSession``, and wait for the action, would miss it otherwise.
 """
 SWEEP_S: Final = 15.0
+UNWANTED_S: Final = 60.0
+"""The time after which a session is closed that nobody wants: who has created one still has to subscribe to it."""
 
 
 class Peer(Reader, Protocol):
@@ -72,6 +83,8 @@ class Door:
         self._mirrors: dict[str, Mirror] = {}
         self._opening: dict[str, anyio.Event] = {}
         self._awaits_ready: dict[str, anyio.Event] = {}
+        # Since when nobody wants a session, as the sweeps have seen it.
+        self._unwanted: dict[str, float] = {}
         self._agents = agents_with(server.models.declared(SessionSettings(cwd=Path.cwd())))
         self.hub.open_for_each(ROOT, self._root_state(), reduce_root)
         tasks.start_soon(self._sweep)
@@ -190,7 +203,7 @@ class Door:
             JumpseatError: the session cannot be created.
         """
         session_id = session_of(uri)
-        if session_id is None or not uri.startswith("ahp-session:/"):
+        if session_id is None or not is_session(uri):
             raise AhpError.invalid(f"{uri[:200]!r} is not a URI like ahp-session:/<id>")
         taken = AhpError.session_exists(uri)
         if session_id in self._mirrors or session_id in self._opening:
@@ -259,6 +272,7 @@ class Door:
     def close(self, session_id: str) -> None:
         """Forget a session that is deleted or no longer live."""
         mirror = self._mirrors.pop(session_id, None)
+        self._unwanted.pop(session_id, None)
         if mirror is not None:
             mirror.gone = True
             mirror.customized.set()
@@ -275,8 +289,11 @@ class Door:
         """Forget the clients whose grace has ended, and close the sessions that nobody wants."""
         for client_id in self.hub.expire():
             self.withdraw_tools(client_id)
-        for mirror in list(self._mirrors.values()):
-            if not self.hub.is_wanted(mirror.uris):
+        unwanted = [mirror for mirror in self._mirrors.values() if not self.hub.is_wanted(mirror.uris)]
+        now, before = anyio.current_time(), self._unwanted
+        self._unwanted = {one.session_id: before.get(one.session_id, now) for one in unwanted}
+        for mirror in unwanted:
+            if self._unwanted[mirror.session_id] + UNWANTED_S <= now and not self.hub.is_wanted(mirror.uris):
                 await self._leave(mirror)
             else:
                 mirror.changesets.close_unwanted()

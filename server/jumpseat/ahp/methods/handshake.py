@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import NOT_FOUND, UNSUPPORTED_VERSION, AhpError
 from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.translation.attachments import uri_of
 from jumpseat.commands.completions import TRIGGERS
 from jumpseat.errors import SessionElsewhereError, UnknownItemError
 from jumpseat_protocol.envelope import METHOD_NOT_FOUND
@@ -51,6 +53,8 @@ async def initialize(connection: Peer, params: JsonObject) -> JsonObject:
         "protocolVersion": version,
         "serverSeq": hub.numbers.last,
         "snapshots": snapshots,
+        # Where sessions begin whose clients choose no folder.
+        "defaultDirectory": uri_of(str(Path.cwd())),
         "completionTriggerCharacters": list(TRIGGERS),
         "serverInfo": {"name": "jumpseat", "title": "Jumpseat", "version": __version__},
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Container, Iterable
+from datetime import datetime
 from heapq import nlargest
 from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import orjson
 
@@ -17,9 +19,12 @@ from jumpseat.ahp.states.values import IDLE, JsonObject, present
 from jumpseat.ahp.translation import config
 from jumpseat.ahp.translation.attachments import uri_of
 from jumpseat.ahp.translation.client_tools import tools_of
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, session_of, session_uri
+from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, is_session, session_of, session_uri
 from jumpseat.errors import SessionNotFoundError
 from jumpseat_protocol.sessions import SessionMetadata
+
+Position: TypeAlias = tuple[str, str]
+"""The place of a session in lists: when it was modified, and its URI."""
 
 PAGE: Final = 100
 TURNS: Final = 50
@@ -66,6 +71,7 @@ def fetch_turns(connection: Peer, params: JsonObject) -> JsonObject:
 async def list_all(connection: Peer, params: JsonObject) -> JsonObject:
     """Return one page of the sessions of all replicas. See :func:`list_sessions`."""
     await connection.door.catch_up()
+    await connection.door.registry(connection.rights).prepare_list()
     return list_sessions(connection, params)
 
 
@@ -81,23 +87,40 @@ def list_sessions(connection: Peer, params: JsonObject) -> JsonObject:
     last = _decode(params["cursor"]) if params.get("cursor") is not None else None
     rights, door = connection.rights, connection.door
     live = {summary["resource"]: summary for summary in door.live_summaries(rights)}
-    found: list[tuple[tuple[str, str], JsonObject]] = [(_position(summary), summary) for summary in live.values()]
-    # Decoded here: models of ten thousand sessions would hold others up.
-    for listed in orjson.loads(b"".join(door.registry(rights).list_json(None))):
-        if _is_resumable(listed) and (uri := session_uri(listed["sessionId"])) not in live:
-            found.append(((listed["modifiedTime"], uri), listed))
-    # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
+    stored, has_more = _stored_page(
+        door.registry(rights).latest(last[0] if last is not None else None), live, last, min(limit, PAGE)
+    )
+    found = [*((_position(summary), summary) for summary in live.values()), *stored]
     behind = [one for one in found if last is None or one[0] < last]
-    # Only those of the page are described: there may be ten thousand others.
     latest = nlargest(min(limit, PAGE), behind, key=itemgetter(0))
     page = [
         door.with_marks(live.get(uri) or _summary(SessionMetadata.model_validate(one)), rights)
         for (_, uri), one in latest
     ]
     answer: JsonObject = {"items": page}
-    if len(page) < len(behind):
+    if has_more or len(page) < len(behind):
         answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(page[-1])).encode()).decode()
     return answer
+
+
+def _stored_page(
+    latest: Iterable[bytes], live: Container[str], last: Position | None, most: int
+) -> tuple[list[tuple[Position, JsonObject]], bool]:
+    """Return at least the first ``most`` stored sessions after a position, and whether there are more of them.
+
+    ``latest`` has them in the order of their times: no others are read, there may be ten thousand.
+    """
+    found: list[tuple[Position, JsonObject]] = []
+    for json in latest:
+        listed: JsonObject = orjson.loads(json)
+        # Also by the URI: sessions modified at the same time must not be on two pages, or on none.
+        position = listed["modifiedTime"], session_uri(listed["sessionId"])
+        if position[1] in live or not _is_resumable(listed) or (last is not None and position >= last):
+            continue
+        if len(found) >= most and position[0] < found[most - 1][0][0]:
+            return found, True
+        found.append((position, listed))
+    return found, False
 
 
 async def create(connection: Peer, params: JsonObject) -> None:
@@ -121,10 +144,18 @@ async def create(connection: Peer, params: JsonObject) -> None:
 
 
 async def dispose(connection: Peer, params: JsonObject) -> None:
-    """Delete a session."""
-    session_id = session_of(_channel(params))
+    """Delete a session.
+
+    Raises:
+        AhpError: the channel is that of a chat: who ends one must not lose its session.
+        SessionNotFoundError: there is no such session.
+    """
+    uri = _channel(params)
+    session_id = session_of(uri)
     if session_id is None:
-        raise SessionNotFoundError(_channel(params))
+        raise SessionNotFoundError(uri)
+    if not is_session(uri):
+        raise AhpError.invalid(f"channel: {uri[:200]!r} is not a URI like ahp-session:/<id>")
     await connection.door.delete(session_id, connection.rights)
 
 
@@ -199,13 +230,14 @@ def _summary(session: SessionMetadata) -> JsonObject:
     )
 
 
-def _position(summary: JsonObject) -> tuple[str, str]:
+def _position(summary: JsonObject) -> Position:
     return summary["modifiedAt"], summary["resource"]
 
 
-def _decode(cursor: Any) -> tuple[str, str]:
+def _decode(cursor: Any) -> Position:
     try:
         time, uri = urlsafe_b64decode(str(cursor).encode()).decode().split("\n")
+        datetime.fromisoformat(time)
     except ValueError:
         raise AhpError.invalid(f"invalid cursor {str(cursor)[:100]!r}") from None
     return time, uri

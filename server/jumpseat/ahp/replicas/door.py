@@ -43,7 +43,16 @@ from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, present
 from jumpseat.ahp.translation.attachments import path_of
 from jumpseat.ahp.translation.summaries import live_summary, with_activity
-from jumpseat.ahp.translation.uris import PROVIDER, ROOT, chat_uri, kind_of, owner_of, session_of, session_uri
+from jumpseat.ahp.translation.uris import (
+    PROVIDER,
+    ROOT,
+    chat_uri,
+    is_session,
+    kind_of,
+    owner_of,
+    session_of,
+    session_uri,
+)
 from jumpseat.errors import JumpseatError, OutcomeUnknownError, SessionNotFoundError
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import Access
@@ -197,7 +206,7 @@ class ClusterDoor(OwnerDoor):
     async def create(self, uri: str, access: Access, options: JsonObject) -> None:
         """Create a session on this replica. See :meth:`Door.create`."""
         session_id = session_of(uri)
-        if session_id is None or not uri.startswith("ahp-session:/"):
+        if session_id is None or not is_session(uri):
             raise AhpError.invalid(f"{uri[:200]!r} is not a URI like ahp-session:/<id>")
         directories: Any = options.get("workingDirectories") or [""]
         more = {"workingDirectory": path} if (path := path_of(str(directories[0]))) is not None else {}

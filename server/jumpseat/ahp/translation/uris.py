@@ -71,3 +71,8 @@ def _decoded(encoded: str) -> str:
         return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
     except ValueError:
         return ""
+
+
+def is_session(uri: str) -> bool:
+    """Return whether a URI is that of a session, rather than of a chat or something else."""
+    return _SESSION.fullmatch(uri) is not None

@@ -120,7 +120,12 @@ class ClusterStore(SessionStore):
         entries = self._cluster_index.all() if before_ns is None else self._cluster_index.all(before_ns)
         return (entry for entry in entries if sees is None or sees(entry.created_by))
 
-    def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
+    async def prepare_list(self) -> None:
+        """Do nothing: the index of the cluster is up to date."""
+
+    def _entries(
+        self, context: Mapping[str, str] | None = None, not_after_ns: int | None = None
+    ) -> Iterator[Entry]:
         places = Places()
         cwds = None
         if context and "cwd" in context:

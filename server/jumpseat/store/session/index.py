@@ -19,6 +19,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
 from jumpseat.store.session.ownership import is_marked
 from jumpseat.store.session.state_files import DiskFiles
 from jumpseat.store.session.table import Entry, Row, State, Table, fitting
@@ -31,6 +35,8 @@ SHARE: Final = 20
 """The time between two complete checks, as a multiple of what the last one took."""
 RECENT: Final = 500
 """The number of sessions whose files each complete check compares."""
+SLICE_S: Final = 0.01
+"""The time for which :meth:`SessionIndex.prepare` lets other tasks wait at once."""
 SETTLED_NS: Final = 50_000_000
 COARSELY_SETTLED_NS: Final = 2_000_000_000
 """The ages from which on a folder's time shows each later change: on file systems with and without fractions of
@@ -75,18 +81,69 @@ class SessionIndex:
         # The sessions that this process has opened or closed since the last look.
         self._touched: set[str] = set()
         self._examined = 0
+        self._preparing = anyio.Lock()
 
     def touch(self, name: str) -> None:
         """Look at a session again before the next list: this process is about to change it, or has done so."""
         self._touched.add(name)
 
-    def entries(self, open_here: Collection[str]) -> Iterator[Entry]:
+    def entries(self, open_here: Collection[str], not_after_ns: int | None = None) -> Iterator[Entry]:
         """Return all sessions that were prompted, the last changed first.
 
-        ``open_here`` are the sessions that this process has open, and may have changed.
+        ``open_here`` are the sessions that this process has open, and may have changed. With ``not_after_ns``, a
+        Unix time in nanoseconds, those that have changed after it are left out.
         """
         table = self._refresh(open_here)
-        return (row.entry for _, row in self._rows(table, self._order(table)))
+        order = self._order(table)
+        if not_after_ns is not None:
+            order = self._not_after(table, order, not_after_ns)
+        return (row.entry for _, row in self._rows(table, order))
+
+    async def prepare(self, open_here: Callable[[], Collection[str]]) -> None:
+        """Make a complete check that is due, while other tasks go on: the next list has little left to look at.
+
+        ``open_here`` returns the sessions that this process has open. Without this, the next list does it all.
+        """
+        async with self._preparing:
+            if self._table is not None and self._clock() < self._check_at:
+                return
+            began = self._clock()
+            if self._table is None:
+                loaded = await anyio.to_thread.run_sync(self._load)
+                if self._table is None:
+                    self._begin_with(loaded)
+            assert self._table is not None
+            table, changed = self._table, frozenset(self._changed)
+            root_state, names, found = await anyio.to_thread.run_sync(self._scan, table, changed)
+            # Gone ones, too, because sessions may have come since.
+            known = {*table.numbers, *changed}
+            look = {name for name in names - known if self._is_name(name)} | (known - names) | found
+            look |= self._watched | self._touched
+            now_open, slice_ends = open_here(), self._clock() + SLICE_S
+            for name in look:
+                if self._clock() > slice_ends:
+                    await anyio.lowlevel.checkpoint()
+                    now_open, slice_ends = open_here(), self._clock() + SLICE_S
+                self._touched.discard(name)
+                self._look(self._table, (name,), now_open, complete=True)
+            self._root_state = root_state
+            if (merged := self._end_check(self._table, began)) is not None:
+                await anyio.to_thread.run_sync(self._write, merged)
+
+    def _scan(self, table: Table, changed: Collection[str]) -> tuple[tuple[int, int] | None, set[str], set[str]]:
+        """Return the state of the root, the names in it, and the sessions that may have changed; in any thread."""
+        root_state, names = self._state_of_root(), self._names()
+        return root_state, names, self._opened(table, changed, names & {*table.numbers, *changed})
+
+    def _not_after(self, table: Table, order: Iterable[range | str], not_after_ns: int) -> list[range | str]:
+        first = table.place(not_after_ns)
+        kept: list[range | str] = []
+        for names in order:
+            if isinstance(names, range):
+                kept += [range(max(names.start, first), names.stop)] if first < names.stop else []
+            elif (row := self._changed[names]) is not None and row.state[0] <= not_after_ns:
+                kept.append(names)
+        return kept
 
     def json(self, open_here: Collection[str]) -> Sequence[bytes | memoryview]:
         """Return the entries as a JSON array, in parts."""
@@ -142,12 +199,7 @@ class SessionIndex:
         table = self._table
         complete = table is None or now >= self._check_at
         if table is None:
-            table = self._table = self._load()
-            self._watched = {
-                name
-                for number, name in enumerate(table.names)
-                if not table.folder_ns[number] or number >= table.listed
-            }
+            table = self._begin_with(self._load())
         look = {*self._watched, *self._touched, *open_here}
         self._touched = set()
         root_state = self._state_of_root()
@@ -159,18 +211,29 @@ class SessionIndex:
                 self._forget(table, name)
             look |= {name for name in names - known if self._is_name(name)}
             if complete:
-                look |= self._opened(table, names & known)
+                look |= self._opened(table, self._changed, names & known)
         self._look(table, look, open_here, complete=complete)
-        if complete:
-            end = self._clock()
-            self._check_at = end + max(FRESH_S, SHARE * (end - now))
-            if self._examined >= max(_WORTH_SAVING, len(table.names) // 50):
-                table = self._save(table)
+        if complete and (merged := self._end_check(table, now)) is not None:
+            self._write(merged)
+            return merged
         return table
 
-    def _opened(self, table: Table, names: set[str]) -> set[str]:
+    def _begin_with(self, table: Table) -> Table:
+        self._table = table
+        self._watched = {
+            name for number, name in enumerate(table.names) if not table.folder_ns[number] or number >= table.listed
+        }
+        return table
+
+    def _end_check(self, table: Table, began: float) -> Table | None:
+        """Note that a complete check has ended; return a table of all rows if it is worth writing."""
+        end = self._clock()
+        self._check_at = end + max(FRESH_S, SHARE * (end - began))
+        return self._merge(table) if self._examined >= max(_WORTH_SAVING, len(table.names) // 50) else None
+
+    def _opened(self, table: Table, changed: Collection[str], names: set[str]) -> set[str]:
         """Return the sessions among ``names`` whose files may have changed since the last look."""
-        recent = {*table.names[: self._recent], *self._changed}
+        recent = {*table.names[: self._recent], *changed}
         found = names & recent
         numbers, folder_ns = table.numbers, table.folder_ns
         stat, root = os.stat, f"{self._root}/"
@@ -280,8 +343,8 @@ class SessionIndex:
         log.info("%s is ignored: it is damaged, or of another version", self._files.path(_FILE))
         return Table.of(())
 
-    def _save(self, table: Table) -> Table:
-        """Make a table of all rows, and write it to the file."""
+    def _merge(self, table: Table) -> Table:
+        """Make a table of all rows."""
         order = self._order(table)
         order += [name for name, row in self._changed.items() if row is not None and row.entry.json is None]
         for number in range(table.listed, len(table.names)):
@@ -289,12 +352,15 @@ class SessionIndex:
                 order.append(range(number, number + 1))
         table = self._table = Table.of(self._rows(table, order))
         self._changed, self._parts, self._examined = {}, None, 0
+        return table
+
+    def _write(self, table: Table) -> None:
+        """Write a table to the file; in any thread."""
         parts = table.encode()
         try:
             self._files.write(_FILE, b"".join((_checksum(parts), *parts)))
         except OSError as error:
             log.debug("%s is not written: %s", self._files.path(_FILE), error)
-        return table
 
 
 def join(entries: Iterable[Entry]) -> bytes:

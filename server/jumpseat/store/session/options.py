@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import orjson
@@ -66,8 +67,13 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         for name, default in defaults.items()
         if (value := stored[name]) is not default and value != default
     }
+    content = orjson.dumps(record)
+    # Hundreds of clients may join a session, one after another, and change nothing.
+    with suppress(OSError):
+        if state.read(FILE) == content:
+            return
     try:
-        state.write(FILE, orjson.dumps(record))
+        state.write(FILE, content)
     except OSError as error:
         log.error("cannot write %s: %s", state.path(FILE), error.strerror or error)
 

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -199,8 +200,24 @@ class SessionStore:
             return self._index.json(self.ownership.names())
         return (join(self._entries(context)),)
 
-    def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
-        entries = self._index.entries(self.ownership.names())
+    async def prepare_list(self) -> None:
+        """Look at the files that the next list would look at, while other tasks go on."""
+        await self._index.prepare(self.ownership.names)
+
+    def latest(self, not_after: str | None = None) -> Iterator[bytes]:
+        """Return the entries of :meth:`list` on the wire, the last changed first.
+
+        Those that have changed after the time ``not_after`` (ISO 8601) may be left out.
+        """
+        # The times of entries are cut to milliseconds.
+        until_ns = (_milliseconds(not_after) + 1) * 1_000_000 if not_after is not None else None
+        found = (entry.json for entry in self._entries(not_after_ns=until_ns))
+        return (json for json in found if json is not None)
+
+    def _entries(
+        self, context: Mapping[str, str] | None = None, not_after_ns: int | None = None
+    ) -> Iterator[Entry]:
+        entries = self._index.entries(self.ownership.names(), not_after_ns)
         if (sees := self._sees) is not None:
             entries = (entry for entry in entries if sees(entry.created_by))
         if context:
@@ -368,6 +385,15 @@ def _listed(workspace: Workspace, log_path: str, changed_s: float) -> dict[str, 
         beginning = _beginning_of(log_path) if beginning is None else beginning
         unanswered = len(beginning) < SCAN_BYTES and _PROMPT in beginning and _ANSWER not in beginning
     return workspace.listed(iso_time(changed_s), unanswered=unanswered)
+
+
+def _milliseconds(time: str) -> int:
+    """Return the milliseconds since 1970 of a time.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    return round(datetime.fromisoformat(time).timestamp() * 1000)
 
 
 def _beginning_of(log_path: str) -> bytes:
