@@ -97,9 +97,9 @@ class Maker:
         known: dict[Any, Any] = {int: 1, float: 1, bool: True, list: [], dict: {}}
         return f"a{next(self._numbers)}" if kind is str else known.get(kind)
 
-    def many(self, kind: Any) -> list[Any]:
-        """Return as many small values of a type as the size takes, all different."""
-        each = max(1, len(orjson.dumps(self.least(kind), default=str)) + 1)
+    def many(self, kind: Any, *, with_key: bool = False) -> list[Any]:
+        """Return as many small values of a type as the size takes, all different, or members of an object."""
+        each = len(orjson.dumps(self.least(kind), default=str)) + (len('"k10000":,') if with_key else 1)
         return [self.least(kind) for _ in range(self._size // each)]
 
     def _least_at(self, place: _Place, depth: int) -> Any:
@@ -125,7 +125,7 @@ class Maker:
             yield Hostile(f"[0] {inner.title}", [inner.value])
 
     def _mappings(self, kind: Any, depth: int) -> Iterator[Hostile]:
-        many = [(f"k{number}", value) for number, value in enumerate(self.many(kind))]
+        many = [(f"k{number}", value) for number, value in enumerate(self.many(kind, with_key=True))]
         yield Hostile("{many}", dict(many))
         if len(many) >= MOST_ENTRIES:
             yield Hostile("{most}", dict(many[: MOST_ENTRIES - 1]))

@@ -3,6 +3,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { executable } from "./executable.ts";
 import type { Command } from "./server.ts";
 
 const SECRET = "environment";
@@ -23,11 +24,13 @@ export function folders(): string[] {
 /** Return how to start the server. Settings of a folder that is not trusted are left out by the editor itself. */
 export async function serverCommand(secrets: vscode.SecretStorage): Promise<Command> {
   const path = setting<string>("path").trim() || "jumpseat";
+  const named = path.startsWith("~") ? join(homedir(), path.slice(1)) : path;
   const own = Object.entries(process.env).filter(([name]) => !OF_THE_EDITOR.test(name));
+  const environment = { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") };
   return {
-    path: path.startsWith("~") ? join(homedir(), path.slice(1)) : path,
+    path: executable(named, { platform: process.platform, environment, folders: folders() }) ?? named,
     arguments: setting<string[]>("arguments"),
-    environment: { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") },
+    environment,
     folder: (vscode.workspace.isTrusted ? folders()[0] : undefined) ?? homedir(),
   };
 }
