@@ -79,6 +79,28 @@ class Maker:
         elif kind in (list, dict):
             yield from self._anything(depth)
 
+    def enlarged(self, example: Any) -> Iterator[Hostile]:
+        """Yield copies of a JSON value in which one place is large."""
+        if isinstance(example, str):
+            yield from self._strings(0)
+        elif isinstance(example, list):
+            items = cast("list[Any]", example)
+            yield from self._anything(2)
+            if items:
+                each = len(orjson.dumps(items[0])) + 1
+                yield Hostile("[many]", items[:1] * (self._size // each))
+                yield Hostile("[most]", items[:1] * min(MOST_ENTRIES - 1, self._size // each))
+                for inner in self.enlarged(items[0]):
+                    yield Hostile(f"[0] {inner.title}", [inner.value, *items[1:]])
+        elif isinstance(example, dict):
+            members = cast("dict[str, Any]", example)
+            yield Hostile("{many}", {**members, **{f"k{number}": number for number in range(self._size // 14)}})
+            for name, value in members.items():
+                for inner in self.enlarged(value):
+                    yield Hostile(f"{name} {inner.title}", {**members, name: inner.value})
+        else:
+            yield from self._anything(2)
+
     def least(self, kind: Any, depth: int = 0) -> Any:
         """Return a small value of a type. No two have equal strings."""
         origin, args = get_origin(kind), get_args(kind)

@@ -68,6 +68,7 @@ Streams: TypeAlias = tuple[ReadStream[Incoming], WriteStream[SessionMessage]]
 
 
 _ID: Final = rb'"id" ?: ?(?:(\d{1,15})(?!\d)|"([^"\\]{1,100})")'
+_LARGE_BYTES: Final = 1 << 16
 _END_BYTES: Final = 256
 """The ends of a message that cannot be parsed, in which its id is looked for."""
 
@@ -253,10 +254,10 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
 
     An invalid response becomes an error for its request. What else is invalid is left out.
     """
-    try:
-        return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
-    except ValueError:
-        pass
+    # What is wrong with a large message would take long to describe.
+    if len(line) <= _LARGE_BYTES:
+        with suppress(ValueError):
+            return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     try:
         data: Any = read_json(line.decode("utf-8", "replace").encode())
     except ValueError:
@@ -266,6 +267,8 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
 
 
 def _read_message(data: Any) -> JSONRPCMessage | None:
+    if isinstance(data, dict) and isinstance(cast("dict[str, Any]", data).get("id"), dict | list):
+        return None
     try:
         return jsonrpc_message_adapter.validate_python(data, by_name=False)
     except ValueError:
