@@ -414,9 +414,9 @@ class App:
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
         if self._speaks_ahp:
-            client = self._connect_ahp(EVERYTHING, LINES)
+            client = self.connect_ahp(EVERYTHING, LINES)
         else:
-            client = self._connect_acp() if self._acp else self.connect()
+            client = self.connect_acp() if self._acp else self.connect()
         self._stdio_client = client
         return client.wire
 
@@ -449,9 +449,9 @@ class App:
         if access is None or (has_origin and not self.gate.knows(token)):
             return None
 
-        return partial(self._connect_ahp, access, peer=peer)
+        return partial(self.connect_ahp, access, peer=peer)
 
-    def _connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
+    def connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
         # Imported here, because most servers have no such clients.
         from jumpseat.ahp.connection import AhpConnection
         from jumpseat.ahp.live.door import Door
@@ -501,7 +501,7 @@ class App:
         """Return the function that serves a method on one connection; ``None`` if there is no such method."""
         return find_route(ctx, self._ignored_members, method)
 
-    def _connect_acp(self) -> AcpConnection:
+    def connect_acp(self) -> AcpConnection:
         # Imported here, because most servers have no such client.
         from jumpseat.acp.connection import AcpConnection
 

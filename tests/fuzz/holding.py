@@ -84,6 +84,10 @@ class Held(NamedTuple):
     place: str
 
     @property
+    def is_shown(self) -> bool:
+        return self.seconds > SHOWN_S
+
+    @property
     def too_long(self) -> bool:
         return self.seconds > HELD_S and self.seconds > MOST_UNITS * self.unit
 
@@ -189,12 +193,12 @@ async def measure(cases: Iterable[Case], meter: Meter, folder: Path, report: Cal
     A server gets ``MESSAGES_PER_SERVER`` messages; a new one has forgotten what they left behind.
     """
     waiting = iter(cases)
-    with _listening_model() as model:
+    with listening_model() as model:
         for number in itertools.count():
             batch = list(itertools.islice(waiting, MESSAGES_PER_SERVER))
             if not batch:
                 return
-            async with _running_client(folder / str(number), model, meter) as client:
+            async with running_client(folder / str(number), model, meter) as client:
                 for case in batch:
                     held = await client.held(case)
                     if held.too_long:
@@ -203,7 +207,7 @@ async def measure(cases: Iterable[Case], meter: Meter, folder: Path, report: Cal
 
 
 @asynccontextmanager
-async def _running_client(folder: Path, model: _Model, meter: Meter) -> AsyncGenerator[_Client]:
+async def running_client(folder: Path, model: _Model, meter: Meter) -> AsyncGenerator[_Client]:
     """Run a server with its files in ``folder``, and yield a client of it."""
     home, project = folder / "home", folder / "project"
     for path in (home, project, folder / "empty"):
@@ -220,7 +224,7 @@ async def _running_client(folder: Path, model: _Model, meter: Meter) -> AsyncGen
         yield client
 
 
-class _Unmeasured(MemoryClient):
+class Unmeasured(MemoryClient):
     """A client whose own time is not measured."""
 
     def __init__(self, app: App, take: Callable[[Message], None], meter: Meter) -> None:
@@ -240,10 +244,11 @@ class _Client:
     """A client of a server in this process."""
 
     def __init__(self, app: App, model: _Model, meter: Meter, project: Path) -> None:
+        self.app = app
         self._model = model
         self._meter = meter
         self._project = project
-        self._client = _Unmeasured(app, self._take, meter)
+        self._client = Unmeasured(app, self._take, meter)
         self._responses: dict[int, Message] = {}
         self._idle = False
         self._news = anyio.Event()
@@ -258,7 +263,7 @@ class _Client:
         await anyio.lowlevel.checkpoint()
         await anyio.lowlevel.checkpoint()
         self._meter.longest = 0.0
-        with _sampled() as sampler:
+        with sampled() as sampler:
             if case.answer:
                 await self.turn(case.method, params)
             else:
@@ -350,7 +355,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _listening_model() -> Generator[_Model]:
+def listening_model() -> Generator[_Model]:
     with _Model() as model:
         thread = threading.Thread(target=model.serve_forever)
         thread.start()
@@ -388,7 +393,7 @@ class _Sampler:
 
 
 @contextmanager
-def _sampled() -> Generator[_Sampler]:
+def sampled() -> Generator[_Sampler]:
     sampler = _Sampler()
     thread = threading.Thread(target=sampler.run, daemon=True)
     thread.start()
@@ -411,19 +416,22 @@ def _place_of(frame: FrameType | None) -> str:
 
 def main(parts: Sequence[str]) -> int:
     """Measure the messages to these methods and tools, and print those that hold up the event loop."""
+    # It imports this module.
+    from tests.fuzz import doors as doors_module
+
     slow = 0
     count = 0
 
     def is_chosen(name: str) -> bool:
         return not parts or any(part in name for part in parts)
 
-    def report(case: Case, held: Held) -> None:
+    def report(title: str, held: Held) -> None:
         nonlocal slow, count
         count += 1
-        if held.seconds > SHOWN_S:
+        if held.is_shown:
             slow += held.too_long
             times = f"{held.seconds * 1e3:7.0f} ms {held.seconds / held.unit:5.1f} units"
-            print(f"{times}  {case.title:60}  {held.place}", flush=True)
+            print(f"{times}  {title:60}  {held.place}", flush=True)
 
     meter = Meter()
     # As in a server.
@@ -434,7 +442,14 @@ def main(parts: Sequence[str]) -> int:
         answers = cases_of_answers() if is_chosen("answer") else ()
         cases = itertools.chain(cases_of_tools(is_chosen), answers, cases_of_methods(is_chosen))
         options = {"loop_factory": lambda: asyncio.SelectorEventLoop(meter)}
-        anyio.run(measure, cases, meter, folder, report, backend_options=options)
+
+        async def measure_all() -> None:
+            await measure(cases, meter, folder, lambda case, held: report(case.title, held))
+            if chosen := next(doors := doors_module.cases_of_doors(is_chosen), None):
+                await doors_module.measure_doors(itertools.chain([chosen], doors), meter, folder / "doors", report)
+
+        anyio.run(measure_all, backend_options=options)
+        doors_module.measure_readings(doors_module.readings(is_chosen), report)
     print(f"{count} messages, {slow} of them hold up the event loop for too long")
     return bool(slow)
 

@@ -79,6 +79,28 @@ class Maker:
         elif kind in (list, dict):
             yield from self._anything(depth)
 
+    def enlarged(self, example: Any) -> Iterator[Hostile]:
+        """Yield copies of a JSON value in which one place is large."""
+        if isinstance(example, str):
+            yield from self._strings(0)
+        elif isinstance(example, list):
+            items = cast("list[Any]", example)
+            yield from self._anything(2)
+            if items:
+                each = len(orjson.dumps(items[0])) + 1
+                yield Hostile("[many]", items[:1] * (self._size // each))
+                yield Hostile("[most]", items[:1] * min(MOST_ENTRIES - 1, self._size // each))
+                for inner in self.enlarged(items[0]):
+                    yield Hostile(f"[0] {inner.title}", [inner.value, *items[1:]])
+        elif isinstance(example, dict):
+            members = cast("dict[str, Any]", example)
+            yield Hostile("{many}", {**members, **{f"k{number}": number for number in range(self._size // 14)}})
+            for name, value in members.items():
+                for inner in self.enlarged(value):
+                    yield Hostile(f"{name} {inner.title}", {**members, name: inner.value})
+        else:
+            yield from self._anything(2)
+
     def least(self, kind: Any, depth: int = 0) -> Any:
         """Return a small value of a type. No two have equal strings."""
         origin, args = get_origin(kind), get_args(kind)
@@ -97,9 +119,9 @@ class Maker:
         known: dict[Any, Any] = {int: 1, float: 1, bool: True, list: [], dict: {}}
         return f"a{next(self._numbers)}" if kind is str else known.get(kind)
 
-    def many(self, kind: Any) -> list[Any]:
-        """Return as many small values of a type as the size takes, all different."""
-        each = max(1, len(orjson.dumps(self.least(kind), default=str)) + 1)
+    def many(self, kind: Any, *, with_key: bool = False) -> list[Any]:
+        """Return as many small values of a type as the size takes, all different, or members of an object."""
+        each = len(orjson.dumps(self.least(kind), default=str)) + (len('"k10000":,') if with_key else 1)
         return [self.least(kind) for _ in range(self._size // each)]
 
     def _least_at(self, place: _Place, depth: int) -> Any:
@@ -125,7 +147,7 @@ class Maker:
             yield Hostile(f"[0] {inner.title}", [inner.value])
 
     def _mappings(self, kind: Any, depth: int) -> Iterator[Hostile]:
-        many = [(f"k{number}", value) for number, value in enumerate(self.many(kind))]
+        many = [(f"k{number}", value) for number, value in enumerate(self.many(kind, with_key=True))]
         yield Hostile("{many}", dict(many))
         if len(many) >= MOST_ENTRIES:
             yield Hostile("{most}", dict(many[: MOST_ENTRIES - 1]))

@@ -499,6 +499,8 @@ async def test_a_reply_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path
         unreadable: {"id": "ID", "result": result},
         f"{unreadable}: no database": {"jsonrpc": "2.0", "id": "ID", "error": "no database"},
         f"call to `rude-go`: {unreadable}": {"jsonrpc": "2.0", "id": "ID"},
+        "nested too deeply": {"jsonrpc": "2.0", "id": "ID", "result": {**result, "structuredContent": "NESTED"}},
+        "invalid JSON, or nested": {"result": {**result, "_meta": {"a": "NESTED"}}, "id": "ID", "jsonrpc": "2.0"},
         "cannot read it": {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "cannot read it"}},
         "fine": [{"jsonrpc": "2.0", "id": "ID", "result": result}],
     }

@@ -15,11 +15,12 @@ import anyio
 import httpx2
 import pytest
 
+from jumpseat.mcp.endpoints import Endpoints, NearerError
 from tests.support.forked import executable
 from tests.support.limits import WAIT_S
 from tests.support.login_server import LoginServer
 from tests.support.mcp_servers import call, status, turn
-from tests.support.model_server import ModelServer
+from tests.support.model_server import ModelServer, text_reply
 from tests.support.server import JsonObject, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -212,6 +213,38 @@ async def test_a_failed_login_has_a_reason_and_stores_nothing(
     assert code == 1
     assert expected in output
     assert not (tmp_path / "mcp-tokens.json").exists()
+
+
+@pytest.mark.parametrize("named", ["registration_endpoint", "token_endpoint"])
+async def test_a_server_on_the_internet_sends_no_login_to_services_of_this_machine(
+    tmp_path: Path, named: str
+) -> None:
+    async with ModelServer(answer=lambda _: text_reply("")) as inner:
+        guard = LoginServer()
+        setattr(guard, named, f"{inner.url}/admin")
+        async with ModelServer(answer=guard) as proxy:
+            environ = {"http_proxy": proxy.url, "no_proxy": "127.0.0.1"}
+            async with terminal(tmp_path, "login", "http://far.example/mcp", **environ) as at:
+                code, output = await at.end()
+        assert (code, inner.requests) == (1, [])
+    assert "not on the public internet" in output
+
+
+async def test_addresses_of_logins_are_not_nearer_than_the_server() -> None:
+    near, far = "http://127.0.0.1:1/", "https://93.184.216.34/"
+    cases = {
+        (far, far): True, (far, "https://1.1.1.1/"): True, (far, "https://10.0.0.1/"): False, (far, near): False,
+        (far, "http://[::1]/"): False, (far, "http://[::ffff:127.0.0.1]/"): False, (far, "http://0.0.0.0/"): False,
+        ("https://10.0.0.1/", "https://10.0.0.2/"): True, ("https://10.0.0.1/", near): False,
+        ("https://10.0.0.1/", "http://169.254.169.254/"): False, (near, "https://10.0.0.1/"): True,
+    }  # fmt: skip
+    for (server, named), allowed in cases.items():
+        try:
+            await Endpoints(server).check(named)
+        except NearerError:
+            assert not allowed, (server, named)
+        else:
+            assert allowed, (server, named)
 
 
 async def test_a_registered_client_logs_in_with_its_secret(tmp_path: Path) -> None:

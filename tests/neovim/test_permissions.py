@@ -133,6 +133,32 @@ def test_no_question_is_shown_in_insert_mode(tmp_path: Path) -> None:
         assert nvim.text().endswith("Made.")
 
 
+def test_a_key_at_the_moment_a_question_appears_answers_nothing(tmp_path: Path) -> None:
+    at_once = """
+        local select, input = vim.ui.select, vim.ui.input
+        vim.ui.select = function(items, options, choose)
+          select(items, options, choose)
+          if #questions == 1 then choose(items[1], 1) end
+        end
+        vim.ui.input = function(options, confirm)
+          input(options, confirm)
+          if #questions == 3 then confirm(options.default) end
+        end
+    """
+    with running_neovim(tmp_path, script=[SHELL, {"text": "Made."}], before=at_once) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('go')")
+        nvim.until("#questions == 2")
+        assert nvim.questions()[0] == nvim.questions()[1]
+        assert any("only just appeared" in text for text in nvim.notifications())
+        nvim.answer("no command", "another command")
+        nvim.lua("open_question('Edit the command first')")
+        nvim.until("#questions == 4")
+        assert nvim.questions()[2] == nvim.questions()[3]
+        assert not (nvim.folder / "made.txt").exists()
+        assert nvim.lua(f"return {CHAT}:status()") == "waiting for your answer"
+
+
 def test_questions_are_shown_one_at_a_time(tmp_path: Path) -> None:
     both = {"tool_calls": [*CREATE["tool_calls"], *SHELL["tool_calls"]]}
     with running_neovim(tmp_path, script=[both, {"text": "Both."}]) as nvim:
@@ -172,7 +198,7 @@ def test_a_long_diff_can_be_viewed_before_the_answer(tmp_path: Path) -> None:
         nvim.until("#questions == 1")
         assert nvim.questions()[0]["choices"][-1] == "View all of it"
         nvim.lua("open_question('View all of it')")
-        assert nvim.lua("return vim.api.nvim_win_get_config(0).relative") == "editor"
+        nvim.until("vim.api.nvim_win_get_config(0).relative == 'editor' or nil")
         nvim.answer("Allow once")
         nvim.keys("Gq")
         nvim.idle()

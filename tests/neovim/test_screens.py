@@ -61,18 +61,21 @@ def chatting(
 
 
 def test_a_conversation_from_the_empty_chat_to_a_stopped_turn(tmp_path: Path) -> None:
-    with chatting(tmp_path, SCRIPT) as (_, screen):
+    with chatting(tmp_path, SCRIPT) as (nvim, screen):
         screen.matches(SCREENS / "empty.txt")
         screen.type("i", "Why is 3 and 2 1, and can you mend it?")
         screen.until("mend it?")
         screen.type("Escape", "Enter")
         screen.until("Type number")
         screen.matches(SCREENS / "question.txt")
+        nvim.wait_until_ready()
         screen.type("1", "Enter")
         screen.until("run this command?")
         screen.matches(SCREENS / "command.txt")
+        nvim.wait_until_ready()
         screen.type("6", "Enter")
         screen.until("instead?")
+        nvim.wait_until_ready()
         screen.type("Leave the tests to me", "Enter")
         screen.until("were not run")
         screen.matches(SCREENS / "answer.txt")
@@ -111,12 +114,13 @@ def test_a_plan_and_a_question_of_the_model(tmp_path: Path) -> None:
             ],
         },
     ]
-    with chatting(tmp_path, script) as (_, screen):
+    with chatting(tmp_path, script) as (nvim, screen):
         screen.type("i", "/mode plan", "C-s")
         screen.until("· plan")
         screen.type("i", "Mend it", "C-s")
         screen.until("Type number")
         screen.matches(SCREENS / "asked.txt")
+        nvim.wait_until_ready()
         screen.type("2", "Enter")
         screen.until("Carry out the plan")
         screen.matches(SCREENS / "plan.txt")

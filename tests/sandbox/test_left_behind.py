@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from jumpseat.sandbox import configuration_files
+from jumpseat.sandbox.indexes import Indexes
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.settings import SandboxSettings
 from tests.sandbox.parts import MECHANISMS, Confining, git
@@ -90,10 +91,12 @@ NESTED = (
 AMONG_PACKAGES = ("node_modules/a", ".venv/src/deep/b", "lib/venv/c", "node_modules/x/.venv/d")
 
 
+@pytest.mark.parametrize("few", [configuration_files.FEW_INSTALLED, 0], ids=["few packages", "many packages"])
 @pytest.mark.parametrize("place", AMONG_PACKAGES)
 async def test_git_runs_nothing_in_a_repository_among_packages_that_the_index_names(
-    tmp_path: Path, session: Confining, place: str
+    tmp_path: Path, session: Confining, place: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(configuration_files, "FEW_INSTALLED", few)
     project, ran = session.project, tmp_path / "ran"
     git(project, "init", "-q")
     (project / "run.sh").write_text(f"#!/bin/sh\ntouch {ran}\n")
@@ -107,6 +110,57 @@ async def test_git_runs_nothing_in_a_repository_among_packages_that_the_index_na
     assert "160000" in git(project, "ls-files", "-s")
     git(project, "status")
     assert not ran.exists(), result.output
+
+
+HIDDEN_NAMES = {
+    "an index of version 4": "git update-index --index-version 4",
+    "an index in two parts": "git update-index --split-index",
+    "the index of a submodule": "git init -q m; mkdir -p .git/modules/a; mv m/.git .git/modules/a/b;"
+    " echo 'gitdir: ../.git/modules/a/b' > m/.git; cp .git/index .git/modules/a/b/index; git rm -q --cached -r .",
+    "the index of a work tree": "git worktree add -q --detach w; cp .git/index .git/worktrees/w/index;"
+    " git rm -q --cached -r .",
+}
+
+
+@pytest.mark.parametrize("hide", HIDDEN_NAMES.values(), ids=HIDDEN_NAMES.keys())
+async def test_an_index_may_name_a_repository_in_any_form(tmp_path: Path, hide: str) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "m")
+    indexes = Indexes()
+    (tmp_path / "f").touch()
+    git(tmp_path, "add", "f")
+    assert not indexes.may_name_repositories([f"{tmp_path}/.git"])
+    head = git(tmp_path, "rev-parse", "HEAD").strip()
+    git(tmp_path, "update-index", "--add", "--cacheinfo", f"160000,{head},node_modules/a")
+    assert indexes.may_name_repositories([f"{tmp_path}/.git"])
+    await anyio.run_process(["bash", "-ec", hide], cwd=tmp_path)
+    assert indexes.may_name_repositories([f"{tmp_path}/.git"])
+
+
+async def test_other_repositories_among_many_packages_are_found_once_a_turn(
+    session: Confining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(configuration_files, "FEW_INSTALLED", 0)
+    warned: list[str] = []
+    monkeypatch.setattr(session.sandbox, "_warn", warned.append)
+    project = session.project
+    (project / "node_modules" / "x").mkdir(parents=True)
+    evil = "git init -q {0}; git config --file {0}/.git/config core.fsmonitor ./run.sh"
+    assert (await session.run("touch f")).messages == []
+    for at_end, place in enumerate(("node_modules/a", "node_modules/x/b")):
+        assert (await session.run(evil.format(place))).messages == []
+        # Packages of somebody else do not make that of the command one of theirs.
+        folder = project / f"other{at_end}" / "node_modules"
+        git(project, "init", "-q", str(folder / "c"))
+        git(folder / "c", "config", "core.fsmonitor", "true")
+        if at_end:
+            await session.sandbox.finish()
+        else:
+            assert (await session.run("touch g")).messages == []
+        assert not (project / place / ".git" / "config").exists()
+        assert place in warned.pop()
+        assert warned == []
+    assert (project / "other0" / "node_modules" / "c" / ".git" / "config").exists()
 
 
 async def test_repositories_among_packages_that_were_there_before_stay_as_they_are(session: Confining) -> None:

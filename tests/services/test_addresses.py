@@ -6,7 +6,8 @@ import ipaddress
 
 import pytest
 
-from jumpseat.services.addresses import HostPolicy, is_public
+from jumpseat.parsing.addresses import is_public
+from jumpseat.services.addresses import HostPolicy
 from jumpseat.tools.web import WebError
 from tests.support.host_names import resolve_names
 

@@ -35,6 +35,16 @@ def test_a_server_without_secrets_is_stored_unchanged(config: dict[str, Any]) ->
     assert (kept, lost) == ({"one": config}, {})
 
 
+def test_a_server_that_is_too_long_to_be_examined_is_not_stored() -> None:
+    long = {"command": "run", "args": ["a/" * 1000] * 40}
+    servers = {
+        name: McpServerConfig.model_validate(config)
+        for name, config in (("long", long), ("next", {"url": "http://a/"}))
+    }
+    kept, lost = split_servers(servers, Secrets())
+    assert (kept, lost) == ({}, {"long": "args", "next": "url"})
+
+
 @pytest.mark.parametrize(
     ("config", "missing"),
     [

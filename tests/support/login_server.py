@@ -23,6 +23,7 @@ class LoginServer:
     denies: bool = False
     expires_in: int | None = 3600
     token_endpoint: str | None = None
+    registration_endpoint: str | None = None
     valid: str = ""
     refresh: str = ""
     clients: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -52,13 +53,14 @@ class LoginServer:
                 return text_reply("nothing here", status=404)
 
     def _metadata(self, url: str) -> dict[str, Any]:
+        registration = self.registration_endpoint or f"{url}/register"
         return {
             "issuer": url,
             "authorization_endpoint": f"{url}/authorize",
             "token_endpoint": self.token_endpoint or f"{url}/token",
             "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"],
-            **({"registration_endpoint": f"{url}/register"} if self.registers else {}),
+            **({"registration_endpoint": registration} if self.registers else {}),
         }
 
     def _register(self, metadata: dict[str, Any]) -> Reply:

@@ -215,6 +215,15 @@ class Neovim:
         """Queue answers to the next questions: the text of a choice or an input; "" cancels."""
         self.lua("vim.list_extend(answers, (...))", list(answers))
 
+    def wait_until_ready(self) -> None:
+        """Wait until the question on the screen takes an answer. Works while Neovim waits for a key."""
+        ready = Path(f"{self.env['TEST_OPTIONS']}.ready")
+        deadline = time.monotonic() + WAIT_S
+        while not ready.exists():
+            assert time.monotonic() < deadline, "no question takes an answer"
+            time.sleep(0.02)
+        ready.unlink()
+
     def questions(self) -> list[dict[str, Any]]:
         """Return the questions so far: prompt and choices."""
         return self.lua("return questions")

@@ -5,6 +5,33 @@ vim.o.swapfile = false
 
 questions, answers, notifications = {}, {}, {}
 
+-- Questions take no answer before a person can have seen them.
+local waiting, settling
+
+local function when_ready(answer)
+  if settling and require("jumpseat.questions").open_questions() > 0 then
+    waiting = answer
+  else
+    vim.schedule(answer)
+  end
+end
+
+vim.api.nvim_create_autocmd("User", {
+  pattern = "JumpseatQuestionReady",
+  callback = function()
+    local answer = waiting
+    waiting, settling = nil, false
+    if answer then
+      answer()
+    end
+  end,
+})
+
+local function shown(question)
+  table.insert(questions, question)
+  settling = require("jumpseat.questions").open_questions() > 0
+end
+
 local notify = vim.notify
 vim.notify = function(message, ...)
   table.insert(notifications, message)
@@ -15,30 +42,45 @@ end
 
 if not vim.env.TEST_REAL_UI then
   vim.ui.select = function(items, options, choose)
-    local shown = vim.tbl_map(options.format_item or tostring, items)
-    table.insert(questions, { prompt = options.prompt, choices = shown, kind = options.kind })
+    local texts = vim.tbl_map(options.format_item or tostring, items)
+    shown({ prompt = options.prompt, choices = texts, kind = options.kind })
     local function choose_text(answer)
-      for index, text in ipairs(shown) do
+      for index, text in ipairs(texts) do
         if text == answer then
           return choose(items[index], index)
         end
       end
       choose(nil)
     end
-    open_question = choose_text
-    if #answers > 0 then
-      local answer = table.remove(answers, 1)
-      vim.schedule(function()
+    function open_question(answer)
+      when_ready(function()
         choose_text(answer)
       end)
     end
+    if #answers > 0 then
+      open_question(table.remove(answers, 1))
+    end
   end
   vim.ui.input = function(options, confirm)
-    table.insert(questions, { prompt = options.prompt, default = options.default })
+    shown({ prompt = options.prompt, default = options.default })
     local answer = table.remove(answers, 1)
-    vim.schedule(function()
+    when_ready(function()
       confirm(answer ~= "" and answer or nil)
     end)
+  end
+end
+
+if vim.env.TEST_REAL_UI then
+  -- No event is seen while Neovim itself waits for a key: a file tells the test that a person has read the question.
+  local ready = vim.env.TEST_OPTIONS .. ".ready"
+  for _, name in ipairs({ "select", "input" }) do
+    local show = vim.ui[name]
+    vim.ui[name] = function(...)
+      assert(vim.uv.new_timer()):start(700, 0, function()
+        vim.uv.fs_close(assert(vim.uv.fs_open(ready, "w", 420)))
+      end)
+      return show(...)
+    end
   end
 end
 

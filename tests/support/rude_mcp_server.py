@@ -78,7 +78,8 @@ def main(mode: str) -> None:
             case "tools/call" if mode == "answering":
                 say({"jsonrpc": "2.0", "id": message["id"], "result": answers.pop(0)})
             case "tools/call" if mode == "garbling":
-                print(json.dumps(answers.pop(0)).replace('"ID"', str(message["id"])), flush=True)
+                text = json.dumps(answers.pop(0)).replace('"ID"', str(message["id"]))
+                print(text.replace('"NESTED"', "[" * 2000 + "]" * 2000), flush=True)
             case "tools/call" if mode == "cutting":
                 content = rb'[{"type": "text", "text": "cut \ud83d ' + b"\xff" + b'"}]'
                 line = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": %b}}\n' % (message["id"], content)

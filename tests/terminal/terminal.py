@@ -104,10 +104,10 @@ class Terminal:
         self.until(f"❯ {text[:20]}")
         self.press("Enter")
 
-    def answer(self, key: str) -> None:
-        """Answer the open question with the option of ``key``, as soon as it takes one."""
-        self.until(without="one moment: this is another question")
-        self.press(key, "Enter")
+    def answer(self, *keys: str) -> None:
+        """Answer the open question with ``keys`` and enter, as soon as it takes an answer."""
+        self.until(without="one moment: the question is new")
+        self.press(*keys, "Enter")
 
     def keep(self, key: str) -> None:
         """Give an approval that outlasts its call, with the second key that confirms it."""

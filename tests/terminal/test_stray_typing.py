@@ -5,10 +5,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import BufferControl
+from prompt_toolkit.output import DummyOutput
 
+from jumpseat_terminal.asking import Asking
+from jumpseat_terminal.dialogue import Option
 from tests.support.fake_copilot import ALICE, fake_copilot
+from tests.support.limits import WAIT_S
 from tests.terminal.terminal import Place, Terminal, chat
 
 TEXT = "actually, stop"
@@ -99,7 +110,7 @@ def test_text_typed_into_a_confirmation_or_an_edit_grants_nothing(place: Place) 
         # Goes back to the question, with the draft.
         terminal.press("Escape")
         terminal.until(r"Run this command\?", r"^… keep it$")
-        terminal.press("C-u", "e", "Enter")
+        terminal.answer("C-u", "e")
         terminal.until(r"Command:")
         terminal.type(TEXT)
         terminal.press("Enter")
@@ -116,7 +127,7 @@ def test_text_is_the_reason_of_a_no_after_a_second_enter(place: Place) -> None:
         terminal.submit("change")
         terminal.until(r"Make this change\?")
         terminal.type("use another file")
-        terminal.press("Enter")
+        terminal.answer()
         terminal.until(r"❯ n no, and tell the model why: use another file$")
         terminal.press("Enter")
         terminal.until(r"^no: use another file$", r"Then: .*use another file", r"^❯$")
@@ -131,7 +142,7 @@ def test_text_typed_into_questions_of_the_model_answers_nothing(place: Place) ->
         terminal.submit("ask")
         terminal.until(r"^Your answer:")
         terminal.type("a third one")
-        terminal.press("Enter")
+        terminal.answer()
         terminal.until(r"❯ 0 something else: a third one$")
         terminal.press("Enter")
         terminal.until(r"I heard: User responded: a third one")
@@ -166,7 +177,7 @@ def test_text_typed_into_a_form_is_not_sent(place: Place) -> None:
         terminal.type(TEXT)
         terminal.press("Enter")
         terminal.until(r"Fill in this form\?", f"^… {TEXT}$")
-        terminal.press("C-u", "y", "Enter")
+        terminal.answer("C-u", "y")
         terminal.until(r"Name: ")
         terminal.type(TEXT)
         terminal.press("Enter")
@@ -176,19 +187,19 @@ def test_text_typed_into_a_form_is_not_sent(place: Place) -> None:
         terminal.type(TEXT)
         terminal.press("Enter")
         terminal.until(r"Colour\n", f"^… {TEXT}$")
-        terminal.press("C-u", "Enter")
+        terminal.answer("C-u")
         terminal.until(r"Sure\n")
         terminal.type(TEXT)
         terminal.press("Enter")
         terminal.until(r"Sure\n", f"^… {TEXT}$")
-        terminal.press("C-u", "Enter")
+        terminal.answer("C-u")
         terminal.until(r"^note$")
         terminal.press("Enter")
         terminal.until(r"Send these answers\?")
         terminal.type(TEXT)
         terminal.press("Enter")
         terminal.until(r"Send these answers\?", f"^… {TEXT}$")
-        terminal.press("C-u", "n", "Enter")
+        terminal.answer("C-u", "n")
         terminal.until(r"'action': 'decline'")
 
 
@@ -205,7 +216,7 @@ def test_text_typed_into_the_question_about_another_model_changes_none(tmp_path:
             terminal.until(question)
             terminal.answer("a")
             terminal.until(r"Keep this approval for the rest of this session\?")
-            terminal.press("Enter")
+            terminal.answer()
             type_into(terminal, question)
         assert "auto" not in copilot.called_models()
 
@@ -217,9 +228,52 @@ def test_a_second_enter_does_not_answer_the_question_in_place_of_the_first(tmp_p
         terminal.submit("go")
         terminal.until(r"Run this command\?", "touch one")
         terminal.answer("y")
-        terminal.until("one moment: this is another question")
+        terminal.until("one moment: the question is new")
         terminal.press("Enter")
         terminal.until("touch two", r"Run this command\?", without="one moment")
         assert not (place.project / "two").exists()
         terminal.answer("y")
         terminal.until("Both")
+
+
+@pytest.mark.anyio
+async def test_a_key_at_the_moment_a_question_appears_takes_no_option() -> None:
+    draft, keys = Buffer(), KeyBindings()
+    news = anyio.Event()
+
+    def changed(_: object = None) -> None:
+        nonlocal news
+        news.set()
+        news = anyio.Event()
+
+    asking = Asking(draft, changed)
+    asking.bind(keys)
+    answers: list[object] = []
+
+    async def ask() -> None:
+        answers.append(
+            await asking.choose("Run this command?", [Option("yes", True, "y"), Option("no", False, "n")])
+        )
+
+    with create_pipe_input() as pipe, anyio.fail_after(WAIT_S):
+        layout = Layout(Window(BufferControl(draft)))
+        application: Application[None] = Application(
+            layout=layout, key_bindings=keys, input=pipe, output=DummyOutput()
+        )
+        application.key_processor.after_key_press += changed
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(application.run_async)
+            tasks.start_soon(ask)
+            await news.wait()
+            pipe.send_text("\r")
+            await news.wait()
+            assert asking.question is not None
+            assert asking.question.settling
+            while asking.question.settling:
+                await news.wait()
+            assert answers == []
+            pipe.send_text("\r")
+            while not answers:
+                await news.wait()
+            application.exit()
+    assert answers == [True]

@@ -16,8 +16,8 @@ from prompt_toolkit.keys import Keys
 from jumpseat_terminal.dialogue import Line, Menu, Option, Picker, Question
 
 PAUSE_S: Final = 0.6
-"""Seconds without a key before keys answer a question that appeared while the user was typing, or in place of
-another one: a key may have been meant for that."""
+"""Seconds without a key before keys answer a question that appeared while the user was typing, and seconds from the
+appearance of a menu to its answer: a key may have been meant for what was there before."""
 
 
 class Asking:
@@ -37,19 +37,17 @@ class Asking:
         self._changed = changed
         self._one_at_a_time = anyio.Lock()
         self._typed_at = 0.0
-        self._closed_at = 0.0
         # Whether the last key was text, and not the answer to a question.
         self._typing = False
 
     # --- questions ----------------------------------------------------------------------------------------------
 
-    async def choose(self, title: str, options: Sequence[Option], *, grants: bool = False) -> Any:
+    async def choose(self, title: str, options: Sequence[Option]) -> Any:
         """Let the user choose an option, and return its value; ``None`` if they dismiss the question.
 
-        With ``grants``, no key answers the question that may have been meant for the one before. Cancelling the
-        caller withdraws the question.
+        No option can be taken before the user can have seen the question. Cancelling the caller withdraws it.
         """
-        return await self._ask(Menu(title, options=options), grants=grants)
+        return await self._ask(Menu(title, options=options, settling=True))
 
     async def pick(self, title: str, options: Sequence[Option], search: str = "") -> Any:
         """Let the user pick an option from a list that can be searched, and return its value, or ``None``."""
@@ -81,12 +79,10 @@ class Asking:
         text = f"{before}\n{text}" if before else text
         self._draft.document = Document(text, len(text))
 
-    async def _ask(self, question: Question, text: str = "", *, grants: bool = False) -> Any:
+    async def _ask(self, question: Question, text: str = "") -> Any:
         async with self._one_at_a_time:
-            now = time.monotonic()
-            paused = now - self._typed_at > PAUSE_S
+            paused = time.monotonic() - self._typed_at > PAUSE_S
             question.armed = not (self._draft.text and self._typing) or paused
-            question.settling = grants and now - self._closed_at < PAUSE_S
             self.question = question
             self.reply.document = Document(text, len(text))
             self._changed()
@@ -95,7 +91,7 @@ class Asking:
                     await self._settle(question)
                 await question.done.wait()
             finally:
-                self.question, self._closed_at = None, time.monotonic()
+                self.question = None
                 self._changed()
             return question.answer
 

@@ -38,7 +38,7 @@ class Question:
     """A question to the user. ``answer`` is ``None`` if the user dismisses the question.
 
     A question is not ``armed`` while the user is still typing the text that the question interrupted. It is
-    ``settling`` as long as a key may have been meant for the question in its place before.
+    ``settling`` as long as a key may have been meant for what was in its place before.
     """
 
     title: str
@@ -110,7 +110,7 @@ class Menu(Question):
 
     def _hint(self, draft: str, selected: int | None) -> str:
         if self.settling:
-            return "one moment: this is another question"
+            return "one moment: the question is new"
         if selected is not None:
             return "enter takes it · esc" if draft else "↑↓ or a letter, then enter · esc"
         if any(option.takes_text for option in self.options):

@@ -66,10 +66,8 @@ class Questions:
             options.append(Option("edit it first", "edit", "e"))
         options.append(Option("no, and tell the model why", "no", "n", takes_text=True))
         options.append(Option("cancel all calls of this answer", "cancel", "c"))
-        grants = True
         while True:
-            chosen, grants = await self._asking.choose(title, options, grants=grants), False
-            match chosen:
+            match await self._asking.choose(title, options):
                 case "once":
                     return approve_once()
                 case "session":

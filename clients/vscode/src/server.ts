@@ -1,10 +1,12 @@
 // The process of the server: started when it is needed, over stdio, and again a few times after it has ended.
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { isAbsolute } from "node:path";
 import { Rpc } from "../../web/src/rpc.ts";
 import { frame, Frames } from "./framing.ts";
 
 export interface Command {
+  /** Of the executable, absolute. A name is not looked up: the system may look into the folder first. */
   path: string;
   arguments: readonly string[];
   environment: NodeJS.ProcessEnv;
@@ -77,6 +79,7 @@ export class Server {
     const stops = this.stops;
     const command = await this.command();
     if (this.stops !== stops) return;
+    if (!isAbsolute(command.path)) return this.tell({ kind: "failed", problem: `cannot find the command ${command.path}`, missing: true });
     const child = spawn(command.path, [...command.arguments, "--headless", "--stdio", "--keep-model-calls"], {
       cwd: command.folder, env: command.environment, windowsHide: true,
     });

@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
-import { findServer, NAME } from "./finding.ts";
+import { findServer, NAME } from "./executable.ts";
 import type { Command } from "./server.ts";
 
 const EXTENSION = "jumpseat.jumpseat";
@@ -25,10 +25,12 @@ export function folders(): string[] {
 /** Return how to start the server. Settings of a folder that is not trusted are left out by the editor itself. */
 export async function serverCommand(secrets: vscode.SecretStorage): Promise<Command> {
   const path = setting<string>("path").trim() || NAME;
+  const named = path.startsWith("~") ? join(homedir(), path.slice(1)) : path;
   const own = Object.entries(process.env).filter(([name]) => !OF_THE_EDITOR.test(name));
   const environment = { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") };
+  const places = { platform: process.platform, environment, folders: folders() };
   return {
-    path: await findServer(path.startsWith("~") ? join(homedir(), path.slice(1)) : path, environment, vscode.extensions.getExtension(EXTENSION)?.extensionPath),
+    path: findServer(named, places, vscode.extensions.getExtension(EXTENSION)?.extensionPath),
     arguments: setting<string[]>("arguments"),
     environment,
     folder: (vscode.workspace.isTrusted ? folders()[0] : undefined) ?? homedir(),

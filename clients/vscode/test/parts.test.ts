@@ -9,7 +9,7 @@ import { Rpc } from "../../web/src/rpc.ts";
 import { proposedText } from "../../web/src/state/proposal.ts";
 import { SETTLE_MS, Settling } from "../../web/src/state/settling.ts";
 import { after, IDLE } from "../src/activity.ts";
-import { findServer } from "../src/finding.ts";
+import { executable, findServer, type Places } from "../src/executable.ts";
 import { editorsText, plainOutput, problemsText, runsText, selectionText } from "../src/format.ts";
 import { frame, Frames } from "../src/framing.ts";
 import { Freshness } from "../src/freshness.ts";
@@ -151,6 +151,24 @@ test("a server that cannot be used fails with the reason", async () => {
   const missing = new Server(() => Promise.resolve({ path: "/no/such/command", arguments: [], environment: {}, folder: "/" }), () => undefined);
   await missing.start();
   assert.deepEqual(missing.status, { kind: "failed", problem: "cannot find the command /no/such/command", missing: true });
+  const named = new Server(() => Promise.resolve({ path: "node", arguments: [], environment: process.env, folder: "/" }), () => undefined);
+  await named.start();
+  assert.deepEqual(named.status, { kind: "failed", problem: "cannot find the command node", missing: true });
+});
+
+test("a command is looked up in PATH, and not in the workspace", () => {
+  const places = (platform: NodeJS.Platform, PATH: string, ...files: string[]): Places => ({
+    platform, environment: platform === "win32" ? { Path: PATH } : { PATH }, folders: [platform === "win32" ? "C:\\work" : "/work"], isExecutable: (file) => files.includes(file),
+  });
+  assert.equal(executable("jumpseat", places("linux", "/none:/bin:/usr/bin", "/bin/jumpseat", "/usr/bin/jumpseat")), "/bin/jumpseat");
+  assert.equal(executable("jumpseat", places("linux", ".::bin:/work/.venv/bin:/work:/bin", "jumpseat", "bin/jumpseat", "/work/.venv/bin/jumpseat", "/work/jumpseat", "/bin/jumpseat")), "/bin/jumpseat");
+  assert.equal(executable("jumpseat", places("linux", "/workers/bin:/..work", "/workers/bin/jumpseat")), "/workers/bin/jumpseat");
+  assert.equal(executable("jumpseat", places("linux", "/work/bin", "/work/bin/jumpseat")), null);
+  assert.equal(executable("bin/jumpseat", places("linux", "/", "/bin/jumpseat")), null);
+  assert.equal(executable("/opt/jumpseat", places("linux", "")), "/opt/jumpseat");
+  assert.equal(executable("jumpseat", places("win32", ".;C:\\work\\Scripts;C:\\Python", "jumpseat.exe", "C:\\work\\jumpseat.exe", "C:\\work\\Scripts\\jumpseat.exe", "C:\\Python\\jumpseat.exe")), "C:\\Python\\jumpseat.exe");
+  assert.equal(executable("jumpseat.exe", places("win32", "C:\\Python", "C:\\Python\\jumpseat.exe")), "C:\\Python\\jumpseat.exe");
+  assert.equal(executable("x\\jumpseat", places("win32", "C:\\Python", "C:\\Python\\x\\jumpseat.exe")), null);
 });
 
 test("a server that was started is ended by the end of its input, and started again in the midst of a start", async () => {
@@ -177,22 +195,23 @@ test("a change takes no answer before a person can have seen it, and none that w
   assert.equal(settling.isSettled("a", 30_000), false);
 });
 
-test("the server of the settings comes first, then one in the path, then the one in the extension", { skip: process.platform === "win32" }, async () => {
+test("the server of the settings comes first, then one in the path, then the one in the extension", { skip: process.platform === "win32" }, () => {
   const folder = mkdtempSync(join(tmpdir(), "finding-"));
   try {
-    const path = { PATH: join(folder, "bin") };
+    const bin = join(folder, "bin");
+    const places: Places = { platform: process.platform, environment: { PATH: bin }, folders: [] };
     const extension = join(folder, "extension");
-    mkdirSync(path.PATH);
+    mkdirSync(bin);
     mkdirSync(join(extension, "server"), { recursive: true });
-    assert.equal(await findServer("jumpseat", path, extension), "jumpseat");
+    assert.equal(findServer("jumpseat", places, extension), "jumpseat");
     writeFileSync(join(extension, "server", "jumpseat"), "#!/bin/sh\n", { mode: 0o755 });
-    assert.equal(await findServer("jumpseat", path, extension), join(extension, "server", "jumpseat"));
-    assert.equal(await findServer("jumpseat", path, undefined), "jumpseat");
-    writeFileSync(join(path.PATH, "jumpseat"), "no program", { mode: 0o644 });
-    assert.equal(await findServer("jumpseat", path, extension), join(extension, "server", "jumpseat"));
-    chmodSync(join(path.PATH, "jumpseat"), 0o755);
-    assert.equal(await findServer("jumpseat", path, extension), "jumpseat");
-    assert.equal(await findServer("/mine/jumpseat", path, extension), "/mine/jumpseat");
+    assert.equal(findServer("jumpseat", places, extension), join(extension, "server", "jumpseat"));
+    assert.equal(findServer("jumpseat", places, undefined), "jumpseat");
+    writeFileSync(join(bin, "jumpseat"), "no program", { mode: 0o644 });
+    assert.equal(findServer("jumpseat", places, extension), join(extension, "server", "jumpseat"));
+    chmodSync(join(bin, "jumpseat"), 0o755);
+    assert.equal(findServer("jumpseat", places, extension), join(bin, "jumpseat"));
+    assert.equal(findServer("/mine/jumpseat", places, extension), "/mine/jumpseat");
   } finally {
     rmSync(folder, { recursive: true });
   }

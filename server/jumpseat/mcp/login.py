@@ -28,6 +28,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl, ValidationError
 
 from jumpseat.errors import JumpseatError
+from jumpseat.mcp.endpoints import Endpoints, NearerError
 from jumpseat.mcp.http import LIMITED, initialize_request, tls_context
 from jumpseat.mcp.tokens import Login
 
@@ -87,14 +88,18 @@ async def log_in(
                 client.token_endpoint_auth_method = "client_secret_basic"  # noqa: S105 - a method
             for candidate in (address, str(metadata.token_endpoint) if metadata else url):
                 _check_private(candidate, url)
+                await endpoints.check(candidate)
             callback.expect(parse_qs(urlsplit(address).query).get("state", [""])[0])
             await show(address)
 
+        endpoints = Endpoints(url)
         provider = OAuthClientProvider(url, metadata, storage, open_page, callback.answer)
         try:
-            await _send_initialize(url, provider)
+            await _send_initialize(url, provider, endpoints)
         except _Granted:
             return _login(provider)
+        except NearerError as error:
+            raise LoginFailedError(str(error)) from None
         except OAuthRegistrationError:
             raise LoginFailedError(
                 "the server refused to register a client: give the id of a registered client (--client-id)"
@@ -110,14 +115,15 @@ async def log_in(
     return None
 
 
-async def _send_initialize(url: str, auth: httpx2.Auth) -> None:
+async def _send_initialize(url: str, auth: httpx2.Auth, endpoints: Endpoints) -> None:
     """Send ``initialize``, so that the server responds that it requires a token.
 
     Some servers require a token only for the requests that follow.
     """
     body, headers = initialize_request()
+    hooks = {**LIMITED, "request": [endpoints.check_request]}
     async with httpx2.AsyncClient(
-        timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=LIMITED
+        timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=hooks
     ) as client:
         async with client.stream("POST", url, json=body, auth=auth) as response:
             status, session = response.status_code, response.headers.get("mcp-session-id")

@@ -7,6 +7,7 @@ end. This one limits the size of messages, logs stderr, and leaves no process of
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -64,6 +65,12 @@ INHERITED: Final = frozenset(
 
 Incoming: TypeAlias = SessionMessage | Exception
 Streams: TypeAlias = tuple[ReadStream[Incoming], WriteStream[SessionMessage]]
+
+
+_ID: Final = rb'"id" ?: ?(?:(\d{1,15})(?!\d)|"([^"\\]{1,100})")'
+_LARGE_BYTES: Final = 1 << 16
+_END_BYTES: Final = 256
+"""The ends of a message that cannot be parsed, in which its id is looked for."""
 
 
 class ServerFailedError(Exception):
@@ -247,19 +254,21 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
 
     An invalid response becomes an error for its request. What else is invalid is left out.
     """
-    try:
-        return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
-    except ValueError:
-        pass
+    # What is wrong with a large message would take long to describe.
+    if len(line) <= _LARGE_BYTES:
+        with suppress(ValueError):
+            return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     try:
         data: Any = read_json(line.decode("utf-8", "replace").encode())
     except ValueError:
-        return []
+        return [] if (reply := unreadable_reply(line)) is None else [reply]
     found = [_read_message(item) for item in (cast("list[Any]", data) if isinstance(data, list) else [data])]
     return [message for message in found if message is not None]
 
 
 def _read_message(data: Any) -> JSONRPCMessage | None:
+    if isinstance(data, dict) and isinstance(cast("dict[str, Any]", data).get("id"), dict | list):
+        return None
     try:
         return jsonrpc_message_adapter.validate_python(data, by_name=False)
     except ValueError:
@@ -267,7 +276,12 @@ def _read_message(data: Any) -> JSONRPCMessage | None:
 
 
 def unreadable_reply(data: Any) -> JSONRPCError | None:
-    """Return an error for the request that an invalid message answers, ``None`` if it answers none."""
+    """Return an error for the request that an invalid message answers, ``None`` if it answers none.
+
+    ``data`` is a JSON value, or the text of a message that is no JSON or is nested too deeply.
+    """
+    if isinstance(data, bytes | str):
+        return _reply_in(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
     record = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     request_id = record.get("id")
     if isinstance(request_id, float) and request_id.is_integer():
@@ -277,6 +291,19 @@ def unreadable_reply(data: Any) -> JSONRPCError | None:
     told = f": {text}" if isinstance(text := record.get("error"), str) else ""
     error = ErrorData(code=PARSE_ERROR, message=f"the response is not a JSON-RPC message{told}")
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+
+
+def _reply_in(text: bytes) -> JSONRPCError | None:
+    # The members of the message itself are at its ends, around the result.
+    ends = (text[:_END_BYTES], text[-_END_BYTES:])
+    if not text.lstrip().startswith(b"{") or any(b'"method"' in end for end in ends):
+        return None
+    found = [*re.findall(_ID, ends[0])[:1], *re.findall(_ID, ends[1])[-1:]]
+    if not found:
+        return None
+    number, name = found[0]
+    error = ErrorData(code=PARSE_ERROR, message="the response is invalid JSON, or nested too deeply")
+    return JSONRPCError(jsonrpc="2.0", id=int(number) if number else name.decode("utf-8", "replace"), error=error)
 
 
 async def _write(process: Process, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:

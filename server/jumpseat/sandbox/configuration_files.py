@@ -11,15 +11,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from jumpseat.sandbox.git_folders import Examined, GitSettings, is_git_folder, read_small, target_of
+from jumpseat.sandbox.indexes import Indexes
 from jumpseat.sandbox.obeyed_files import depth_of_holder, is_obeyed, obeyed_inside
 from jumpseat.sandbox.places import START_FILES
 from jumpseat.system.file_trees import walk
@@ -38,8 +40,18 @@ MAX_FOLDERS: Final = 50_000
 MAX_INSTALLED: Final = 100_000
 """The same for the folders of installed packages."""
 
+FEW_INSTALLED: Final = 300
+"""Folders of installed packages that are searched after each command: that takes about a millisecond."""
+
+REST: Final = 40
+"""How many times as long as the last search took, none follows at the end of a turn: 2.5 % of the time at most."""
+
 MAX_CONTENTS: Final = 1000
 """Limit of the files that are examined in one folder that configures a program and cannot be made read-only."""
+
+Search: TypeAlias = Literal["all", "known", "named", "new", "none"]
+"""When installed packages are searched for repositories: always; always, but not those that were not there at the
+last search; if there are few or new ones, or a git index may name a repository; if there are new ones; or never."""
 
 Identity: TypeAlias = tuple[int, ...]
 """Device and inode of a file and of the folder in which it has an effect, and the time of the file's last change if
@@ -62,6 +74,8 @@ class Snapshot(Struct):
     ``git`` are the git folders, ``of_git`` the files that configure git. ``anchors`` are the folders in which files
     have an effect: ``a`` for ``a/.vscode`` and ``a/.github/mcp.json``. ``folders`` are all that were examined, not
     ``complete`` if there are too many. ``contents`` are those of small files that cannot be made read-only.
+    ``is_searched``: the repositories among installed packages are those of now. ``has_new``: some of the packages
+    were not there at the last search.
     """
 
     files: dict[str, Identity] = field(default_factory=dict[str, Identity])
@@ -72,6 +86,8 @@ class Snapshot(Struct):
     examined: Examined = field(default_factory=Examined)
     complete: bool = True
     contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    is_searched: bool = True
+    has_new: bool = False
 
 
 class ConfigurationFiles:
@@ -89,15 +105,18 @@ class ConfigurationFiles:
         self._known: dict[str, _Folder] = {}
         self._installed: dict[str, _Folder] = {}
         self._repositories: list[_Folder] = []
+        self._indexes = Indexes()
         self._linked: set[str] | None = None
+        self.rests_until = 0.0
+        """The monotonic time from which another search of installed packages delays nobody."""
 
     def snapshot(
-        self, roots: Iterable[Path], git_folders: Iterable[Path] = (), *, contents: bool, search: bool = True
+        self, roots: Iterable[Path], git_folders: Iterable[Path] = (), *, contents: bool, search: Search = "all"
     ) -> Snapshot:
         """Examine the folders below ``roots``, and git folders elsewhere. Blocks on the file system.
 
-        ``contents`` are kept where the mechanism cannot make files read-only. Without ``search``, the repositories
-        among installed packages are those of the last time, unless there are new packages.
+        ``contents`` are kept where the mechanism cannot make files read-only. If installed packages are not
+        searched, the repositories among them are those of the last time.
         """
         snapshot = Snapshot()
         seen: dict[str, _Folder] = {}
@@ -105,8 +124,11 @@ class ConfigurationFiles:
         paths = list(self._paths(names, seen, snapshot.git))
         self._known = seen
         installed = [path for folder in seen.values() for path in folder.installed if path not in seen]
-        if self._searches and (search or not self._installed.keys() >= set(installed)):
-            self._search(installed, seen)
+        if self._searches:
+            snapshot.has_new = not self._installed.keys() >= set(installed)
+            snapshot.is_searched = self._must_search(search, snapshot, git_folders)
+            if snapshot.is_searched:
+                self._search((path for path in installed if search != "known" or path in self._installed), seen)
         for folder in self._repositories:
             snapshot.git.update(folder.git)
             paths += folder.found
@@ -128,6 +150,15 @@ class ConfigurationFiles:
             snapshot.of_git.update(files)
         self._identify(snapshot, anchored, contents=contents)
         return snapshot
+
+    def _must_search(self, search: Search, snapshot: Snapshot, git_folders: Iterable[Path]) -> bool:
+        """Return whether installed packages have to be searched."""
+        if search in ("all", "known") or (snapshot.has_new and search != "none"):
+            return True
+        if search != "named":
+            return False
+        folders = {*snapshot.git, *map(str, git_folders), *(self._linked or ())}
+        return len(self._installed) <= FEW_INSTALLED or self._indexes.may_name_repositories(folders)
 
     def _identify(self, snapshot: Snapshot, anchored: Iterable[tuple[str, str]], *, contents: bool) -> None:
         """Add the files, and the folders in which they have an effect, to ``snapshot``."""
@@ -168,6 +199,7 @@ class ConfigurationFiles:
 
     def _search(self, folders: Iterable[str], examined: Container[str]) -> None:
         """Find the repositories in ``folders`` of installed packages, except in those that are ``examined``."""
+        began = time.monotonic()
         found: dict[str, _Folder] = {}
         waiting, new = list(folders), list[str]()
         while (waiting or new) and len(found) < MAX_INSTALLED:
@@ -179,6 +211,8 @@ class ConfigurationFiles:
                     (waiting if below in self._installed else new).append(below)
         self._installed = found
         self._repositories = [folder for folder in found.values() if folder.found or folder.git]
+        ended = time.monotonic()
+        self.rests_until = ended + REST * (ended - began)
 
 
 def _folder(path: str, known: Mapping[str, _Folder], *, installed: bool = False) -> _Folder | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from jumpseat.system.programs import OwnPrograms, find_program
 
 if TYPE_CHECKING:
     from jumpseat.sandbox.command_times import CommandTimes, Record
-    from jumpseat.sandbox.configuration_files import Snapshot
+    from jumpseat.sandbox.configuration_files import Search, Snapshot
     from jumpseat.sandbox.mechanisms import Mechanism
     from jumpseat.sandbox.proxy import Connect
 
@@ -249,6 +250,8 @@ class SessionSandbox:
         self._warned = False
         self.examined = True
         self._looked = False
+        self._unsearched: Confined | None = None
+        self._found_late: list[str] = []
         self._timed: set[Path] = set()
         self._quarantine = quarantine or sandboxes.home / "quarantine"
         # Imported with the first command: most processes run none.
@@ -423,6 +426,17 @@ class SessionSandbox:
         self._tell()
         return messages
 
+    async def finish(self, *, paced: bool = False) -> None:
+        """Search installed packages for the repositories of commands, if that was left out after them.
+
+        Called before a command leaves the sandbox and, ``paced``, at the end of a turn: not in each of many short
+        ones.
+        """
+        if self._unsearched is not None and not (paced and time.monotonic() < self._files.rests_until):
+            async with self._lock:
+                await anyio.to_thread.run_sync(self._search, abandon_on_cancel=True)
+            self._tell()
+
     def abandon(self, confined: Confined) -> None:
         """Forget a command that could not be started, or has ended and was settled."""
         self._revoke(confined)
@@ -462,12 +476,15 @@ class SessionSandbox:
         """End the connections of the session's commands, and delete their temporary files."""
         if self._network is not None:
             self._network.close()
+        await self.finish()
         await anyio.to_thread.run_sync(self._surroundings.delete_temp)
         if self._timed:
             await anyio.to_thread.run_sync(self._sandboxes.times.flush, tuple(self._timed))
 
     def _tell(self) -> None:
-        """Warn once that not everything is examined."""
+        """Warn of what was found after the command that had left it, and once that not everything is examined."""
+        while self._found_late:
+            self._warn(self._found_late.pop(0))
         if not self.examined and not self._warned:
             from jumpseat.sandbox.configuration_files import MAX_FOLDERS, MAX_INSTALLED
 
@@ -535,23 +552,32 @@ class SessionSandbox:
         """Return the git folders elsewhere that repositories in ``roots`` use, and the state of all folders."""
         git = tuple(self._surroundings.git_folders(roots))
         first, self._looked = not self._looked, True
-        # Among thousands of packages, it takes as long as many commands.
-        return git, self._snapshot(roots, git, contents, search=first)
+        search: Search = "all" if first else "new" if self._unsearched is None else "none"
+        found = self._snapshot(roots, git, contents, search)
+        if found.has_new and not found.is_searched:
+            # What commands have left is told from what others have, such as the user, before both are known.
+            self._search()
+            found = self._snapshot(roots, git, contents, "new")
+        return git, found
 
-    def _snapshot(
-        self, roots: Sequence[Path], git: Sequence[Path], contents: bool, *, search: bool = True
-    ) -> Snapshot:
+    def _snapshot(self, roots: Sequence[Path], git: Sequence[Path], contents: bool, search: Search) -> Snapshot:
         found = self._files.snapshot(roots, git, contents=contents, search=search)
         # Not reset: what was left out once may be there when the folders are fewer again.
         self.examined = self.examined and found.complete
         return found
 
-    def _settle(self, confined: Confined) -> list[str]:
+    def _search(self) -> None:
+        confined, self._unsearched = self._unsearched, None
+        if confined is not None:
+            self._found_late += self._settle(confined, "known")
+
+    def _settle(self, confined: Confined, search: Search = "named") -> list[str]:
         from jumpseat.sandbox.configuration_files import new_files
 
         if confined.before is None:
             return []
-        after = self._snapshot(confined.roots, confined.git, confined.contents)
+        after = self._snapshot(confined.roots, confined.git, confined.contents, search)
+        self._unsearched = None if after.is_searched else confined
         before = confined.before
         messages = [
             message

@@ -5,25 +5,12 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
 
+from jumpseat.parsing.addresses import is_public
 from jumpseat.tools.web import WebError
-
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-# A public address, but it serves metadata and credentials to virtual machines in Azure.
-_AZURE_HOST: Final = ipaddress.ip_address("168.63.129.16")
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-# The special-purpose networks that not every supported Python version treats as private.
-_SPECIAL: Final = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        *("192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24"),
-        *("::/96", "64:ff9b:1::/48", "2001::/23", "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fec0::/10"),
-    )
-)
 
 _INTERNAL: Final = (".local", ".internal", ".intranet", ".lan", ".home.arpa", ".localhost", ".localdomain")
 
@@ -94,19 +81,6 @@ class HostPolicy:
     def _names_allowed(self, host: str) -> bool:
         host = host.lower().rstrip(".")
         return self._allow_private or any(host == name or host.endswith(f".{name}") for name in self._names)
-
-
-def is_public(address: Address) -> bool:
-    """Return whether ``address`` is on the public internet; an embedded IPv4 address is checked instead."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if inner is None and address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    if address == _AZURE_HOST or any(address in network for network in _SPECIAL):
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
 
 
 def _refusal(host: str) -> PrivateHostError:

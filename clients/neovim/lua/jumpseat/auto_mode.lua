@@ -36,7 +36,7 @@ function M.ask(session, params, reply)
 
   function question.show()
     local code = params.errorCode and (" (%s)"):format(questions.one_line(params.errorCode)) or ""
-    vim.ui.select(CHOICES, {
+    questions.select(question, CHOICES, {
       prompt = ("%sThe model is rate limited%s. Let its provider choose another?"):format(session.prefix(), code),
       kind = "jumpseat_auto_mode",
       format_item = function(choice)

@@ -77,11 +77,7 @@ local function ask_field(question, name, field, required, done)
   end
 
   local function select(choices, format, chosen)
-    vim.ui.select(choices, { prompt = label, kind = "jumpseat_form", format_item = format }, function(choice)
-      if not question.closed then
-        chosen(choice)
-      end
-    end)
+    questions.select(question, choices, { prompt = label, kind = "jumpseat_form", format_item = format }, chosen)
   end
 
   if field.type == "array" then
@@ -136,10 +132,8 @@ local function ask_field(question, name, field, required, done)
 
   local function ask_text(problem, default)
     local prompt = problem and ("%s (%s): "):format(label, problem) or label .. ": "
-    vim.ui.input({ prompt = prompt, default = default }, function(text)
-      if question.closed then
-        return
-      elseif text == nil then
+    questions.input(question, { prompt = prompt, default = default }, function(text)
+      if text == nil then
         return done(nil)
       end
       local failure = M.problem(field, text, required)
@@ -202,10 +196,8 @@ function M.ask(session, asked, answer)
       accept, message = "Open", message .. "\n" .. asked.url
     end
     local prompt = questions.prompt_of(question, "Request", message, "Your answer:")
-    vim.ui.select({ accept, "Decline" }, { prompt = prompt, kind = "jumpseat_form" }, function(choice)
-      if question.closed then
-        return
-      elseif choice == "Decline" then
+    questions.select(question, { accept, "Decline" }, { prompt = prompt, kind = "jumpseat_form" }, function(choice)
+      if choice == "Decline" then
         settle("decline")
       elseif choice == nil then
         settle("cancel")

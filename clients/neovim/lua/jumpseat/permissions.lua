@@ -216,10 +216,8 @@ function M.ask(session, id, request, call, decide)
       settle({ kind = "approve-for-location" })
     end,
     [EDIT] = function()
-      vim.ui.input({ prompt = "Run: ", default = call.command }, function(text)
-        if question.closed then
-          return
-        elseif not text or vim.trim(text) == "" then
+      questions.input(question, { prompt = "Run: ", default = call.command }, function(text)
+        if not text or vim.trim(text) == "" then
           return select()
         end
         local changed = vim.tbl_extend("force", call, { command = text })
@@ -227,7 +225,7 @@ function M.ask(session, id, request, call, decide)
       end)
     end,
     [EXPLAIN] = function()
-      vim.ui.input({ prompt = "What should it do instead? " }, function(text)
+      questions.input(question, { prompt = "What should it do instead? " }, function(text)
         local feedback = text and vim.trim(text) or ""
         settle({ kind = "reject", feedback = feedback ~= "" and feedback or nil })
       end)
@@ -256,16 +254,13 @@ function M.ask(session, id, request, call, decide)
     if question.preview and question.preview.hidden_rows > 0 then
       choices[#choices + 1] = VIEW
     end
-    vim.ui.select(choices, {
+    questions.select(question, choices, {
       prompt = title,
       kind = "jumpseat_permission",
       format_item = function(choice)
         return (choice == SESSION or choice == PROJECT) and choice .. scope or choice
       end,
     }, function(choice)
-      if question.closed then
-        return
-      end
       local answer = answers[choice]
       if answer then
         answer()

@@ -47,23 +47,21 @@ function M.ask(session, params, reply)
   local function select()
     local prompt = session.prefix() .. "Carry out the plan?"
     local kind = "jumpseat_plan"
-    vim.ui.select(choices, {
+    questions.select(question, choices, {
       prompt = prompt,
       kind = kind,
       format_item = function(choice)
         return LABELS[choice] or choice
       end,
     }, function(choice)
-      if question.closed then
-        return
-      elseif choice == VIEW then
+      if choice == VIEW then
         question.preview:enter(function()
           if not question.closed then
             select()
           end
         end)
       elseif choice == EXPLAIN then
-        vim.ui.input({ prompt = "What should be different? " }, function(text)
+        questions.input(question, { prompt = "What should be different? " }, function(text)
           local feedback = text and vim.trim(text) or ""
           settle({ approved = false, feedback = feedback ~= "" and feedback or nil })
         end)

@@ -11,6 +11,7 @@ local M = {}
 ---@field withdrawn? fun(self: jumpseat.Question) called if the question is withdrawn
 ---@field preview? jumpseat.Preview closed with the question
 ---@field closed? boolean
+---@field shown? boolean
 
 ---@type jumpseat.Question[] open questions; the first is on the screen
 local queue = {}
@@ -140,13 +141,18 @@ end
 
 local waiting_for_normal_mode = false
 
--- Milliseconds between two questions: a key may have been meant for the first one.
+-- Milliseconds between two questions, and from a question to its answer: a key may have been meant for what was there
+-- before.
 local PAUSE_MS = 600
 local closed_at = -PAUSE_MS
 
+local function now()
+  vim.uv.update_time()
+  return vim.uv.now()
+end
+
 --- Show the first question in normal mode: a key typed for a text must not approve anything.
 local function show_next()
-  vim.uv.update_time()
   local question = queue[1]
   if not question or question.shown then
     return
@@ -167,7 +173,7 @@ local function show_next()
     end
     return
   end
-  local wait = PAUSE_MS - (vim.uv.now() - closed_at)
+  local wait = PAUSE_MS - (now() - closed_at)
   if wait > 0 then
     vim.defer_fn(show_next, wait)
     return
@@ -182,13 +188,67 @@ local function show_next()
   end
 end
 
+local function announce(pattern, session)
+  vim.api.nvim_exec_autocmds("User", { pattern = pattern, data = { session = session.id } })
+end
+
+--- Call `show`, which calls back with the answer of the user, and pass the answer on to `done`. A question that is
+--- answered as soon as it appears is shown again instead, unless it is dismissed. `done` is not called if the question is
+--- closed.
+local function ask(question, show, done)
+  local shown_at = now()
+  local answered = false
+  vim.defer_fn(function()
+    if not question.closed and not answered then
+      announce("JumpseatQuestionReady", question.session)
+    end
+  end, PAUSE_MS)
+  show(function(answer, index)
+    if question.closed or answered then
+      return
+    end
+    answered = true
+    local wait = PAUSE_MS - (now() - shown_at)
+    if answer == nil or wait <= 0 then
+      return done(answer, index)
+    end
+    vim.notify("jumpseat: nothing is answered yet: the question has only just appeared")
+    question.shown = false
+    question.show = function()
+      ask(question, show, done)
+    end
+    vim.defer_fn(show_next, wait)
+  end)
+end
+
+--- Let the user choose in a question, like `vim.ui.select`, but not before they can have seen it.
+---@param question jumpseat.Question
+---@param choices any[]
+---@param options table
+---@param choose fun(choice: any, index: integer?)
+function M.select(question, choices, options, choose)
+  ask(question, function(answered)
+    vim.ui.select(choices, options, answered)
+  end, choose)
+end
+
+--- Let the user enter a line in a question, like `vim.ui.input`, but not before they can have seen it.
+---@param question jumpseat.Question
+---@param options table
+---@param confirm fun(text: string?)
+function M.input(question, options, confirm)
+  ask(question, function(answered)
+    vim.ui.input(options, answered)
+  end, confirm)
+end
+
 --- Add a question to the queue.
 ---@param question jumpseat.Question
 function M.add(question)
   queue[#queue + 1] = question
   question.session.asking = (question.session.asking or 0) + 1
   question.session.on_change()
-  vim.api.nvim_exec_autocmds("User", { pattern = "JumpseatQuestion", data = { session = question.session.id } })
+  announce("JumpseatQuestion", question.session)
   vim.schedule(show_next)
 end
 
@@ -209,8 +269,7 @@ function M.close(question)
     question.preview:close()
   end
   if question.shown then
-    vim.uv.update_time()
-    closed_at = vim.uv.now()
+    closed_at = now()
   end
   question.session.asking = question.session.asking - 1
   question.session.on_change()
@@ -266,7 +325,7 @@ function M.ask_user(session, params, reply)
 
   local prompt
   local function ask_text()
-    vim.ui.input({ prompt = prompt .. " " }, function(text)
+    M.input(question, { prompt = prompt .. " " }, function(text)
       settle(text and text ~= "" and text or nil, true)
     end)
   end
@@ -280,7 +339,7 @@ function M.ask_user(session, params, reply)
     if params.allowFreeform ~= false then
       choices[#choices + 1] = OTHER
     end
-    vim.ui.select(choices, { prompt = prompt, kind = "jumpseat_question" }, function(choice, index)
+    M.select(question, choices, { prompt = prompt, kind = "jumpseat_question" }, function(choice, index)
       if choice == OTHER and index == #choices then
         ask_text()
       else

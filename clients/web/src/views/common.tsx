@@ -69,12 +69,25 @@ export function Settled({ children, class: name }: { children: ComponentChildren
       setReady(false);
       if (!document.hidden) timer = setTimeout(() => setReady(true), SETTLE_MS);
     };
+    // A click into a frame gives it the focus: it was in sight, and the click is meant for it. A window that gets the
+    // focus may have been behind another one, which closed under the first click of a double click.
+    const focused = (): void => {
+      if (!pressed) begin();
+    };
+    let pressed = false;
+    const press = (): void => { pressed = true; };
+    const release = (): void => { pressed = false; };
     begin();
     // The question may have come while the tab was in the background.
     document.addEventListener("visibilitychange", begin);
+    window.addEventListener("focus", focused);
+    const pointer: readonly (readonly [string, () => void])[] = [["pointerdown", press], ["pointerup", release], ["pointercancel", release]];
+    for (const [event, note] of pointer) window.addEventListener(event, note, true);
     return () => {
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", begin);
+      window.removeEventListener("focus", focused);
+      for (const [event, note] of pointer) window.removeEventListener(event, note, true);
     };
   }, []);
   const refuse = (event: MouseEvent): void => {

@@ -12,6 +12,9 @@ from msgspec import Struct
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
+MAX_URL_CHARS: Final = 16 * 1024
+"""Servers accept less. Errors name the URL, and are searched for parts of keys."""
+
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _LOOSE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST_NAME: Final = re.compile(r"[a-z0-9._~!$&'()*+,;=-]+")
@@ -70,8 +73,10 @@ def parse_url(url: str) -> Url:
     """Parse an absolute URL. The requests of a session have the same one.
 
     Raises:
-        InvalidURL: the URL contains control characters, or its host or port is invalid.
+        InvalidURL: the URL is too long or contains control characters, or its host or port is invalid.
     """
+    if len(url) > MAX_URL_CHARS:
+        raise InvalidURL(f"expected a URL of at most {MAX_URL_CHARS} characters")
     if _CONTROL.search(url):
         raise InvalidURL("expected a URL without control characters")
     try:

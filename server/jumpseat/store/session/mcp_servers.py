@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -37,6 +38,9 @@ _SECRET_NAME: Final = re.compile(r"key|token|secret|pass|pwd|auth|cred|bearer|co
 # A user name and a password; after a colon, only ports and paths are known to be harmless.
 _PASSWORD_PAIR: Final = re.compile(r"(?<!^[A-Za-z]):(?!//|\d+(?:/|$))")
 _MIXED: Final = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]")
+MOST_CHARS: Final = 64 * 1024
+"""The characters of all servers that are examined. What exceeds them counts as secret."""
+
 SHORTEST_MIXED: Final = 6
 SHORTEST_OPAQUE: Final = 16
 
@@ -51,8 +55,15 @@ def split_servers(
     """
     stored: dict[str, dict[str, Any]] = {}
     lost: dict[str, str] = {}
+    left = MOST_CHARS
+
+    def is_unsafe(text: str, is_harmless: Callable[[str], bool]) -> bool:
+        nonlocal left
+        left -= len(text)
+        return left < 0 or mask(text) != text or not is_harmless(text)
+
     for name, config in servers.items():
-        if missing := list(_secret_values(config, mask)):
+        if missing := list(_secret_values(config, is_unsafe)):
             lost[name] = ", ".join(missing)
         else:
             # Unknown fields may hold secrets.
@@ -62,19 +73,18 @@ def split_servers(
     return stored, lost
 
 
-def _secret_values(config: McpServerConfig, mask: Callable[[str], str]) -> Iterator[str]:
+def _secret_values(
+    config: McpServerConfig, is_unsafe: Callable[[str, Callable[[str], bool]], bool]
+) -> Iterator[str]:
     """Yield the names of the values of a server that may be secret."""
-
-    def is_unsafe(text: str, *, name: bool = False) -> bool:
-        return mask(text) != text or not _is_harmless(text, name=name)
-
-    if config.command and is_unsafe(config.command, name=True):
+    is_name, is_word = partial(_is_harmless, name=True), partial(_is_harmless, name=False)
+    if config.command and is_unsafe(config.command, is_name):
         yield "command"
-    if any(is_unsafe(argument) for argument in config.args or ()):
+    if any(is_unsafe(argument, is_word) for argument in config.args or ()):
         yield "args"
-    if config.cwd and is_unsafe(config.cwd, name=True):
+    if config.cwd and is_unsafe(config.cwd, is_name):
         yield "cwd"
-    if config.url and (mask(config.url) != config.url or not _plain_url(config.url)):
+    if config.url and is_unsafe(config.url, _plain_url):
         yield "url"
     for field, values in (("env", config.env), ("headers", config.headers)):
         for name, value in (values or {}).items():

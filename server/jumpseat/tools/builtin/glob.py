@@ -24,7 +24,7 @@ LIMIT: Final = 5000
 
 
 class GlobArgs(ToolArgs):
-    pattern: str = Field(description="** crosses directories: src/**/*.{ts,tsx}")
+    pattern: PathText = Field(description="** crosses directories: src/**/*.{ts,tsx}")
     path: PathText = "."
 
 

@@ -138,6 +138,7 @@ class ToolOrchestrator:
         sub_agents(self._session).commands.watch(command)
 
     async def settle(self) -> None:
+        await self._shells.settle()
         await self._changes.settle()
 
     @property

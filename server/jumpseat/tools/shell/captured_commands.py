@@ -98,6 +98,7 @@ class Commands:
         if placement.leaves is not None:
             if self._sandbox.has_running:
                 raise StillConfinedError
+            await self._sandbox.finish()
             ended = await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
             return replace(ended, sandboxed=False)
         reach = Reach(placement.approved, tuple(placement.hosts), shlex.join(argv), call_id)

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.client import EditorTerminals
 from jumpseat.agent.interfaces import EXITED, RUNNING
 from jumpseat.errors import ClientRefusedError
-from jumpseat.sandbox.session import SessionSandbox, StillConfinedError
+from jumpseat.sandbox.session import SETTLE_S, SessionSandbox, StillConfinedError
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
 from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, bash_outside, git_settings, spawn
@@ -117,6 +117,8 @@ class Shells:
             raise anyio.ClosedResourceError
         if outside and self.has_confined:
             raise StillConfinedError
+        if outside and self.sandbox is not None:
+            await self.sandbox.finish()
         reach = Reach(hosts is not None, tuple(hosts or ()), command, call_id)
         sandbox = None if outside or self.sandbox is None or self.sandbox.mode == "off" else self.sandbox
         shell = None
@@ -131,6 +133,12 @@ class Shells:
             # The session was closed while the command started.
             await shell.stop(0)
         raise anyio.ClosedResourceError
+
+    async def settle(self) -> None:
+        """Examine what the commands of a turn have left, as far as that was left out after each of them."""
+        if self._made_sandbox is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
+                await self._made_sandbox.finish(paced=True)
 
     def leave(self, shell: RunningCommand) -> bool:
         """Leave a command running in the background; return whether the model will be told about its end."""
