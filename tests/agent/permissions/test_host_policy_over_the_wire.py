@@ -324,3 +324,20 @@ async def test_a_policy_that_cannot_be_enforced_refuses_the_session(tmp_path: Pa
                     with case(name):
                         assert message in (await wire.error_of(method, {**params, **options}))["message"]
         await wire.create(scripted(DONE), enableManagedSettings=False, managedSettings={})
+
+
+async def test_a_question_of_a_hook_lets_no_mode_answer_in_place_of_a_person(tmp_path: Path) -> None:
+    host, user = policy(ask=["Shell(touch *)"]), bash("mkdir c")
+    asks = {"preToolUse": [{"permissionDecision": "ask"}] * 4}
+    config = 'permissions.ask = ["shell(mkdir *)"]\n'
+    async with (
+        running_server(tmp_path, config=config, args=["--yolo"]) as server,
+        answering(server.wire, asks),
+    ):
+        for turns, options in ((TOUCHES, host), ([user, DONE], {})):
+            for can_ask in (True, False):
+                session = await open_session(server, tmp_path, *turns, asks=can_ask, hooks=True, **options)
+                mode = {"sessionId": session, "mode": "allow-all"}
+                await server.wire.call("session.permissions.setMode", mode)
+                events = await run(server.wire, session, *([REJECT] if can_ask else []))
+                assert outcomes(events) == ["denied"]

@@ -176,10 +176,12 @@ class Permissions:
         tool: str = "",
         guard: ApprovalLimits = UNGUARDED,
         facts: Facts | None = None,
+        asking: str | None = None,
     ) -> Verdict:
         """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked.
 
-        ``facts`` are those of the request, and are gathered here by default.
+        ``facts`` are those of the request, and are gathered here by default. ``asking`` is a rule by which a person
+        has to decide, if the request does not show it by itself.
         """
         if facts is None:
             facts = _gather_facts(request, tool, self.path_scope)
@@ -201,7 +203,7 @@ class Permissions:
         managed = self.wants_person(request, facts)
         if managed is not None:
             request.managed_approval_required = True
-        rule = managed or _asking_rule(rules, facts, patterns)
+        rule = managed or asking or _asking_rule(rules, facts, patterns)
         if rule is None:
             if (by := self._allowed_by(request, facts, rules, guard)) is not None:
                 return replace(ALLOWED, by=by)
@@ -256,13 +258,15 @@ class Permissions:
         policy = self.host_policy
         return policy.wants_person(request, facts, self._patterns(facts)) if policy is not None else None
 
+    def asking_rule(self, request: PermissionRequest, facts: Facts) -> str | None:
+        """Return the rule, of a host or of the user, by which a person has to decide about a call."""
+        return self.wants_person(request, facts) or _asking_rule(self._rules(), facts, self._patterns(facts))
+
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
         """Return whether rules, approvals or the operator allow a call of ``tool``, so that nobody is asked."""
         facts = await self.facts_of(request, tool)
         rules = self._rules()
-        if self.denial_by_rule(facts) is not None or self.wants_person(request, facts) is not None:
-            return False
-        if _asking_rule(rules, facts, self._patterns(facts)) is not None:
+        if self.denial_by_rule(facts) is not None or self.asking_rule(request, facts) is not None:
             return False
         if self._allowed_by(request, facts, rules, UNGUARDED) is not None:
             return True
