@@ -272,7 +272,7 @@ async def test_strings_that_json_cannot_hold_are_converted(store: SessionStore, 
 
     (listed,) = store.list()
     assert (listed.summary, listed.start_time) == ("a\ufffdb", "\ufffd")
-    assert listed.context == SessionContext(cwd="/?")
+    assert listed.context == SessionContext(cwd="/\ufffd")
 
 
 @pytest.mark.parametrize(
