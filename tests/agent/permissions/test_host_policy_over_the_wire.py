@@ -341,3 +341,27 @@ async def test_a_question_of_a_hook_lets_no_mode_answer_in_place_of_a_person(tmp
                 await server.wire.call("session.permissions.setMode", mode)
                 events = await run(server.wire, session, *([REJECT] if can_ask else []))
                 assert outcomes(events) == ["denied"]
+
+
+async def test_a_policy_forbids_commands_of_other_clients_too(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    forbidden: dict[str, tuple[str, JsonObject]] = {
+        "word": ("touch a", {}),
+        "later": ("true; touch a", {}),
+        "unknown program": ("$X a", {}),
+        "path": ("cat sub/key", {}),
+        "path in another folder": ("cat key", {"cwd": "sub"}),
+    }
+    async with running_server(tmp_path) as server:
+        denied = policy(deny=["Shell(touch *)", "Read(/sub/key)"])
+        session = await open_session(server, tmp_path, DONE, **denied)
+        with all_cases() as case:
+            for name, (command, more) in forbidden.items():
+                for method in ("exec", *(() if more else ("executeUserRequested",))):
+                    with case(f"{name}: {method}"):
+                        params = {"sessionId": session, "requestId": name, "command": command, **more}
+                        error = await server.wire.error_of(f"session.shell.{method}", params)
+                        assert "host's policy" in error["message"]
+        allowed = {"sessionId": session, "requestId": "x", "command": "ls"}
+        assert (await server.wire.call("session.shell.executeUserRequested", allowed))["success"]
+        assert not (tmp_path / "a").exists()

@@ -232,23 +232,39 @@ class Permissions:
 
     def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
+        if (denial := self._denial_by_host(facts)) is not None:
+            return denial
         patterns = self._patterns(facts)
-        policy = self.host_policy
-        # Imported with the first rule that forbids.
-        if policy is not None:
-            from jumpseat.agent.permissions.true_names import first_copy, first_doubt
-
-            rule = policy.denies(facts, patterns) or first_copy(policy.deny.shell, facts)
-            if rule is not None:
-                return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
-            if (doubt := first_doubt(policy.deny.shell, facts, self.path_scope, self._since)) is not None:
-                return Verdict("denied", f"{UNKNOWN_PROGRAM}: {doubt}", by="rule")
         rule = first_match(self._rules().deny, facts, patterns)
         if rule is None and any(rule.kind == "shell" for rule in self._rules().deny):
             from jumpseat.agent.permissions.true_names import first_copy
 
             rule = first_copy(self._rules().deny, facts)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
+
+    def _denial_by_host(self, facts: Facts) -> Verdict | None:
+        if (policy := self.host_policy) is None:
+            return None
+        # Imported with the first policy.
+        from jumpseat.agent.permissions.true_names import first_copy, first_doubt
+
+        rule = policy.denies(facts, self._patterns(facts)) or first_copy(policy.deny.shell, facts)
+        if rule is not None:
+            return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
+        if (doubt := first_doubt(policy.deny.shell, facts, self.path_scope, self._since)) is not None:
+            return Verdict("denied", f"{UNKNOWN_PROGRAM}: {doubt}", by="rule")
+        return None
+
+    def check_host_policy(self, request: PermissionRequest) -> None:
+        """Check that no host's policy forbids what a user wants. Their own rules are about the model.
+
+        Raises:
+            InvalidRequestError: a policy forbids it.
+        """
+        if self.host_policy is None:
+            return
+        if (denial := self._denial_by_host(_gather_facts(request, "", self.path_scope))) is not None:
+            raise InvalidRequestError(denial.message)
 
     def wants_person(self, request: PermissionRequest, facts: Facts) -> str | None:
         """Return the rule of a host by which a person has to decide about each such call; ``None`` without one.
