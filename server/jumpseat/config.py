@@ -367,7 +367,7 @@ class CompactionConfig(_Section):
 class LimitsConfig(_Section):
     """Limits of what a model may ask for, and of the time for asking its server about it; 0 means never."""
 
-    calls_per_answer: int | None = Field(default=None, ge=1)
+    calls_per_answer: int | None = Field(default=None, ge=1, le=2048)
     repeats_before_hint: int = Field(default=3, ge=0)
     repeats_before_question: int = Field(default=5, ge=0)
     repeatable_tools: list[str] = Field(default_factory=list)
