@@ -365,3 +365,31 @@ async def test_a_policy_forbids_commands_of_other_clients_too(tmp_path: Path) ->
         allowed = {"sessionId": session, "requestId": "x", "command": "ls"}
         assert (await server.wire.call("session.shell.executeUserRequested", allowed))["success"]
         assert not (tmp_path / "a").exists()
+
+
+async def test_rules_about_commands_hold_for_declared_tools_that_waive_approval(tmp_path: Path) -> None:
+    tools = tmp_path / "home" / "tools"
+    tools.mkdir(parents=True)
+    waived = '"requires_approval": False, "parameters": {"file": {"type": "string"}}'
+    lines = f'[["true"], ["touch", "${{file}}"]], {waived}'
+    (tools / "lines.py").write_text(f'TOOL = {{"cmds": {lines}}}\n')
+    (tools / "steps.py").write_text(f'TOOL = {{"cmds": [lambda args: "x", ["touch", "${{file}}"]], {waived}}}\n')
+    ways: dict[str, tuple[JsonObject, list[JsonObject], str]] = {
+        "forbidden by a host": (policy(deny=["Shell(touch *)"]), [], "denied"),
+        "asked for by a host": (policy(ask=["Shell(touch *)"]), [REJECT], "denied"),
+        "forbidden by the user": ({}, [], "denied"),
+        "free": ({}, [], "ok"),
+    }
+    project = tmp_path / "project"
+    project.mkdir()
+    async with running_server(tmp_path, config='permissions.deny = ["shell(touch forbidden)"]\n') as server:
+        with all_cases() as case:
+            for name, (options, answers, outcome) in ways.items():
+                for form in ("lines", "steps"):
+                    with case(f"{form}: {name}"):
+                        file = project / ("forbidden" if "user" in name else f"{form} {name}")
+                        turns = (calls(form, file=file.name), DONE)
+                        session = await open_session(server, project, *turns, **options)
+                        events = await run(server.wire, session, *answers)
+                        assert outcomes(events) == [outcome]
+                        assert file.exists() == (outcome == "ok")

@@ -233,7 +233,12 @@ class CallExecution:
             _record(record, request, verdict)
             return verdict
 
+        async def concerns(request: PermissionRequest) -> bool:
+            facts, permissions = await self._facts(request, call), self._session.permissions
+            return permissions.denial_by_rule(facts) is not None or bool(permissions.asking_rule(request, facts))
+
         ctx = self._context(call, line, approve)
+        ctx.concerns = concerns
         if (inner := self.inner) is not None:
             ctx.inner = lambda: inner(call, state)
         with_abort = partial(_with_abort, state, index, ctx)
