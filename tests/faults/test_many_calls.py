@@ -42,9 +42,9 @@ async def test_other_clients_are_served_while_thousands_of_calls_are_handled(tmp
 
 
 async def test_an_answer_with_too_many_calls_is_malformed(tmp_path: Path) -> None:
-    turn = {"tool_calls": [{"id": f"c{number}", "name": "view", "arguments": {}} for number in range(TOO_MANY)]}
+    many: list[JsonObject] = [{"id": f"c{number}", "name": "view", "arguments": {}} for number in range(TOO_MANY)]
     async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
-        session = await server.wire.create(scripted(turn))
+        session = await server.wire.create(scripted({"tool_calls": many}))
         events = await server.wire.prompt(session, "go")
     (failed,) = [event["data"] for event in events if event["type"] == "session.error"]
     assert "the answer has more than 2048 tool calls" in failed["message"]
