@@ -66,7 +66,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent.model_calls.xml_tools", "agent.session", "errors", "profiles"),
     },
     "agent.subagents": {"agent", "agent.conversation", "agent.permissions", "agent.session", "errors"},
-    "store.session": {"agent", "agent.session", "errors", "system"},
+    "store.session": {"agent", "agent.session", "errors", "parsing", "system"},
     "tools": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "edits", "errors", "parsing"),
         *("sandbox", "syntax", "system"),

@@ -288,7 +288,7 @@ class CompactionConfig(_Section):
 class LimitsConfig(_Section):
     """Limits of what a model may ask for, and of the time for asking its server about it; 0 means never."""
 
-    calls_per_answer: int | None = Field(default=None, ge=1)
+    calls_per_answer: int | None = Field(default=None, ge=1, le=2048)
     """How many tool calls of one answer run; the others fail. 128 by default."""
     repeats_before_hint: int = Field(default=3, ge=0)
     """After so many equal calls with equal results, the model gets a hint; 0 for never."""

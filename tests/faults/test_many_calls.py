@@ -12,6 +12,7 @@ from tests.support.server import JsonObject, running_server, scripted
 pytestmark = pytest.mark.anyio
 
 COUNT = 2000
+TOO_MANY = 2049
 
 
 def call(number: int) -> JsonObject:
@@ -38,3 +39,13 @@ async def test_other_clients_are_served_while_thousands_of_calls_are_handled(tmp
         ended = [event["data"] for event in wire.events(session) if event["type"] == "tool.execution_complete"]
     assert Counter(data["toolCallId"] for data in ended) == {f"c{number}": 1 for number in range(COUNT)}
     assert sum("only the first 128 calls" in str(data.get("error")) for data in ended) == COUNT - 128
+
+
+async def test_an_answer_with_too_many_calls_is_malformed(tmp_path: Path) -> None:
+    many: list[JsonObject] = [{"id": f"c{number}", "name": "view", "arguments": {}} for number in range(TOO_MANY)]
+    async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
+        session = await server.wire.create(scripted({"tool_calls": many}))
+        events = await server.wire.prompt(session, "go")
+    (failed,) = [event["data"] for event in events if event["type"] == "session.error"]
+    assert "the answer has more than 2048 tool calls" in failed["message"]
+    assert not [event for event in events if event["type"] == "tool.execution_start"]

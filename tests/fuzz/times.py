@@ -31,6 +31,7 @@ from jumpseat.sandbox.refusals import find_refusals
 from jumpseat.sandbox.view import View
 from jumpseat.store.project.front_matter import front_matter
 from jumpseat.store.session.database import split_statements
+from jumpseat.store.session.workspace import parse_workspace
 from jumpseat_protocol.safe import exact, one_line, safe
 from jumpseat_protocol.visible import deceptive_characters, has_hidden_parts, visible, visible_url
 from tests.fuzz.texts import TOOLS
@@ -86,6 +87,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "patch": lambda text: diffs_of(f"--- a\n+++ b\n{text}"),
     "plan": entries_of,
     "front matter": front_matter,
+    "workspace of a session": lambda text: parse_workspace("x", text.encode("utf-8", "replace")),
     "TOML": parse_toml,
     "SQL": lambda text: list(split_statements(text)),
 }

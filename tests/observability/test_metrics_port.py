@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jumpseat.cli.arguments import parse
+from jumpseat.observability.health import MOST_REQUESTS
 from jumpseat.store.user.running_servers import RunningServers
 from tests.support.commands import run_command
 from tests.support.server import RunningServer, calls, running_server, scripted
@@ -69,6 +70,18 @@ async def test_a_web_page_under_another_name_gets_nothing(tmp_path: Path) -> Non
         missing = await client.get("/other")
 
     assert [rebound.status_code, posted.status_code, missing.status_code] == [403, 405, 404]
+
+
+async def test_silent_connections_do_not_keep_out_a_supervisor(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=("--metrics-port", "0")) as server:
+        address = ("127.0.0.1", int(metrics_url(server).rpartition(":")[2]))
+        silent = [socket.create_connection(address) for _ in range(2 * MOST_REQUESTS)]
+        try:
+            async with httpx2.AsyncClient(base_url=metrics_url(server)) as client:
+                assert (await client.get("/healthz")).text == "ok\n"
+        finally:
+            for connection in silent:
+                connection.close()
 
 
 def own_address() -> str:

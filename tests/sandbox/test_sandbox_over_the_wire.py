@@ -154,6 +154,10 @@ async def test_without_a_sandbox_approvals_cover_only_the_approved_line(tmp_path
         warnings = [data for data in data_of(events, "session.warning") if data["warningType"] == "sandbox"]
         assert len(warnings) == 1
         assert data_of(events, "permission.requested")[0]["permissionRequest"]["sandboxed"] is False
+        # Nobody is told that commands are confined.
+        mode = {"sessionId": session, "mode": "sandboxed"}
+        answer = await server.wire.response(await server.wire.ask("session.permissions.setMode", mode))
+        assert "'sandboxed' is not available on this system: no sandbox works" in answer["error"]["message"]
 
 
 @pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")

@@ -158,7 +158,7 @@ async def test_any_summary_and_path_can_be_read_back(store: SessionStore, text: 
 
     workspace = folder.read_workspace()
     assert workspace is not None
-    readable = text.replace("\udc80", "?")
+    readable = text.replace("\udc80", "\ufffd")
     assert (workspace.summary, workspace.cwd) == (readable, f"/home/{readable}")
     assert ids(store) == ["s-1"]
 
@@ -271,8 +271,8 @@ async def test_strings_that_json_cannot_hold_are_converted(store: SessionStore, 
     write(state / "s-1", workspace='summary: "a\\ud800b"\ncwd: "/\\udc80"\ncreated_at: "\\ud800"')
 
     (listed,) = store.list()
-    assert (listed.summary, listed.start_time) == ("a?b", "?")
-    assert listed.context == SessionContext(cwd="/?")
+    assert (listed.summary, listed.start_time) == ("a\ufffdb", "\ufffd")
+    assert listed.context == SessionContext(cwd="/\ufffd")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -469,12 +469,11 @@ class ToolRunner(Protocol):
         """Wait for a short time for tools that are being started, before a turn begins."""
         ...
 
-    def origin(self, name: str) -> ToolOrigin | None:
-        """Return the MCP server that provides a tool; ``None`` if the tool is not from an MCP server."""
-        ...
+    def described(self, calls: Sequence[ToolUseBlock]) -> list[tuple[ToolOrigin | None, str | None]]:
+        """Return the MCP server of each call's tool, if it is from one, and what the call is about to do.
 
-    def intention(self, call: ToolUseBlock) -> str | None:
-        """Summarize in a few words for the user what ``call`` is about to do."""
+        The latter is for the user, in a few words.
+        """
         ...
 
     def shell_info(self, call: ToolUseBlock) -> ShellToolInfo | None:

@@ -30,6 +30,9 @@ REQUEST_S: Final = 5.0
 MOST_REQUESTS: Final = 16
 """The number of requests that are answered at the same time."""
 
+PAUSE_S: Final = 0.5
+"""The time until connections are accepted again, if the process has too many open files."""
+
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
@@ -64,28 +67,45 @@ class Health(Struct, frozen=True):
 
 
 async def serve_health(listening: socket.socket, health: Health) -> None:
-    """Answer requests until cancelled."""
-    slots = anyio.Semaphore(MOST_REQUESTS)
+    """Answer requests until cancelled.
+
+    Supervisors send a request at once: connections that send none make room for others, the oldest first.
+    """
+    # By the order of their arrival.
+    pending: dict[anyio.CancelScope, None] = {}
 
     async def handle(accepted: socket.socket) -> None:
-        async with slots:
-            with anyio.move_on_after(REQUEST_S):
-                try:
-                    await _answer(accepted, health)
-                except (OSError, h11.RemoteProtocolError):
-                    # The peer has hung up, or speaks something else.
-                    pass
-                finally:
-                    accepted.close()
+        with anyio.move_on_after(REQUEST_S) as scope:
+            pending[scope] = None
+            try:
+                await _answer(accepted, health)
+            except (OSError, h11.RemoteProtocolError):
+                # The peer has hung up, or speaks something else.
+                pass
+            finally:
+                pending.pop(scope, None)
+                accepted.close()
 
     with listening:
         async with anyio.create_task_group() as tasks:
             while True:
-                accepted = await accept(listening)
-                if slots.value == 0:
-                    accepted.close()
+                try:
+                    accepted = await accept(listening)
+                except OSError as error:
+                    log.error("cannot accept a request for the health of the server: %s", error.strerror)
+                    _drop_oldest(pending)
+                    await anyio.sleep(PAUSE_S)
                     continue
+                if len(pending) >= MOST_REQUESTS:
+                    _drop_oldest(pending)
                 tasks.start_soon(handle, accepted)
+
+
+def _drop_oldest(pending: dict[anyio.CancelScope, None]) -> None:
+    oldest = next(iter(pending), None)
+    if oldest is not None:
+        del pending[oldest]
+        oldest.cancel()
 
 
 def open_health_sockets(port: int, host: str | None) -> list[socket.socket]:

@@ -46,6 +46,8 @@ UNCONFINED: Final = (
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
 )
 
+NONE_WORKS: Final = "no sandbox works on it"
+
 PARTIAL: Final = (
     "Commands are confined by {name} only: {lacks}. Approvals therefore cover a command only in exactly the"
     " approved form. `jumpseat check sandbox` says why there is no better sandbox."
@@ -174,9 +176,9 @@ class Sandboxes:
         return self.mechanism
 
     async def lacks(self) -> str:
-        """Return what the mechanism of this system lacks; empty if it lacks nothing, or there is none."""
+        """Return what the mechanism of this system lacks, so that no command may run unasked in it."""
         mechanism = await self.probe()
-        return mechanism.lacks if mechanism is not None else ""
+        return mechanism.lacks if mechanism is not None else NONE_WORKS
 
     def own_environ(self) -> dict[str, str]:
         """Return the environment for programs of the server, without folders that commands could write to."""

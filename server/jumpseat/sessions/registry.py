@@ -189,7 +189,7 @@ class SessionRegistry:
     async def lacks_of_sandbox(self) -> str:
         """Return what the sandbox of this system lacks, so that no command may run unasked in it."""
         sandboxes = self._environment.sandboxes
-        return "" if sandboxes is None else await sandboxes.lacks()
+        return "its sandbox is switched off" if sandboxes is None else await sandboxes.lacks()
 
     async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
         """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""

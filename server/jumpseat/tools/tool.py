@@ -141,9 +141,16 @@ Notify: TypeAlias = Callable[[str, Severity], None]
 Approve: TypeAlias = Callable[[PermissionRequest, ApprovalLimits], Awaitable[Verdict]]
 """Asks for permission for a part of a call that runs already."""
 
+Concerns: TypeAlias = Callable[[PermissionRequest], Awaitable[bool]]
+"""See :class:`ToolContext`."""
+
 
 def _notify_nobody(_text: str, _severity: Severity) -> None:
     """Drop a text for the user."""
+
+
+async def _concerns_nobody(_request: PermissionRequest) -> bool:
+    return False
 
 
 async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict:
@@ -184,6 +191,8 @@ class ToolContext(Struct):
     ``partial`` shows the output so far (all of it, each time), ``progress`` one line of status; both are shown to
     the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
+    ``concerns`` returns whether a rule forbids a part of the call, or wants a person to decide about it: then the
+    part needs approval, whatever the tool says.
     ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``programs`` are those of
     the server, such as git.
     ``virtual_files`` are those of the session that are not on the disk. ``edits`` are the changes of files that the
@@ -205,6 +214,7 @@ class ToolContext(Struct):
     web: Web | None = None
     notify: Notify = _notify_nobody
     approve: Approve = _deny
+    concerns: Concerns = _concerns_nobody
     confined_only: bool = False
     refused: Refused | None = None
     programs: OwnPrograms = field(default_factory=OwnPrograms)

@@ -324,3 +324,72 @@ async def test_a_policy_that_cannot_be_enforced_refuses_the_session(tmp_path: Pa
                     with case(name):
                         assert message in (await wire.error_of(method, {**params, **options}))["message"]
         await wire.create(scripted(DONE), enableManagedSettings=False, managedSettings={})
+
+
+async def test_a_question_of_a_hook_lets_no_mode_answer_in_place_of_a_person(tmp_path: Path) -> None:
+    host, user = policy(ask=["Shell(touch *)"]), bash("mkdir c")
+    asks = {"preToolUse": [{"permissionDecision": "ask"}] * 4}
+    config = 'permissions.ask = ["shell(mkdir *)"]\n'
+    async with (
+        running_server(tmp_path, config=config, args=["--yolo"]) as server,
+        answering(server.wire, asks),
+    ):
+        for turns, options in ((TOUCHES, host), ([user, DONE], {})):
+            for can_ask in (True, False):
+                session = await open_session(server, tmp_path, *turns, asks=can_ask, hooks=True, **options)
+                mode = {"sessionId": session, "mode": "allow-all"}
+                await server.wire.call("session.permissions.setMode", mode)
+                events = await run(server.wire, session, *([REJECT] if can_ask else []))
+                assert outcomes(events) == ["denied"]
+
+
+async def test_a_policy_forbids_commands_of_other_clients_too(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    forbidden: dict[str, tuple[str, JsonObject]] = {
+        "word": ("touch a", {}),
+        "later": ("true; touch a", {}),
+        "unknown program": ("$X a", {}),
+        "path": ("cat sub/key", {}),
+        "path in another folder": ("cat key", {"cwd": "sub"}),
+    }
+    async with running_server(tmp_path) as server:
+        denied = policy(deny=["Shell(touch *)", "Read(/sub/key)"])
+        session = await open_session(server, tmp_path, DONE, **denied)
+        with all_cases() as case:
+            for name, (command, more) in forbidden.items():
+                for method in ("exec", *(() if more else ("executeUserRequested",))):
+                    with case(f"{name}: {method}"):
+                        params = {"sessionId": session, "requestId": name, "command": command, **more}
+                        error = await server.wire.error_of(f"session.shell.{method}", params)
+                        assert "host's policy" in error["message"]
+        allowed = {"sessionId": session, "requestId": "x", "command": "ls"}
+        assert (await server.wire.call("session.shell.executeUserRequested", allowed))["success"]
+        assert not (tmp_path / "a").exists()
+
+
+async def test_rules_about_commands_hold_for_declared_tools_that_waive_approval(tmp_path: Path) -> None:
+    tools = tmp_path / "home" / "tools"
+    tools.mkdir(parents=True)
+    waived = '"requires_approval": False, "parameters": {"file": {"type": "string"}}'
+    lines = f'[["true"], ["touch", "${{file}}"]], {waived}'
+    (tools / "lines.py").write_text(f'TOOL = {{"cmds": {lines}}}\n')
+    (tools / "steps.py").write_text(f'TOOL = {{"cmds": [lambda args: "x", ["touch", "${{file}}"]], {waived}}}\n')
+    ways: dict[str, tuple[JsonObject, list[JsonObject], str]] = {
+        "forbidden by a host": (policy(deny=["Shell(touch *)"]), [], "denied"),
+        "asked for by a host": (policy(ask=["Shell(touch *)"]), [REJECT], "denied"),
+        "forbidden by the user": ({}, [], "denied"),
+        "free": ({}, [], "ok"),
+    }
+    project = tmp_path / "project"
+    project.mkdir()
+    async with running_server(tmp_path, config='permissions.deny = ["shell(touch forbidden)"]\n') as server:
+        with all_cases() as case:
+            for name, (options, answers, outcome) in ways.items():
+                for form in ("lines", "steps"):
+                    with case(f"{form}: {name}"):
+                        file = project / ("forbidden" if "user" in name else f"{form} {name}")
+                        turns = (calls(form, file=file.name), DONE)
+                        session = await open_session(server, project, *turns, **options)
+                        events = await run(server.wire, session, *answers)
+                        assert outcomes(events) == [outcome]
+                        assert file.exists() == (outcome == "ok")

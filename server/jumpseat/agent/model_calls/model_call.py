@@ -23,6 +23,7 @@ from jumpseat.agent.model import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolOrigin,
     Usage,
 )
 from jumpseat.agent.model_calls.answer_so_far import AnswerSoFar
@@ -44,6 +45,7 @@ from jumpseat.errors import (
     JumpseatError,
     ProviderError,
     ProviderLoadingError,
+    ProviderProtocolError,
     ProviderRequestError,
     ProviderToolsError,
     StoreError,
@@ -60,6 +62,9 @@ Call: TypeAlias = Callable[[ResolvedModel, ModelRequest], Awaitable[A]]
 
 DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
+
+MOST_CALLS: Final = 2048
+"""The tool calls of one answer. Each is stored and gets its result, also if it does not run."""
 
 LONG_ARGUMENTS_CHARS: Final = 64 * 1024
 
@@ -328,8 +333,14 @@ async def _stream_answer(session: Session, streamed: AnswerSoFar, watch: Watch[M
     deltas = 0
     masked = MaskedDeltas(session.services.secrets) if session.services.secrets else None
     call = watch.record
+    begun: set[str] = set()
     async with call.resolved.model.stream(call.request) as stream:
         async for event in stream:
+            if isinstance(event, ToolCallDelta):
+                begun.add(event.id)
+            count = len(event.message.tool_uses()) if isinstance(event, Completed) else len(begun)
+            if count > MOST_CALLS:
+                raise ProviderProtocolError(f"the answer has more than {MOST_CALLS} tool calls")
             if isinstance(event, Completed):
                 for rest in masked.flush() if masked else ():
                     _emit_delta(session, streamed, rest)
@@ -409,7 +420,7 @@ def publish_answer(
         events.AssistantMessage(
             message_id=answer.message_id,
             content=message.text(),
-            tool_requests=[_tool_request(session, call) for call in message.tool_uses()],
+            tool_requests=_tool_requests(session, message.tool_uses()),
             model=model,
             turn_id=turn_id,
             interaction_id=prompt.interaction_id,
@@ -454,16 +465,20 @@ def publish_answer(
     return event
 
 
-def _tool_request(session: Session, call: ToolUseBlock) -> events.ToolRequest:
+def _tool_requests(session: Session, calls: list[ToolUseBlock]) -> list[events.ToolRequest]:
+    described = session.tools.described(calls) if calls else []
+    return [_tool_request(call, *about) for call, about in zip(calls, described, strict=True)]
+
+
+def _tool_request(call: ToolUseBlock, origin: ToolOrigin | None, intention: str | None) -> events.ToolRequest:
     arguments = call.arguments if call.arguments is not None else {}
     exact = call.arguments_json if call.arguments_json != canonical_json(arguments) else None
-    origin = session.tools.origin(call.name)
     return events.ToolRequest(
         tool_call_id=call.id,
         name=call.name,
         arguments=arguments,
         arguments_json=exact,
-        intention_summary=session.tools.intention(call),
+        intention_summary=intention,
         mcp_server_name=origin.server if origin else None,
         mcp_tool_name=origin.tool if origin else None,
     )

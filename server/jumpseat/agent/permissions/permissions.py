@@ -176,10 +176,12 @@ class Permissions:
         tool: str = "",
         guard: ApprovalLimits = UNGUARDED,
         facts: Facts | None = None,
+        asking: str | None = None,
     ) -> Verdict:
         """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked.
 
-        ``facts`` are those of the request, and are gathered here by default.
+        ``facts`` are those of the request, and are gathered here by default. ``asking`` is a rule by which a person
+        has to decide, if the request does not show it by itself.
         """
         if facts is None:
             facts = _gather_facts(request, tool, self.path_scope)
@@ -201,7 +203,7 @@ class Permissions:
         managed = self.wants_person(request, facts)
         if managed is not None:
             request.managed_approval_required = True
-        rule = managed or _asking_rule(rules, facts, patterns)
+        rule = managed or asking or _asking_rule(rules, facts, patterns)
         if rule is None:
             if (by := self._allowed_by(request, facts, rules, guard)) is not None:
                 return replace(ALLOWED, by=by)
@@ -230,23 +232,39 @@ class Permissions:
 
     def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
+        if (denial := self._denial_by_host(facts)) is not None:
+            return denial
         patterns = self._patterns(facts)
-        policy = self.host_policy
-        # Imported with the first rule that forbids.
-        if policy is not None:
-            from jumpseat.agent.permissions.true_names import first_copy, first_doubt
-
-            rule = policy.denies(facts, patterns) or first_copy(policy.deny.shell, facts)
-            if rule is not None:
-                return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
-            if (doubt := first_doubt(policy.deny.shell, facts, self.path_scope, self._since)) is not None:
-                return Verdict("denied", f"{UNKNOWN_PROGRAM}: {doubt}", by="rule")
         rule = first_match(self._rules().deny, facts, patterns)
         if rule is None and any(rule.kind == "shell" for rule in self._rules().deny):
             from jumpseat.agent.permissions.true_names import first_copy
 
             rule = first_copy(self._rules().deny, facts)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
+
+    def _denial_by_host(self, facts: Facts) -> Verdict | None:
+        if (policy := self.host_policy) is None:
+            return None
+        # Imported with the first policy.
+        from jumpseat.agent.permissions.true_names import first_copy, first_doubt
+
+        rule = policy.denies(facts, self._patterns(facts)) or first_copy(policy.deny.shell, facts)
+        if rule is not None:
+            return Verdict("denied", f"{DENIED_BY_RULE} of the host's policy: {rule}", by="rule")
+        if (doubt := first_doubt(policy.deny.shell, facts, self.path_scope, self._since)) is not None:
+            return Verdict("denied", f"{UNKNOWN_PROGRAM}: {doubt}", by="rule")
+        return None
+
+    def check_host_policy(self, request: PermissionRequest) -> None:
+        """Check that no host's policy forbids what a user wants. Their own rules are about the model.
+
+        Raises:
+            InvalidRequestError: a policy forbids it.
+        """
+        if self.host_policy is None:
+            return
+        if (denial := self._denial_by_host(_gather_facts(request, "", self.path_scope))) is not None:
+            raise InvalidRequestError(denial.message)
 
     def wants_person(self, request: PermissionRequest, facts: Facts) -> str | None:
         """Return the rule of a host by which a person has to decide about each such call; ``None`` without one.
@@ -256,13 +274,15 @@ class Permissions:
         policy = self.host_policy
         return policy.wants_person(request, facts, self._patterns(facts)) if policy is not None else None
 
+    def asking_rule(self, request: PermissionRequest, facts: Facts) -> str | None:
+        """Return the rule, of a host or of the user, by which a person has to decide about a call."""
+        return self.wants_person(request, facts) or _asking_rule(self._rules(), facts, self._patterns(facts))
+
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
         """Return whether rules, approvals or the operator allow a call of ``tool``, so that nobody is asked."""
         facts = await self.facts_of(request, tool)
         rules = self._rules()
-        if self.denial_by_rule(facts) is not None or self.wants_person(request, facts) is not None:
-            return False
-        if _asking_rule(rules, facts, self._patterns(facts)) is not None:
+        if self.denial_by_rule(facts) is not None or self.asking_rule(request, facts) is not None:
             return False
         if self._allowed_by(request, facts, rules, UNGUARDED) is not None:
             return True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
 import anyio.to_thread
+from pydantic import ValidationError
 
 from jumpseat.sessions.changes import emit_skills, switch_skill
 from jumpseat.sessions.context import Context
@@ -73,9 +75,12 @@ async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResul
     invoked: list[InvokedSkill] = []
     prompts = 0
     for record in log.records:
-        data = cast("dict[str, Any]", record.get("data") or {})
+        found = record.get("data")
+        data = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         if record["type"] == "user.message" and not data.get("source"):
             prompts += 1
         elif record["type"] == "skill.invoked":
-            invoked.append(InvokedSkill.model_validate({**data, "invokedAtTurn": prompts}))
+            # Other programs may have written the log.
+            with suppress(ValidationError):
+                invoked.append(InvokedSkill.model_validate({**data, "invokedAtTurn": prompts}))
     return SkillsInvokedResult(skills=invoked)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
+from jumpseat.parsing.yaml_text import read_foreign_yaml
 from jumpseat.system.regular_files import decode_text, read_whole, repository_root, scan_folder
 
 LARGEST_BYTES: Final = 256 * 1024
-LARGEST_FRONT: Final = 16 * 1024
-"""Limit on the characters of front matter: parsing YAML takes long."""
-MAX_BRACKETS: Final = 64
-"""Limit on the nested brackets of front matter, for which the parser takes quadratic time."""
 
 MOST_ENTRIES: Final = 10_000
 """Limit on the entries that are looked at below one folder."""
@@ -96,30 +92,10 @@ def front_matter(text: str) -> dict[str, Any]:
     front = _FRONT.match(text)
     if front is None:
         return {}
-    if len(front[1]) > LARGEST_FRONT:
-        raise StoreError(f"the front matter has more than {LARGEST_FRONT} characters")
-    if _depth(front[1]) > MAX_BRACKETS:
-        raise StoreError("the front matter is not YAML: nested too deeply")
-    import yaml
-
-    from jumpseat.parsing.yaml_text import safe_loader
-
-    class Loader(safe_loader()):
-        """Refuses aliases, of which a few lines stand for gigabytes."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType] - has no types
-                raise StoreError("the front matter contains an alias, expected the value itself")
-            return super().compose_node(parent, index)
-
     try:
-        values: Any = yaml.load(front[1], Loader)  # noqa: S506 - a safe loader
-    except StoreError:
-        raise
-    except Exception as error:
-        # Not only YAMLError: invalid dates and deep nesting raise errors of other types.
-        mark = getattr(error, "problem_mark", None)
-        raise StoreError(f"the front matter is not YAML{f' (line {mark.line + 2})' if mark else ''}") from None
+        values = read_foreign_yaml(front[1], first_line=2)
+    except ValueError as error:
+        raise StoreError(f"the front matter {error}") from None
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -133,12 +109,6 @@ def plain_fields(text: str) -> dict[str, str]:
     lines = front[1].splitlines() if front is not None else []
     fields = (line.partition(":") for line in lines if line[:1].isalpha())
     return {name.strip(): value.strip().strip("\"'") for name, colon, value in fields if colon}
-
-
-def _depth(text: str) -> int:
-    """Return the largest number of brackets that are open at one place."""
-    depths = accumulate(1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", text))
-    return max(depths, default=0)
 
 
 def body(text: str) -> str:

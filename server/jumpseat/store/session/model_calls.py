@@ -41,6 +41,9 @@ class ModelCallFile:
 
     def read(self) -> list[dict[str, Any]]:
         """Return the latest calls in their order; blocks on the file."""
+        # A pipe in its place would be waited for.
+        if not self._path.is_file():
+            return []
         try:
             with self._path.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_BYTES))

@@ -15,8 +15,12 @@ from msgspec import Struct
 
 from jumpseat.agent.clock import iso_time
 from jumpseat.agent.session.metrics import ModelUsage
+from jumpseat.parsing.yaml_text import read_foreign_yaml
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionMetadata
+
+LARGEST_BYTES: Final = 1024 * 1024
+"""A longer file is invalid."""
 
 # Fields that clients do not get.
 _INTERNAL: Final = ("summary", "created_by", "answered", "one_off", "usage")
@@ -134,14 +138,13 @@ def workspace_of(
 
 def parse_workspace(session_id: str, content: bytes) -> Workspace | None:
     """Return the content of the file; ``None`` if it is invalid."""
+    if len(content) > LARGEST_BYTES:
+        return None
     values = _parse_own(content)
     if values is None:
-        import yaml
-
         try:
-            raw: Any = yaml.safe_load(content.decode())
-        except Exception:
-            # Not only YAMLError: invalid dates and numbers raise errors of other types.
+            raw: Any = read_foreign_yaml(content.decode())
+        except ValueError:
             return None
         if not isinstance(raw, dict):
             return None

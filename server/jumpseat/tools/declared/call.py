@@ -51,7 +51,7 @@ from jumpseat.tools.files import describe
 from jumpseat.tools.shell.captured_commands import CommandResult, Commands
 from jumpseat.tools.shell.sandbox_needs import Placement, place
 from jumpseat.tools.tool import Prepared, SequentialCalls, ToolContext, ToolOutcome, failure
-from jumpseat_protocol.permissions import PermissionRequest
+from jumpseat_protocol.permissions import PermissionRequest, ShellPermission
 
 log = logging.getLogger(__name__)
 
@@ -206,6 +206,7 @@ class Call:
             return None
         if self._runs_commands_only:
             placement = self._placement_of(self._steps)
+            self._is_asked = self._is_asked or await self._concerns_rules(self._steps, placement)
             if self._is_asked or self._must_ask(placement):
                 self._place = placement
         if not self._is_asked and self._place.leaves is None:
@@ -232,6 +233,11 @@ class Call:
     def _must_ask(self, placement: Placement) -> bool:
         """Return whether commands leave the sandbox, which nothing but an answer or an approval can allow."""
         return placement.leaves is not None and (self._is_asked or placement.requested)
+
+    async def _concerns_rules(self, steps: Sequence[Filled | Handler], placement: Placement) -> bool:
+        """Return whether rules forbid commands, or want a person to decide: a tool cannot waive that."""
+        request = request_for(self._view, steps, None, placement)
+        return isinstance(request, ShellPermission) and await self._ctx.concerns(request)
 
     async def _guard(self) -> ApprovalLimits:
         opts = self._definition.opts
@@ -323,7 +329,8 @@ class Call:
         verdict = REJECTED
         if answer:
             placement = self._placement_of([step]) if isinstance(step, Filled) else Placement()
-            if not self._asks_each and not self._must_ask(placement):
+            needs_answer = self._asks_each or self._must_ask(placement)
+            if not needs_answer and not await self._concerns_rules([step], placement):
                 return None, False
             question = await handlers.text_of("prompt")
             request = request_for(self._view, [step], question, placement)

@@ -233,7 +233,12 @@ class CallExecution:
             _record(record, request, verdict)
             return verdict
 
+        async def concerns(request: PermissionRequest) -> bool:
+            facts, permissions = await self._facts(request, call), self._session.permissions
+            return permissions.denial_by_rule(facts) is not None or bool(permissions.asking_rule(request, facts))
+
         ctx = self._context(call, line, approve)
+        ctx.concerns = concerns
         if (inner := self.inner) is not None:
             ctx.inner = lambda: inner(call, state)
         with_abort = partial(_with_abort, state, index, ctx)
@@ -292,8 +297,12 @@ class CallExecution:
         asked.tool_call_id = call.id
         verdict = await self._ask_hooks(asked, call)
         if verdict is None:
-            own_facts = facts if asked is declared else await self._facts(asked, call)
-            verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts))
+            own_facts, asking = facts, None
+            if asked is not declared:
+                # The question of a hook does not say what is asked for: rules are about the call itself.
+                own_facts = await self._facts(asked, call)
+                asking = permissions.asking_rule(declared, facts) if declared is not None else None
+            verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts, asking))
         if verdict.status != "allowed":
             return verdict
         # The mode may have changed while the question was open.

@@ -56,6 +56,9 @@ from jumpseat_protocol import events
 
 MOST_UNKNOWN: Final = 50
 """The unknown names that a client is told about."""
+FEW: Final = 4
+"""Up to this many names, looking up each one takes less time than listing all tools."""
+
 MOST_FOUND: Final = 10
 
 NAMES_CHARACTERS: Final = 4000
@@ -297,6 +300,12 @@ class OfferedTools:
         if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
             return ToolSearch(self._session, hidden)
         return None
+
+    def find_all(self, names: Collection[str]) -> dict[str, Tool]:
+        """Return the tools that calls name, by name: for many names in less time than :meth:`find`."""
+        if len(names) > FEW:
+            names = {*self._allowed(self._session.settings), TOOL_SEARCH}.intersection(names)
+        return {name: tool for name in names if (tool := self.find(name)) is not None}
 
     async def absence(self, name: str) -> str:
         """Return the reason why there is no tool of this name, for the model."""

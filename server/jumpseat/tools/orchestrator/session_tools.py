@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -95,13 +95,14 @@ class ToolOrchestrator:
         for source in self._tools.sources:
             await source.ready()
 
-    def origin(self, name: str) -> ToolOrigin | None:
-        tool = self._tools.find(name)
-        return tool.spec.origin if tool else None
-
-    def intention(self, call: ToolUseBlock) -> str | None:
-        tool = self._tools.find(call.name)
-        return None if tool is None or call.arguments is None else tool.summary(call.arguments)
+    def described(self, calls: Sequence[ToolUseBlock]) -> list[tuple[ToolOrigin | None, str | None]]:
+        tools = self._tools.find_all({call.name for call in calls})
+        return [
+            (None, None)
+            if (tool := tools.get(call.name)) is None
+            else (tool.spec.origin, None if call.arguments is None else tool.summary(call.arguments))
+            for call in calls
+        ]
 
     def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
         return shell_info(call)

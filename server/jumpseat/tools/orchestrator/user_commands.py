@@ -1,7 +1,7 @@
 """The commands of the user: they run because a client says so, beside those of the agent.
 
 They get the environment of all child processes, end with the session, and run outside of the sandbox unless the
-session requires it.
+session requires it. What the policy of a host forbids is refused.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import anyio
@@ -21,6 +22,7 @@ from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.process import non_interactive
+from jumpseat.tools.shell.sandbox_needs import shell_permission
 from jumpseat.tools.shell.shells import PARTIAL_LIMIT_BYTES, Shells, follow
 from jumpseat.tools.shell.streamed_process import StreamedProcess
 from jumpseat_protocol import events
@@ -52,6 +54,8 @@ class UserCommands:
     def start(self, command: str, cwd: Path, timeout_s: float | None, listener: ProcessListener) -> str:
         """Start a command in the background and return its id; see the interface."""
         self._check_room()
+        # Judged as if it changed to its folder first.
+        self._check_policy(command if cwd == self._session.settings.cwd else f"cd {quote(str(cwd))} && {command}")
         process = StreamedProcess(self._session.services.secrets, listener)
         self._processes[process.id] = process
         self._tasks.start_soon(self._run, process, command, cwd, timeout_s, name=f"process {process.id}")
@@ -80,6 +84,7 @@ class UserCommands:
         if request_id in self._requested:
             raise InvalidRequestError(f"the shell request {request_id!r} is still active: expected a new id")
         self._check_room()
+        self._check_policy(command)
         cancelled = self._requested[request_id] = anyio.Event()
         call_id = f"user-{uuid.uuid4()}"
         session = self._session
@@ -162,6 +167,12 @@ class UserCommands:
 
     def _requires_sandbox(self) -> bool:
         return self._sandbox is not None and self._sandbox.mode == "require"
+
+    def _check_policy(self, command: str) -> None:
+        """Check that no host's policy forbids a command: it is above what a client of the session wants."""
+        permissions = self._session.permissions
+        if permissions.host_policy is not None:
+            permissions.check_host_policy(shell_permission(command, command))
 
     def _check_room(self) -> None:
         if self._closed:
