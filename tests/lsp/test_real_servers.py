@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import anyio
 import pytest
 
 from tests.lsp.parts import DONE, project_with
-from tests.support.language_servers import require_server
+from tests.support.language_servers import environ_with, require_server
 from tests.support.limits import WAIT_S
 from tests.support.server import running_server, scripted
 
@@ -149,14 +148,7 @@ async def test_seeded_errors_are_told_and_old_ones_are_not(language: str, tmp_pa
         f"trusted_folders = [{json.dumps(str(project))}]\n"
         "[permissions]\nallow_unasked = true\n[lsp]\nwait_s = 60.0\n"
     )
-    home = Path.home()
-    environ = {
-        "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
-        # The command of rustup looks for its toolchains in the home folder, which is another one here.
-        "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(home / ".rustup")),
-        "CARGO_HOME": os.environ.get("CARGO_HOME", str(home / ".cargo")),
-    }
-    async with running_server(tmp_path, config=config, env=environ) as server:
+    async with running_server(tmp_path, config=config, env=environ_with(programs)) as server:
         session = await server.wire.create(scripted(DONE), workingDirectory=str(project))
 
         async def call(name: str, **arguments: str) -> str:

@@ -214,7 +214,11 @@ class Client(LanguageClient):
         event = types.FileEvent(path.as_uri(), types.FileChangeType[kind.capitalize()])
         self.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
         if text is not None:
-            self.text_document_did_save(types.DidSaveTextDocumentParams(_identifier(path), text))
+            self.save(path, text)
+
+    def save(self, path: Path, text: str) -> None:
+        """Notify the server that an open file has been saved."""
+        self.text_document_did_save(types.DidSaveTextDocumentParams(_identifier(path), text))
 
     @property
     def pulls(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
@@ -84,6 +84,37 @@ class Limits(Struct, frozen=True):
     warnings: bool = False
 
 
+class _Others:
+    """The open files besides those that have changed.
+
+    Some servers say something about each of them after a change, if the file is of a kind that others include. Then
+    it is worth waiting for.
+    """
+
+    def __init__(self) -> None:
+        self._are_told: dict[frozenset[str], bool] = {}
+        self._kind = frozenset[str]()
+        self._paths: list[Path] = []
+        self._since = 0.0
+
+    def begin(self, changes: Collection[Path], documents: Documents) -> None:
+        """Note a change, and what has happened after the last one."""
+        if self._paths and (anyio.current_time() > self._since + SAYS_SOMETHING_S or self._have_been(documents)):
+            self._are_told[self._kind] = self._have_been(documents)
+        self._kind, self._since = frozenset(path.suffix for path in changes), anyio.current_time()
+        self._paths = [path for path in documents.open if path not in changes]
+
+    async def wait(self, documents: Documents) -> None:
+        """Wait until the server has told something about all of them, unless it has not done so the last time."""
+        if self._are_told.get(self._kind, True):
+            with anyio.move_on_after(self._since + SAYS_SOMETHING_S - anyio.current_time()):
+                while not self._have_been(documents):
+                    await documents.heard.wait()
+
+    def _have_been(self, documents: Documents) -> bool:
+        return all(documents.file(path).heard_at >= self._since for path in self._paths if path in documents.open)
+
+
 class Server:
     """A server for the project in ``root``. Runs in ``tasks`` until it is idle, has failed or is closed.
 
@@ -122,6 +153,7 @@ class Server:
         self._is_checking = False
         self._versioned: bool | None = None
         self._is_ready = True
+        self._others = _Others()
         self._used = 0
         self._client: Client | None = None
         self._documents = Documents(warnings=limits.warnings)
@@ -260,6 +292,7 @@ class Server:
         """
         self._documents = Documents(warnings=self._limits.warnings)
         self._progress, self._is_ready, self._versioned, self._showing = {}, True, None, {}
+        self._others = _Others()
         server = self.server
         if self._needs_sandbox and not await self._is_confined():
             raise ServerFailedError("it runs unconfined in trusted folders only")
@@ -334,7 +367,7 @@ class Server:
             if change.before is not None:
                 self._set_text(path, change.before)
         for path, change in changes.items():
-            if change.before is not None and change.after is not None:
+            if change.before is not None:
                 await self._open_related(path, change)
         self._close_oldest(changes)
         await self._until_loaded()
@@ -348,7 +381,9 @@ class Server:
         for path, change in changes.items():
             self._apply(client, path, change)
         self._showing = {}
+        self._others.begin(changes, documents)
         await self._collect([path for path in changes if path in documents.open])
+        await self._others.wait(documents)
         await self._until_checked()
 
     async def _synchronize(self, besides: Sequence[Path] | dict[Path, Change] = ()) -> None:
@@ -416,6 +451,9 @@ class Server:
             self._close(path)
             self._documents.forget(path)
             client.touch(path, "deleted", None)
+            if (other := next(iter(self._documents.open.values()), None)) is not None:
+                # Some servers look at other files only when something is saved.
+                client.save(other.path, other.text)
             return
         is_new = path not in self._documents.open
         if is_new:
