@@ -250,8 +250,8 @@ SEEDS: Final = [
         "clean.c",
         '#include "shapes.h"\n\ndouble clean(void) { return total(0, 0); }\n',
     ),
-    delete("helpers.h", "helpers.c: #include", "report.c: #include"),
-    move("helpers.h", "tools.h", "helpers.c: #include", "report.c: #include"),
+    delete("helpers.h", "helpers.c: #include", "report.c: #include", "report.c: padded(into"),
+    move("helpers.h", "tools.h", "helpers.c: #include", "report.c: #include", "report.c: padded(into"),
     edit("harmless: lines above old errors", "shapes.c", "int old", "// A note.\n\nint old"),
     edit("harmless: another body", "helpers.c", "{ return value; }", "{ return value + 1; }"),
 ]

@@ -197,7 +197,7 @@ SEEDS: Final = [
         'import (\n\t"strings"\n\n\t_ "example.com/shop/nothing"\n)',
         "shop/nothing",
     ),
-    edit("call of what is no function", R, "strings.Join(lines, ", "lines(lines, ", "lines(lines"),
+    edit("call of what is no function", R, "strings.Join(lines, ", "lines(lines, ", "lines(lines", '"strings"'),
     edit("a name twice", S, "\tsum := 0.0\n", "\tsum := 0.0\n\tsum := 1.0\n", "sum := 1.0"),
     edit("two errors", H, "\treturn value", "\treturn valu +\n\t\tunknown", "return valu +", "\t\tunknown"),
     edit("an error below an old one", S, "string = 3\n", 'string = 3\nvar Fresh int = "3"\n', "Fresh"),
@@ -300,6 +300,7 @@ GO: Final = Project(
     FILES,
     SEEDS,
     "modules/module_NUMBER.go",
-    '// ValueNUMBER is twice x.\nfunc ValueNUMBER(x int, name string) int {\n\tif name != "" {\n\t\treturn x * 2\n\t}\n\treturn x\n}\n\n',
+    "// ValueNUMBER is twice x.\nfunc ValueNUMBER(x int, name string) int {\n"
+    '\tif name != "" {\n\t\treturn x * 2\n\t}\n\treturn x\n}\n\n',
     head="package modules\n\n",
 )

@@ -290,7 +290,8 @@ JAVA: Final = Project(
     FILES,
     SEEDS,
     "src/shop/modules/ModuleNUMBER.java",
-    "    public static int valueNUMBER(int x, String name) {\n        return name.isEmpty() ? x * 2 : x;\n    }\n\n",
+    "    public static int valueNUMBER(int x, String name) {\n"
+    "        return name.isEmpty() ? x * 2 : x;\n    }\n\n",
     head="package shop.modules;\n\npublic class ModuleFILE {\n",
     tail="}\n",
 )

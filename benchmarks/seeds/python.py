@@ -245,5 +245,6 @@ PYTHON: Final = Project(
     FILES,
     SEEDS,
     "modules/module_NUMBER.py",
-    'def value_NUMBER(x: int, name: str = "a") -> int:\n    """Return x."""\n    if name:\n        return x * 2\n    return x\n\n\n',
+    'def value_NUMBER(x: int, name: str = "a") -> int:\n'
+    '    """Return x."""\n    if name:\n        return x * 2\n    return x\n\n\n',
 )

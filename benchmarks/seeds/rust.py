@@ -7,7 +7,8 @@ from typing import Final
 from benchmarks.seeds.seed import FILLER_FILES, Project, create, delete, edit, move
 
 FILES: Final = {
-    "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nunits = { path = "units" }\n',
+    "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n\n'
+    '[dependencies]\nunits = { path = "units" }\n',
     "units/Cargo.toml": '[package]\nname = "units"\nversion = "0.1.0"\nedition = "2021"\n',
     "units/src/lib.rs": "pub fn in_metres(x: f64) -> f64 {\n    x / 100.0\n}\n",
     "src/lib.rs": "pub mod helpers;\npub mod modules;\npub mod report;\npub mod shapes;\npub mod store;\n",
@@ -248,5 +249,6 @@ RUST: Final = Project(
     FILES,
     SEEDS,
     "src/modules/module_NUMBER.rs",
-    "pub fn value_NUMBER(x: i32, name: &str) -> i32 {\n    if name.is_empty() {\n        return x * 2;\n    }\n    x\n}\n\n",
+    "pub fn value_NUMBER(x: i32, name: &str) -> i32 {\n"
+    "    if name.is_empty() {\n        return x * 2;\n    }\n    x\n}\n\n",
 )

@@ -8,7 +8,15 @@ from benchmarks.seeds.seed import Project, create, delete, edit, move
 
 FILES: Final = {
     "tsconfig.json": """\
-{"compilerOptions": {"strict": true, "target": "es2022", "module": "esnext", "moduleResolution": "bundler", "types": []}}
+{
+  "compilerOptions": {
+    "strict": true,
+    "target": "es2022",
+    "module": "esnext",
+    "moduleResolution": "bundler",
+    "types": []
+  }
+}
 """,
     "shapes.ts": """\
 export const old: string = 3;
@@ -205,13 +213,10 @@ SEEDS: Final = [
     edit(
         "another type of a parameter",
         "shapes.ts",
-        "area(shape: Shape)",
-        "area(shape: string)",
-        "shape.width * shape.height",
-        "sum + area(",
-        "if (area(",
-        "least = area(",
-        "report.ts: area(shape).toFixed",
+        "total(shapes: Shape[])",
+        "total(shapes: string[])",
+        "area(shape), 0)",
+        "report.ts: total(shapes)",
     ),
     edit(
         "a member more that is needed",
@@ -226,7 +231,7 @@ SEEDS: Final = [
         "another type of a result",
         "helpers.ts",
         "number): string {\n  return text.padEnd(width)",
-        "number): number {\n  return width",
+        "number): string | undefined {\n  return text.padEnd(width)",
         "report.ts: return padded",
     ),
     edit(

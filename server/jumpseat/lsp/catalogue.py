@@ -75,7 +75,11 @@ DEFAULTS: Final[Mapping[str, LanguageServerConfig]] = {
         settings={"python": _WHOLE_PROJECT},
     ),
     "typescript-language-server": LanguageServerConfig.model_construct(
-        command="typescript-language-server", args=["--stdio"], extensions=_SCRIPTS
+        command="typescript-language-server",
+        args=["--stdio"],
+        extensions=_SCRIPTS,
+        # A second server, which knows single files only, would answer while the project is loaded.
+        initialization_options={"tsserver": {"useSyntaxServer": "never"}},
     ),
     "gopls": LanguageServerConfig.model_construct(command="gopls", extensions={".go": "go"}),
     "rust-analyzer": LanguageServerConfig.model_construct(

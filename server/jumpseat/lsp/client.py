@@ -67,8 +67,8 @@ class Listener(Protocol):
         """Note that work of the server is about to begin, goes on, or has ended."""
         ...
 
-    def reported(self, *, ready: bool) -> None:
-        """Note whether the server says that it has loaded the project."""
+    def reported(self, *, ready: bool, healthy: bool) -> None:
+        """Note whether the server says that it has loaded the project, and the standard library."""
         ...
 
 
@@ -100,7 +100,11 @@ class Client(LanguageClient):
             listener.progressed(params.token, "ended" if ended else "begun")
 
         def status(params: Any) -> None:
-            listener.reported(ready=_member(params, "quiescent") is not False)
+            listener.reported(
+                ready=_member(params, "quiescent") is not False,
+                # Other problems, such as a failed build, make nothing wrong of what it says.
+                healthy="sysroot" not in str(_member(params, "message") or ""),
+            )
 
         def configuration(params: types.ConfigurationParams) -> list[Any]:
             return [_section(settings, item.section or "") for item in params.items]

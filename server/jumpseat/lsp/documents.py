@@ -55,6 +55,7 @@ class File(Struct):
     ``fresh`` is whether the server has said something since the last change. ``told`` were shown to the model.
     ``hidden`` are old ones, with their lines, that are missing since a change that has brought errors: the checker
     may come back to them once these are repaired.
+    ``assumed``: nothing was said about the text before the first change.
     """
 
     known: list[Diagnostic] | None = None
@@ -64,6 +65,7 @@ class File(Struct):
     version: int | None = None
     fresh: bool = False
     heard_at: float = 0.0
+    assumed: bool = False
     flooded: bool = False
     told: set[Diagnostic] = field(default_factory=set[Diagnostic])
     hidden: set[Hidden] = field(default_factory=set[Hidden])
@@ -86,6 +88,7 @@ class _Compared(Struct, frozen=True):
     text: str
     names: Mapping[str, str]
     hidden: set[Hidden]
+    doubtful: set[Diagnostic]
 
 
 class _Passed(Struct, frozen=True):
@@ -109,6 +112,8 @@ class Documents:
         self._late: list[tuple[Path, Diagnostic]] = []
         # The new names by the old ones, if the last change is a rename.
         self.names: Mapping[str, str] = {}
+        # Whether the errors of builds were there before the last change is known: builds read the disk.
+        self.knows_builds = True
         self.heard = anyio.Event()
         self.heard_at = 0.0
 
@@ -187,7 +192,7 @@ class Documents:
             elif file.hidden:
                 there = {one.identity for one in file.latest}
                 file.hidden = {found for found in file.hidden if found[0] not in there}
-            file.known, file.told = file.latest, set()
+            file.known, file.told, file.assumed = file.latest, set(), False
             file.known_text = None if document is None else text
         if passed:
             await anyio.to_thread.run_sync(_hide, passed)
@@ -222,8 +227,12 @@ class Documents:
                 text = "" if document is None else document.text
                 known_text = text if file.known_text is None else file.known_text
                 known = file.known or []
+                doubtful = set(latest) if file.assumed else set[Diagnostic]()
+                if not self.knows_builds:
+                    doubtful.update(file.pushed)
+                    doubtful.difference_update(file.pulled)
                 compared.append(
-                    _Compared(path, file.told, known, latest, known_text, text, self.names, file.hidden)
+                    _Compared(path, file.told, known, latest, known_text, text, self.names, file.hidden, doubtful)
                 )
         return compared
 
@@ -256,12 +265,13 @@ def _compare(
 
 
 def _new(file: _Compared) -> list[Diagnostic]:
-    """Return what a change has brought, but for old ones that only come back."""
+    """Return what a change has brought, but for old ones that only come back, and for those in doubt elsewhere."""
     lines = Lines(file.known_text, file.text)
     return [
         one
         for one in brought(file.known, file.latest, lines, file.names)
-        if (one.identity, lines.new_text(one.line)) not in file.hidden or lines.has_changed(one.line)
+        if lines.has_changed(one.line)
+        or (one not in file.doubtful and (one.identity, lines.new_text(one.line)) not in file.hidden)
     ]
 
 

@@ -153,6 +153,9 @@ class Server:
         self._is_checking = False
         self._versioned: bool | None = None
         self._is_ready = True
+        self._is_healthy = True
+        self._is_first = True
+        self._has_built = False
         self._others = _Others()
         self._used = 0
         self._client: Client | None = None
@@ -292,7 +295,7 @@ class Server:
         """
         self._documents = Documents(warnings=self._limits.warnings)
         self._progress, self._is_ready, self._versioned, self._showing = {}, True, None, {}
-        self._others = _Others()
+        self._others, self._is_first, self._has_built, self._is_healthy = _Others(), True, False, True
         server = self.server
         if self._needs_sandbox and not await self._is_confined():
             raise ServerFailedError("it runs unconfined in trusted folders only")
@@ -337,6 +340,7 @@ class Server:
         except RefusedError as error:
             raise ServerFailedError(f"it refuses to start: {error}") from None
         self._client = client
+        self._documents.knows_builds = not client.pulls
         self._wake()
         while True:
             used = self._used
@@ -361,6 +365,8 @@ class Server:
     async def _show(self, client: Client, changes: dict[Path, Change]) -> None:
         """Show changes to the server: first the texts before, unless it knows them, then those after."""
         documents = self._documents
+        if self._has_built:
+            documents.knows_builds = True
         await documents.begin()
         await self._synchronize(changes)
         for path, change in changes.items():
@@ -380,7 +386,7 @@ class Server:
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)
-        self._showing = {}
+        self._showing, self._is_first = {}, False
         self._others.begin(changes, documents)
         await self._collect([path for path in changes if path in documents.open])
         await self._others.wait(documents)
@@ -550,7 +556,7 @@ class Server:
             except RefusedError:
                 return
             if diagnostics is not None:
-                self._documents.pull(path, diagnostics)
+                self._documents.pull(path, self._certain(diagnostics))
                 return
             await anyio.sleep(RETRY_S)
 
@@ -562,6 +568,7 @@ class Server:
             file = self._documents.file(path)
             if file.known is None:
                 file.known, file.known_text = file.latest, document.text
+                file.assumed = self._is_first and not file.fresh
 
     # --- from the server ----------------------------------------------------------------------------------------
 
@@ -573,12 +580,17 @@ class Server:
             elif self._versioned:
                 # It is about the text on the disk.
                 return
-        self._documents.push(path, version, diagnostics)
+        self._documents.push(path, version, self._certain(diagnostics))
+
+    def _certain(self, diagnostics: Sequence[Any]) -> Sequence[Any]:
+        """Return what can be relied on: of a server without the standard library, what a compiler says."""
+        return diagnostics if self._is_healthy else [one for one in diagnostics if one.source != self.server.name]
 
     def progressed(self, token: int | str, state: Progress) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
         if state == "ended":
             self._progress.pop(token, None)
+            self._has_built = self._has_built or CHECKS in str(token)
         elif token in self._progress or len(self._progress) < MOST_PROGRESS:
             limit_s = BEGIN_S if state == "created" else LOADING_S
             self._progress[token] = anyio.current_time() + limit_s
@@ -591,9 +603,9 @@ class Server:
         running = [token for token, end in self._progress.items() if end > now]
         return not self._is_ready or any(checks or CHECKS not in str(token) for token in running)
 
-    def reported(self, *, ready: bool) -> None:
+    def reported(self, *, ready: bool, healthy: bool) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
-        self._is_ready = ready
+        self._is_ready, self._is_healthy = ready, healthy
         self._documents.hear()
 
 
