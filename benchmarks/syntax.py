@@ -387,7 +387,7 @@ async def wait_of(name: str, before: bytes, after: bytes) -> float:
 
     The file is parsed while the change is planned, which takes no time here, and written.
     """
-    checker = SyntaxChecker()
+    checker, waited = SyntaxChecker(), 0.0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
         await anyio.to_thread.run_sync(path.write_bytes, before)

@@ -176,6 +176,7 @@ async def test_definitions_uses_and_symbols_are_found_and_renamed(language: str,
     programs = require_server(asked.server)
     project = project_with(tmp_path, asked.files or LANGUAGES[language].files)
     config = f"trusted_folders = [{json.dumps(str(project))}]\n[permissions]\nallow_unasked = true\n"
+    config += "[lsp.other]\ndisabled = true\n"
     call, definition = asked.call.split(":")[0], asked.definition.split(":")[0]
     async with running_server(tmp_path, config=config, env=environ_with(programs), limit_s=400) as server:
         session = await server.wire.create(scripted(DONE), workingDirectory=str(project))

@@ -266,6 +266,9 @@ def _compare(
 
 def _new(file: _Compared) -> list[Diagnostic]:
     """Return what a change has brought, but for old ones that only come back, and for those in doubt elsewhere."""
+    if file.latest == file.known:
+        # A busy server may say once more what it has said about the text before, at the old places.
+        return []
     lines = Lines(file.known_text, file.text)
     return [
         one
