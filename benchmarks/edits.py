@@ -136,7 +136,8 @@ def _change(passage: list[str], rng: random.Random) -> str:
 def _other_word(line: str, rng: random.Random) -> str:
     words = list(re.finditer(r"[A-Za-z_]\w+", line))
     if not words:
-        return line + " // changed"
+        # Blanks that end the line would be neither old nor new ones.
+        return line.rstrip() + " // changed"
     word = rng.choice(words)
     return line[: word.start()] + rng.choice(["renamed", "other_name", "value2"]) + line[word.end() :]
 

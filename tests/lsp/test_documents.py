@@ -14,13 +14,37 @@ pytestmark = pytest.mark.anyio
 FILE = Path("/project/a.words")
 
 
+def error(line: int, message: str) -> types.Diagnostic:
+    span = types.Range(types.Position(line, 4), types.Position(line, 5))
+    return types.Diagnostic(span, message, types.DiagnosticSeverity.Error)
+
+
+@pytest.mark.parametrize("is_repaired", [False, True], ids=["hidden", "repaired"])
+async def test_an_old_error_that_an_error_has_hidden_is_not_new_when_it_comes_back(is_repaired: bool) -> None:
+    documents = Documents(warnings=False)
+    document = documents.open[FILE] = Document(FILE, "words", "use a\nuse b\n")
+    documents.push(FILE, 1, [error(1, "unknown b")])
+
+    async def change(text: str, *errors: types.Diagnostic) -> list[str]:
+        await documents.begin()
+        document.text = text
+        documents.change(FILE)
+        documents.push(FILE, 1, errors)
+        return [found.message for _, found in await documents.take()]
+
+    first = [] if is_repaired else [error(0, "no name")]
+    assert await change("use\nuse b\n", *first) == [found.message for found in first]
+    assert await change("use c\nuse b\n", error(1, "unknown b")) == (["unknown b"] if is_repaired else [])
+    # Another line with the same error is new.
+    assert await change("use b\nuse b\n", error(0, "unknown b"), error(1, "unknown b")) == ["unknown b"]
+
+
 async def test_what_a_server_said_about_a_file_that_is_changing_is_reported_when_it_knows_the_last_text() -> None:
     documents = Documents(warnings=False)
     documents.open[FILE] = Document(FILE, "words", "use a\n")
     documents.push(FILE, 1, [])
     await documents.begin()
-    span = types.Range(types.Position(0, 4), types.Position(0, 5))
-    documents.push(FILE, 1, [types.Diagnostic(span, "unknown word", types.DiagnosticSeverity.Error)])
+    documents.push(FILE, 1, [error(0, "unknown word")])
     assert await documents.take({FILE}) == []
     # The next change begins, and the last one has brought something.
     await documents.begin()

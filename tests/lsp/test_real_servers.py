@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import anyio
 import pytest
 
 from tests.lsp.parts import DONE, project_with
-from tests.support.language_servers import require_server
+from tests.support.language_servers import environ_with, require_server
 from tests.support.limits import WAIT_S
 from tests.support.server import running_server, scripted
 
@@ -139,6 +138,58 @@ LANGUAGES = {
 }
 
 
+class Asked(NamedTuple):
+    """A function: where it is called and defined, by ``PATH:LINE``, and what the outline of its file has."""
+
+    server: str
+    symbol: str
+    call: str
+    definition: str
+    outlined: str
+
+
+TOOLS = {
+    "Python": Asked("basedpyright-langserver", "rate", "report.py:3", "calc.py:1", "1: function rate"),
+    "TypeScript": Asked("typescript-language-server", "rate", "report.ts:3", "calc.ts:1", "1: function rate"),
+    "Go": Asked("gopls", "Rate", "report.go:3", "calc.go:3", "3: function Rate"),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("language", TOOLS)
+async def test_definitions_uses_and_symbols_are_found_and_renamed(language: str, tmp_path: Path) -> None:
+    asked = TOOLS[language]
+    programs = require_server(asked.server)
+    project = project_with(tmp_path, LANGUAGES[language].files)
+    config = f"trusted_folders = [{json.dumps(str(project))}]\n[permissions]\nallow_unasked = true\n"
+    config += "[lsp.other]\ndisabled = true\n"
+    call, definition = asked.call.split(":")[0], asked.definition.split(":")[0]
+    async with running_server(tmp_path, config=config, env=environ_with(programs), limit_s=400) as server:
+        session = await server.wire.create(scripted(DONE), workingDirectory=str(project))
+
+        async def lsp(operation: str, path: str, **more: str | int) -> str:
+            params = {
+                "sessionId": session,
+                "name": "lsp",
+                "arguments": {"operation": operation, "path": path, **more},
+            }
+            text: str = (await server.wire.call("session.tools.execute", params))["textResultForLlm"]
+            return text
+
+        line = int(asked.call.split(":")[1])
+        found = await lsp("definition", call, symbol=asked.symbol, line=line)
+        assert asked.definition in found, found
+        uses = await lsp("references", definition, symbol=asked.symbol)
+        assert asked.call in uses
+        assert asked.definition in uses
+        assert asked.outlined in await lsp("symbols", definition)
+        renamed = await lsp("rename", definition, symbol=asked.symbol, new_name="price")
+        assert call in renamed, renamed
+        assert definition in renamed
+        for path, place in ((call, asked.call), (definition, asked.definition)):
+            assert "price" in (project / path).read_text().splitlines()[int(place.split(":")[1]) - 1]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_seeded_errors_are_told_and_old_ones_are_not(language: str, tmp_path: Path) -> None:
@@ -149,14 +200,7 @@ async def test_seeded_errors_are_told_and_old_ones_are_not(language: str, tmp_pa
         f"trusted_folders = [{json.dumps(str(project))}]\n"
         "[permissions]\nallow_unasked = true\n[lsp]\nwait_s = 60.0\n"
     )
-    home = Path.home()
-    environ = {
-        "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
-        # The command of rustup looks for its toolchains in the home folder, which is another one here.
-        "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(home / ".rustup")),
-        "CARGO_HOME": os.environ.get("CARGO_HOME", str(home / ".cargo")),
-    }
-    async with running_server(tmp_path, config=config, env=environ) as server:
+    async with running_server(tmp_path, config=config, env=environ_with(programs)) as server:
         session = await server.wire.create(scripted(DONE), workingDirectory=str(project))
 
         async def call(name: str, **arguments: str) -> str:

@@ -21,12 +21,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import anyio
 
 from tests.lsp.parts import project_with, word_config
-from tests.support.language_servers import require_server
+from tests.support.language_servers import environ_with, require_server
 from tests.support.limits import WAIT_S
 from tests.support.server import RunningServer, running_server, scripted
 from tests.tools.session import until
@@ -39,17 +40,26 @@ SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM)
 
 
 class Project(NamedTuple):
-    """A file, and a word in it that edits replace by others."""
+    """A file, and a word in it that edits replace by others; ``files`` are the other files of the project."""
 
     path: str
     text: str
     word: str
+    files: Mapping[str, str] = MappingProxyType({})
 
 
 PROJECTS: Final[Mapping[str, Project]] = {
     "words": Project("a.words", "use name0\n", "name0"),
     "clangd": Project("a.c", "int name0(void) { return older; }\n", "name0"),
     "basedpyright-langserver": Project("a.py", "name0 = older\n", "name0"),
+    "typescript-language-server": Project("a.ts", "let name0: number = older;\n", "name0"),
+    "gopls": Project("a.go", "package m\n\nvar name0 int = older\n", "name0", {"go.mod": "module m\n\ngo 1.21\n"}),
+    "rust-analyzer": Project(
+        "src/lib.rs",
+        "pub fn name0() -> i32 {\n    older\n}\n",
+        "name0",
+        {"Cargo.toml": '[package]\nname = "m"\nversion = "0.1.0"\nedition = "2021"\n'},
+    ),
 }
 """Small projects by the program of the server."""
 
@@ -61,15 +71,15 @@ class Killing:
         self.alive = 0
         self._project = PROJECTS[program]
         self._choose = choose
-        self._cwd = project_with(folder, {self._project.path: self._project.text})
+        self._cwd = project_with(folder, {self._project.path: self._project.text, **self._project.files})
         self._folder = folder
         self._words = 0
         if program == "words":
-            self._config, self._path = word_config(self._cwd, wait_s=0.25), os.environ["PATH"]
+            self._config, self._environ = word_config(self._cwd, wait_s=0.25), dict[str, str]()
             return
         trusted = f"trusted_folders = [{json.dumps(str(self._cwd))}]\n"
         self._config = trusted + "[permissions]\nallow_unasked = true\n[lsp]\nwait_s = 0.25\n"
-        self._path = os.pathsep.join([str(require_server(program)), os.environ["PATH"]])
+        self._environ = environ_with(require_server(program))
 
     async def kill_jumpseat(self) -> None:
         """Kill jumpseat while a language server starts, works or rests.
@@ -77,7 +87,7 @@ class Killing:
         Raises:
             AssertionError: a process is left.
         """
-        async with running_server(self._folder, config=self._config, env={"PATH": self._path}) as server:
+        async with running_server(self._folder, config=self._config, env=self._environ) as server:
             session = await self._open(server)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._edit, server, session)
@@ -96,7 +106,7 @@ class Killing:
             AssertionError, TimeoutError: an edit fails, or a process is left after the end of the session.
         """
         async with running_server(
-            self._folder, config=self._config, env={"PATH": self._path}, limit_s=60.0 * (kills + 2)
+            self._folder, config=self._config, env=self._environ, limit_s=60.0 * (kills + 2)
         ) as server:
             for _ in range(kills):
                 session = await self._open(server)

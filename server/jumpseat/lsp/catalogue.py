@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from jumpseat.agent.skills import Plugin
 from jumpseat.config import LanguageServerConfig
+from jumpseat.lsp.process import TEMP
 from jumpseat.parsing.validation import in_file, validation_problems
 from jumpseat.system.regular_files import read_whole, repository_root
 
@@ -74,7 +75,11 @@ DEFAULTS: Final[Mapping[str, LanguageServerConfig]] = {
         settings={"python": _WHOLE_PROJECT},
     ),
     "typescript-language-server": LanguageServerConfig.model_construct(
-        command="typescript-language-server", args=["--stdio"], extensions=_SCRIPTS
+        command="typescript-language-server",
+        args=["--stdio"],
+        extensions=_SCRIPTS,
+        # A second server, which knows single files only, would answer while the project is loaded.
+        initialization_options={"tsserver": {"useSyntaxServer": "never"}},
     ),
     "gopls": LanguageServerConfig.model_construct(command="gopls", extensions={".go": "go"}),
     "rust-analyzer": LanguageServerConfig.model_construct(
@@ -88,6 +93,12 @@ DEFAULTS: Final[Mapping[str, LanguageServerConfig]] = {
         command="clangd",
         args=["--background-index=false", "--use-dirty-headers"],
         extensions=_C,
+    ),
+    "jdtls": LanguageServerConfig.model_construct(
+        # Two of them cannot share a workspace.
+        command="jdtls",
+        args=["-nosplash", "-configuration", f"{TEMP}/configuration", "-data", f"{TEMP}/data"],
+        extensions={".java": "java"},
     ),
 }
 

@@ -67,8 +67,8 @@ class Listener(Protocol):
         """Note that work of the server is about to begin, goes on, or has ended."""
         ...
 
-    def reported(self, *, ready: bool) -> None:
-        """Note whether the server says that it has loaded the project."""
+    def reported(self, *, ready: bool, healthy: bool) -> None:
+        """Note whether the server says that it has loaded the project, and the standard library."""
         ...
 
 
@@ -100,7 +100,11 @@ class Client(LanguageClient):
             listener.progressed(params.token, "ended" if ended else "begun")
 
         def status(params: Any) -> None:
-            listener.reported(ready=_member(params, "quiescent") is not False)
+            listener.reported(
+                ready=_member(params, "quiescent") is not False,
+                # Other problems, such as a failed build, make nothing wrong of what it says.
+                healthy="sysroot" not in str(_member(params, "message") or ""),
+            )
 
         def configuration(params: types.ConfigurationParams) -> list[Any]:
             return [_section(settings, item.section or "") for item in params.items]
@@ -214,7 +218,11 @@ class Client(LanguageClient):
         event = types.FileEvent(path.as_uri(), types.FileChangeType[kind.capitalize()])
         self.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
         if text is not None:
-            self.text_document_did_save(types.DidSaveTextDocumentParams(_identifier(path), text))
+            self.save(path, text)
+
+    def save(self, path: Path, text: str) -> None:
+        """Notify the server that an open file has been saved."""
+        self.text_document_did_save(types.DidSaveTextDocumentParams(_identifier(path), text))
 
     @property
     def pulls(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -32,6 +32,10 @@ LONGEST_MESSAGE: Final = 2000
 """Characters of a message that are kept."""
 
 
+Hidden: TypeAlias = tuple[tuple[str, str, str], str]
+"""The identity of a diagnostic, and the text of its line."""
+
+
 class Document(Struct):
     """An open file. ``stamp`` is the state of the file on the disk when ``text`` was read."""
 
@@ -49,6 +53,9 @@ class File(Struct):
     ``known`` are the diagnostics before the last change, which belong to ``known_text``; ``None``: not known yet.
     ``pushed`` and ``pulled`` are the latest ones; ``version`` is that of the text that ``pushed`` belongs to, and
     ``fresh`` is whether the server has said something since the last change. ``told`` were shown to the model.
+    ``hidden`` are old ones, with their lines, that are missing since a change that has brought errors: the checker
+    may come back to them once these are repaired.
+    ``assumed``: nothing was said about the text before the first change.
     """
 
     known: list[Diagnostic] | None = None
@@ -57,8 +64,11 @@ class File(Struct):
     pulled: list[Diagnostic] = field(default_factory=list[Diagnostic])
     version: int | None = None
     fresh: bool = False
+    heard_at: float = 0.0
+    assumed: bool = False
     flooded: bool = False
     told: set[Diagnostic] = field(default_factory=set[Diagnostic])
+    hidden: set[Hidden] = field(default_factory=set[Hidden])
 
     @property
     def latest(self) -> list[Diagnostic]:
@@ -77,6 +87,18 @@ class _Compared(Struct, frozen=True):
     known_text: str
     text: str
     names: Mapping[str, str]
+    hidden: set[Hidden]
+    doubtful: set[Diagnostic]
+
+
+class _Passed(Struct, frozen=True):
+    """A file whose change has brought errors, perhaps elsewhere: what was known before it, and what is after it."""
+
+    file: File
+    known: list[Diagnostic]
+    latest: list[Diagnostic]
+    known_text: str
+    text: str
 
 
 class Documents:
@@ -90,6 +112,8 @@ class Documents:
         self._late: list[tuple[Path, Diagnostic]] = []
         # The new names by the old ones, if the last change is a rename.
         self.names: Mapping[str, str] = {}
+        # Whether the errors of builds were there before the last change is known: builds read the disk.
+        self.knows_builds = True
         self.heard = anyio.Event()
         self.heard_at = 0.0
 
@@ -113,13 +137,14 @@ class Documents:
             self.hear()
             return
         file.pushed = self._taken(path, file.pushed, diagnostics)
-        file.version, file.fresh = version, True
+        file.version, file.fresh, file.heard_at = version, True, anyio.current_time()
         self.hear()
 
     def pull(self, path: Path, diagnostics: Sequence[Any]) -> None:
         """Take what a server has answered."""
         file = self.file(path)
         file.pulled, file.fresh = self._taken(path, file.pulled, diagnostics), True
+        file.heard_at = anyio.current_time()
         self.hear()
 
     def hear(self) -> None:
@@ -154,13 +179,23 @@ class Documents:
     async def begin(self) -> None:
         """Take the state before a change: what was said about the present texts is known from here on."""
         late, compared = self._late, self._compared()
+        is_broken = bool(late) or any(file.told for file in self._files.values())
+        passed: list[_Passed] = []
         for path, file in self._files.items():
             document = self.open.get(path)
-            if file.known is None and document is not None and not file.fresh:
+            if document is not None and not file.fresh:
                 continue
-            if document is None or file.fresh:
-                file.known, file.told = file.latest, set()
-                file.known_text = None if document is None else document.text
+            text = "" if document is None else document.text
+            if is_broken and file.known and file.known != file.latest:
+                known_text = text if file.known_text is None else file.known_text
+                passed.append(_Passed(file, file.known, file.latest, known_text, text))
+            elif file.hidden:
+                there = {one.identity for one in file.latest}
+                file.hidden = {found for found in file.hidden if found[0] not in there}
+            file.known, file.told, file.assumed = file.latest, set(), False
+            file.known_text = None if document is None else text
+        if passed:
+            await anyio.to_thread.run_sync(_hide, passed)
         self._late = await self._brought(late, compared)
 
     def change(self, path: Path) -> None:
@@ -192,7 +227,13 @@ class Documents:
                 text = "" if document is None else document.text
                 known_text = text if file.known_text is None else file.known_text
                 known = file.known or []
-                compared.append(_Compared(path, file.told, known, latest, known_text, text, self.names))
+                doubtful = set(latest) if file.assumed else set[Diagnostic]()
+                if not self.knows_builds:
+                    doubtful.update(file.pushed)
+                    doubtful.difference_update(file.pulled)
+                compared.append(
+                    _Compared(path, file.told, known, latest, known_text, text, self.names, file.hidden, doubtful)
+                )
         return compared
 
     async def _brought(
@@ -220,6 +261,29 @@ def _compare(
 ) -> tuple[list[tuple[Path, Diagnostic]], list[tuple[_Compared, list[Diagnostic]]]]:
     there = {path: {found.identity for found in diagnostics} for path, diagnostics in latest.items()}
     still = [(path, found) for path, found in late if found.identity in there[path]]
-    return still, [
-        (one, brought(one.known, one.latest, Lines(one.known_text, one.text), one.names)) for one in compared
+    return still, [(one, _new(one)) for one in compared]
+
+
+def _new(file: _Compared) -> list[Diagnostic]:
+    """Return what a change has brought, but for old ones that only come back, and for those in doubt elsewhere."""
+    if file.latest == file.known:
+        # A busy server may say once more what it has said about the text before, at the old places.
+        return []
+    lines = Lines(file.known_text, file.text)
+    return [
+        one
+        for one in brought(file.known, file.latest, lines, file.names)
+        if lines.has_changed(one.line)
+        or (one not in file.doubtful and (one.identity, lines.new_text(one.line)) not in file.hidden)
     ]
+
+
+def _hide(passed: Sequence[_Passed]) -> None:
+    """Note the old diagnostics that a change with errors has hidden, and which of them are there again."""
+    for one in passed:
+        back = Lines(one.text, one.known_text)
+        gone = brought(one.latest, one.known, back)
+        there = {found.identity for found in one.latest}
+        still = {found for found in one.file.hidden if found[0] not in there}
+        still.update((found.identity, back.new_text(found.line)) for found in gone)
+        one.file.hidden = still if len(still) <= MOST_DIAGNOSTICS else set()

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
+import shutil
 import sys
+import tempfile
+import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -39,6 +43,9 @@ MAX_UNREAD_BYTES: Final = 64 * 1024 * 1024
 
 CLOSE_S: Final = 0.2
 """Time for a server to exit by itself."""
+
+TEMP: Final = "{temp}"
+"""Stands in arguments for a folder that only this process uses, and that is deleted with it."""
 
 
 class ServerFailedError(Exception):
@@ -119,7 +126,8 @@ async def running(
     Raises:
         ServerFailedError: the server cannot be started.
     """
-    argv = _limited(command, memory_bytes)
+    temp = f"jumpseat-{uuid.uuid4().hex}"
+    argv = _limited(command, memory_bytes, temp)
     async with AsyncExitStack() as stack:
         confined = Confined(argv, dict(environ), cwd)
         if sandbox is not None and sandbox.mode != "off":
@@ -150,6 +158,10 @@ async def running(
             client.give_up()
             with anyio.CancelScope(shield=True):
                 await _end(process)
+                if any(TEMP in argument for argument in command):
+                    # In a sandbox, it may be in a folder that vanishes with it.
+                    place = Path(variables.get("TMPDIR") or tempfile.gettempdir(), temp)
+                    await anyio.to_thread.run_sync(lambda: shutil.rmtree(place, ignore_errors=True))
 
 
 def _folders_of(program: str) -> list[Path]:
@@ -163,14 +175,25 @@ def _folders_of(program: str) -> list[Path]:
     )
 
 
-def _limited(command: Sequence[str], memory_bytes: int) -> list[str]:
+def _limited(command: Sequence[str], memory_bytes: int, temp: str) -> list[str]:
     """Return a command that limits the memory of each process of a server, where the system can.
 
-    The address space would be the wrong measure: Node.js and Java reserve far more than they use.
+    The address space would be the wrong measure: Node.js and Java reserve far more than they use. ``temp`` is the
+    name of the server's own folder: a sandbox decides where it is.
     """
-    if sys.platform != "linux":
-        return list(command)
-    return ["/bin/sh", "-c", 'ulimit -d "$0" && exec "$@"', str(memory_bytes // 1024), *command]
+    if os.name != "posix":
+        return [argument.replace(TEMP, str(Path(tempfile.gettempdir(), temp))) for argument in command]
+    words = (_word(index, argument, temp) for index, argument in enumerate(command, 1))
+    limit = 'ulimit -d "$0" && ' if sys.platform == "linux" else ""
+    return ["/bin/sh", "-c", f"{limit}exec {' '.join(words)}", str(memory_bytes // 1024), *command]
+
+
+def _word(index: int, argument: str, temp: str) -> str:
+    """Return what stands for an argument of a shell command."""
+    head, found, tail = argument.partition(TEMP)
+    if not found:
+        return f'"${{{index}}}"'
+    return f'{shlex.quote(head)}"${{TMPDIR:-/tmp}}/"{temp}{shlex.quote(tail)}'
 
 
 async def _drain(process: Process) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
@@ -84,6 +84,37 @@ class Limits(Struct, frozen=True):
     warnings: bool = False
 
 
+class _Others:
+    """The open files besides those that have changed.
+
+    Some servers say something about each of them after a change, if the file is of a kind that others include. Then
+    it is worth waiting for.
+    """
+
+    def __init__(self) -> None:
+        self._are_told: dict[frozenset[str], bool] = {}
+        self._kind = frozenset[str]()
+        self._paths: list[Path] = []
+        self._since = 0.0
+
+    def begin(self, changes: Collection[Path], documents: Documents) -> None:
+        """Note a change, and what has happened after the last one."""
+        if self._paths and (anyio.current_time() > self._since + SAYS_SOMETHING_S or self._have_been(documents)):
+            self._are_told[self._kind] = self._have_been(documents)
+        self._kind, self._since = frozenset(path.suffix for path in changes), anyio.current_time()
+        self._paths = [path for path in documents.open if path not in changes]
+
+    async def wait(self, documents: Documents) -> None:
+        """Wait until the server has told something about all of them, unless it has not done so the last time."""
+        if self._are_told.get(self._kind, True):
+            with anyio.move_on_after(self._since + SAYS_SOMETHING_S - anyio.current_time()):
+                while not self._have_been(documents):
+                    await documents.heard.wait()
+
+    def _have_been(self, documents: Documents) -> bool:
+        return all(documents.file(path).heard_at >= self._since for path in self._paths if path in documents.open)
+
+
 class Server:
     """A server for the project in ``root``. Runs in ``tasks`` until it is idle, has failed or is closed.
 
@@ -122,6 +153,10 @@ class Server:
         self._is_checking = False
         self._versioned: bool | None = None
         self._is_ready = True
+        self._is_healthy = True
+        self._is_first = True
+        self._has_built = False
+        self._others = _Others()
         self._used = 0
         self._client: Client | None = None
         self._documents = Documents(warnings=limits.warnings)
@@ -260,6 +295,7 @@ class Server:
         """
         self._documents = Documents(warnings=self._limits.warnings)
         self._progress, self._is_ready, self._versioned, self._showing = {}, True, None, {}
+        self._others, self._is_first, self._has_built, self._is_healthy = _Others(), True, False, True
         server = self.server
         if self._needs_sandbox and not await self._is_confined():
             raise ServerFailedError("it runs unconfined in trusted folders only")
@@ -304,6 +340,7 @@ class Server:
         except RefusedError as error:
             raise ServerFailedError(f"it refuses to start: {error}") from None
         self._client = client
+        self._documents.knows_builds = not client.pulls
         self._wake()
         while True:
             used = self._used
@@ -328,13 +365,15 @@ class Server:
     async def _show(self, client: Client, changes: dict[Path, Change]) -> None:
         """Show changes to the server: first the texts before, unless it knows them, then those after."""
         documents = self._documents
+        if self._has_built:
+            documents.knows_builds = True
         await documents.begin()
         await self._synchronize(changes)
         for path, change in changes.items():
             if change.before is not None:
                 self._set_text(path, change.before)
         for path, change in changes.items():
-            if change.before is not None and change.after is not None:
+            if change.before is not None:
                 await self._open_related(path, change)
         self._close_oldest(changes)
         await self._until_loaded()
@@ -347,8 +386,10 @@ class Server:
         self._assume_clean()
         for path, change in changes.items():
             self._apply(client, path, change)
-        self._showing = {}
+        self._showing, self._is_first = {}, False
+        self._others.begin(changes, documents)
         await self._collect([path for path in changes if path in documents.open])
+        await self._others.wait(documents)
         await self._until_checked()
 
     async def _synchronize(self, besides: Sequence[Path] | dict[Path, Change] = ()) -> None:
@@ -416,6 +457,9 @@ class Server:
             self._close(path)
             self._documents.forget(path)
             client.touch(path, "deleted", None)
+            if (other := next(iter(self._documents.open.values()), None)) is not None:
+                # Some servers look at other files only when something is saved.
+                client.save(other.path, other.text)
             return
         is_new = path not in self._documents.open
         if is_new:
@@ -512,7 +556,7 @@ class Server:
             except RefusedError:
                 return
             if diagnostics is not None:
-                self._documents.pull(path, diagnostics)
+                self._documents.pull(path, self._certain(diagnostics))
                 return
             await anyio.sleep(RETRY_S)
 
@@ -524,6 +568,7 @@ class Server:
             file = self._documents.file(path)
             if file.known is None:
                 file.known, file.known_text = file.latest, document.text
+                file.assumed = self._is_first and not file.fresh
 
     # --- from the server ----------------------------------------------------------------------------------------
 
@@ -535,12 +580,17 @@ class Server:
             elif self._versioned:
                 # It is about the text on the disk.
                 return
-        self._documents.push(path, version, diagnostics)
+        self._documents.push(path, version, self._certain(diagnostics))
+
+    def _certain(self, diagnostics: Sequence[Any]) -> Sequence[Any]:
+        """Return what can be relied on: of a server without the standard library, what a compiler says."""
+        return diagnostics if self._is_healthy else [one for one in diagnostics if one.source != self.server.name]
 
     def progressed(self, token: int | str, state: Progress) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
         if state == "ended":
             self._progress.pop(token, None)
+            self._has_built = self._has_built or CHECKS in str(token)
         elif token in self._progress or len(self._progress) < MOST_PROGRESS:
             limit_s = BEGIN_S if state == "created" else LOADING_S
             self._progress[token] = anyio.current_time() + limit_s
@@ -553,9 +603,9 @@ class Server:
         running = [token for token, end in self._progress.items() if end > now]
         return not self._is_ready or any(checks or CHECKS not in str(token) for token in running)
 
-    def reported(self, *, ready: bool) -> None:
+    def reported(self, *, ready: bool, healthy: bool) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
-        self._is_ready = ready
+        self._is_ready, self._is_healthy = ready, healthy
         self._documents.hear()
 
 

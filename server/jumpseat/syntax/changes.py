@@ -51,11 +51,14 @@ def new_problems(
     ]
 
 
-def prepare(name: str, data: bytes, versions: Versions) -> None:
-    """Parse the file ``name``, of which changes may follow, unless that saves no time then."""
+def prepare(name: str, data: bytes, versions: Versions, others: Versions | None = None) -> None:
+    """Parse the file ``name``, of which changes may follow, unless that saves no time then.
+
+    ``others`` may have it already.
+    """
     language = language_of(name)
     if language is not None and len(data) <= LARGEST and b"\0" not in data:
-        _Change(name, LANGUAGES[language], (0, 0), versions).prepare(data)
+        _Change(name, LANGUAGES[language], (0, 0), versions).prepare(data, others)
 
 
 class _Change(Struct, frozen=True):
@@ -85,10 +88,10 @@ class _Change(Struct, frozen=True):
             return []
         return found
 
-    def prepare(self, data: bytes) -> None:
-        """Parse the text before a change."""
+    def prepare(self, data: bytes, others: Versions | None) -> None:
+        """Parse the text before a change, unless ``others`` have it."""
         language = self._languages(data)[0]
-        if language.errors is None:
+        if language.errors is None and (others is None or others.find(self.name, language.package, data) is None):
             self._version(data, language)
 
     def _languages(self, *texts: bytes) -> list[Syntax]:

@@ -1,7 +1,7 @@
 """Check the syntax of files that a call has changed, in a thread. The first of them imports the parser.
 
-Files that the model reads are parsed in the background, so that of the first change, too, only what has changed is
-parsed.
+Files that the model reads, or is about to change, are parsed in the background, so that of the first change, too,
+only what has changed is parsed while the call waits.
 """
 
 from __future__ import annotations
@@ -46,17 +46,24 @@ class SyntaxChecker:
         self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._versions: Versions | None = None
+        self._preparing: dict[Path, anyio.Event] = {}
         self.viewed: Versions | None = None
 
     async def begin(self, paths: Sequence[Path], reporter: Reporter) -> None:
         """Do nothing: both texts are in the change."""
 
     async def prepare(self, path: Path, files: Files) -> None:
-        if self._one_at_a_time.statistics().tasks_waiting < MOST_WAITING:
+        if path in self._preparing or self._one_at_a_time.statistics().tasks_waiting >= MOST_WAITING:
+            return
+        ended = self._preparing[path] = anyio.Event()
+        try:
             with suppress(OSError):
                 await anyio.to_thread.run_sync(
                     self._prepare, path, files, abandon_on_cancel=True, limiter=self._one_at_a_time
                 )
+        finally:
+            del self._preparing[path]
+            ended.set()
 
     def _prepare(self, path: Path, files: Files) -> None:
         from jumpseat.syntax.changes import LARGEST, prepare
@@ -65,7 +72,7 @@ class SyntaxChecker:
 
         if language_of(path.name) is not None:
             self.viewed = self.viewed or Versions(VIEWED_BYTES)
-            prepare(str(path), files.read(path, LARGEST), self.viewed)
+            prepare(str(path), files.read(path, LARGEST), self.viewed, self._versions)
 
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         if not edits:
@@ -79,6 +86,9 @@ class SyntaxChecker:
 
             self._versions = self._versions or Versions()
             with anyio.move_on_after(LONGEST_S):
+                for edit in edits:
+                    if (ended := self._preparing.get(edit.path)) is not None:
+                        await ended.wait()
                 found = await anyio.to_thread.run_sync(
                     _check, edits, self._versions, self.viewed, abandon_on_cancel=True, limiter=self._limiter
                 )

@@ -68,6 +68,25 @@ async def test_a_command_that_a_client_runs_ends_with_its_session(tmp_path: Path
         assert "result" in await wire.response(asked)
 
 
+async def test_calls_that_a_client_asks_for_end_with_their_session(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=("--yolo",)) as server:
+        wire = server.wire
+        at = {"sessionId": await wire.create(HI)}
+        files = [tmp_path / f"{number}.txt" for number in range(20)]
+        asked: list[int] = []
+        for file in files:
+            file.write_text("one")
+            arguments = {"path": str(file), "old_str": "one", "new_str": "two"}
+            asked.append(await wire.ask("session.tools.execute", {**at, "name": "edit", "arguments": arguments}))
+        await wire.call("session.shutdown", at)
+        texts = [file.read_text() for file in files]
+        for number in asked:
+            assert "result" in await wire.response(number)
+        # What has not happened when the session is closed does not happen any more, and nothing is logged.
+        assert [file.read_text() for file in files] == texts
+        assert "ERROR" not in server.stderr
+
+
 async def test_a_client_replaces_its_own_tools(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as wire, server.connect() as other:
         session = await wire.create(HI, tools=[tool("first")], availableTools=["custom:*"])

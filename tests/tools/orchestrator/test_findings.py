@@ -123,6 +123,18 @@ async def test_a_view_prepares_checks_where_files_can_be_changed(tasks: TaskGrou
         assert checker.prepared == 2 * prepared
 
 
+async def test_a_file_is_parsed_once_while_its_first_change_is_made(tasks: TaskGroup, tmp_path: Path) -> None:
+    (tmp_path / "a.go").write_text("package a\n")
+    checker = SyntaxChecker()
+    edits = [("package a", "package b"), ("package b", "package c")]
+    calls = [("edit", {"path": "a.go", "old_str": old, "new_str": new}) for old, new in edits]
+    await results(tasks, tmp_path, *calls, checkers=[checker])
+    # The first change has taken over the text that was parsed before it; the second one has needed nothing else.
+    assert checker.viewed is not None
+    for text in (b"package a\n", b"package b\n", b"package c\n"):
+        assert checker.viewed.find(str(tmp_path / "a.go"), "tree_sitter_go", text) is None
+
+
 class Fixed:
     """A checker with the same findings for each file, or a failure."""
 

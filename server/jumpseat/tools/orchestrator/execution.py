@@ -69,6 +69,9 @@ T = TypeVar("T")
 MOST_MISSES: Final = 3
 """Changes of a file that the model may not read, of which it learns without a question that they do not fit."""
 
+MOST_PREPARED: Final = 3
+"""Files of a call that checkers look at before they are changed."""
+
 LEAVE_WITHIN_S: Final = 1.0
 """Time for a tool to react when its turn ends while it is at work."""
 
@@ -249,6 +252,10 @@ class CallExecution:
         if refused is not None:
             return refused
         request = _request_after_hook(prepared.permission, call, hook)
+        if isinstance(prepared.permission, WritePermission):
+            # While somebody is asked, and the change is made.
+            for name in _files_of(prepared.permission)[:MOST_PREPARED]:
+                self._prepare_checks(ctx, Path(name))
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
         _record(record, prepared.permission, verdict)
         if verdict.status != "allowed":
@@ -518,7 +525,7 @@ class CallExecution:
             await begin(self._made_checkers(), paths, reporter)
 
     def _prepare_checks(self, ctx: ToolContext, path: Path) -> None:
-        """Let checkers look in the background at a file that the model has read, and may change next."""
+        """Let checkers look in the background at a file that the model has read, or is about to change."""
         if self._environment.checkers and not {*EDITS, PATCH}.isdisjoint(self._tools.offered()):
             from jumpseat.tools.findings import prepare
 

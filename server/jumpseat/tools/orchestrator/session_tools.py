@@ -10,7 +10,7 @@ import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.client import ProvidedTool
-from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.interfaces import BackgroundCommand, BuiltinToolInfo, ToolsResult, ToolTexts
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
@@ -24,7 +24,7 @@ from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat.tools.shell.process import GRACE_S
 from jumpseat.tools.shell.shells import Shells
-from jumpseat.tools.tool import BuiltinTool
+from jumpseat.tools.tool import BuiltinTool, failure
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class ToolOrchestrator:
         self._environment = environment
         self._user_commands: UserCommands | None = None
         self._session_id = session.id
+        # The calls that clients have asked for beside the conversation.
+        self._beside: dict[anyio.CancelScope, anyio.Event] = {}
         # What a sub-agent leaves behind ends with the session.
         self._descendants = environment.descendants if session.identity is None else None
         self._calls = ToolCalls(session, self._tools, execution, environment.calls_per_answer, environment.repeats)
@@ -112,7 +114,15 @@ class ToolOrchestrator:
 
     async def run_beside(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
         call = ToolUseBlock(call_id, name, canonical_json(arguments), arguments)
-        return object_of_outcome(await self._calls.run_beside(call))
+        outcome, ended = failure(INTERRUPTED), anyio.Event()
+        with anyio.CancelScope() as scope:
+            self._beside[scope] = ended
+            try:
+                outcome = await self._calls.run_beside(call)
+            finally:
+                del self._beside[scope]
+                ended.set()
+        return object_of_outcome(outcome)
 
     def builtin_tools(self) -> list[BuiltinToolInfo]:
         return [
@@ -154,6 +164,10 @@ class ToolOrchestrator:
 
     async def close(self, grace_s: float | None = None) -> None:
         grace_s = GRACE_S if grace_s is None else grace_s
+        # No turn that ends with the session has them.
+        for scope, ended in list(self._beside.items()):
+            scope.cancel()
+            await ended.wait()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._shells.close, grace_s)
             if self._user_commands is not None:
