@@ -208,6 +208,7 @@ ROOMS: dict[str, set[str]] = {
             "sandbox",
             "script",
             "sessions",
+            "setup",
             "store.plugins",
             "store.project",
             "store.user",

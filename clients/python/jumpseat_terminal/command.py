@@ -1,4 +1,4 @@
-"""The entry points of ``jumpseat chat`` and ``jumpseat run``."""
+"""The entry points of ``jumpseat chat``, ``jumpseat run`` and ``jumpseat setup``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from jumpseat_terminal.options import USAGE_ERROR, parse_chat, parse_run
+from jumpseat_terminal.options import USAGE_ERROR, parse_chat, parse_run, parse_setup
 from jumpseat_terminal.streams import open_missing_streams
 
 
@@ -32,6 +32,21 @@ def run(argv: Sequence[str]) -> int:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, partial(_leave, code))
     from jumpseat_terminal.run import main
+
+    return main(options)
+
+
+def setup(argv: Sequence[str]) -> int:
+    """Set up a provider of models, and return the exit code."""
+    options = parse_setup(argv)
+    asks = options.provider is None and not options.list and options.remove_key is None
+    if asks and not (sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"):
+        print(
+            "error: setup asks questions in a terminal; in scripts: jumpseat setup --provider NAME --key-file -",
+            file=sys.stderr,
+        )
+        return USAGE_ERROR
+    from jumpseat_terminal.setup import main
 
     return main(options)
 

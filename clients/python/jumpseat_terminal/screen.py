@@ -23,6 +23,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
@@ -102,7 +103,9 @@ class Screen:
         self._prompt = Buffer(multiline=True, history=InMemoryHistory(), on_text_changed=self._typed)
         self.asking = Asking(self._prompt, self._show_question)
         """The questions to the user."""
-        prompt_control, reply_control = BufferControl(self._prompt), BufferControl(self.asking.reply)
+        hidden = ConditionalProcessor(PasswordProcessor("•"), self.asking.hiding)
+        prompt_control = BufferControl(self._prompt)
+        reply_control = BufferControl(self.asking.reply, input_processors=[hidden])
         self._prompt_window = Window(
             prompt_control, wrap_lines=True, dont_extend_height=True, get_line_prefix=self._prefix
         )

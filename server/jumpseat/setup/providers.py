@@ -144,14 +144,22 @@ class Setup(Struct, frozen=True):
         """
         provider, slash, _ = model.partition("/")
         adapters = self.models.adapters
-        known = {**adapters.configured, **adapters.fallback}
-        if slash and provider not in known and local_server(provider) is not None:
-            # The table keeps its models in the lists.
-            add_adapter(self.home, provider, {"type": provider})
-            adapters.add(provider, AdapterConfig(type=provider))
+        found = adapters.fallback.get(provider) or local_server(provider)
+        if slash and provider not in adapters.configured and found is not None:
+            self._add_found(provider, found)
         set_default_model(self.home, model)
         adapters.use_default(model)
         return self.home / "config.toml"
+
+    def _add_found(self, provider: str, found: AdapterConfig) -> None:
+        """Write the table of a provider that was found in the environment or on this machine.
+
+        With it, the provider is known where it is not found, and its models are not taken for those of a gateway.
+        """
+        known = {"base_url": found.base_url, "api_key_env": found.api_key_env}
+        table = {"type": provider, **{key: value for key, value in known.items() if value is not None}}
+        add_adapter(self.home, provider, table)
+        self.models.adapters.add(provider, AdapterConfig.model_validate(table))
 
     def variable_of(self, provider: str) -> str:
         """Return the environment variable that the key of a provider takes the place of.

@@ -81,6 +81,7 @@ _KEYS: Final = [
 COMMANDS: Final = {
     "help": Command("list the commands and keys", show_help),
     "model": Command("choose a model, or select NAME", models.model, "[NAME]"),
+    "connect": Command("connect a provider of models: enter a key, try it", models.connect),
     "plan": Command("plan before changing anything, or stop planning", approvals.plan, "[PROMPT]"),
     "accept-edits": Command("make changes to files without asking", approvals.accept_edits, "[on|off]"),
     "permissions": Command("list and revoke what is allowed without asking", approvals.permissions),

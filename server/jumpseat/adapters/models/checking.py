@@ -118,19 +118,14 @@ async def _to_check(models: Models, name: str, model: str | None) -> ResolvedMod
             model = next((offer.id for offer in (await models.adapters.list_offers(name, adapter)).offers), None)
         if model is None and (adapter.type or name) == SCRIPTED:
             model = SCRIPTED
-        if model is None:
-            return await models.of_adapter(name, "", settings)
-        model = f"{name}/{model}"
-    elif local_server(name) is not None:
-        if model is None:
-            return await models.of_adapter(name, "", settings)
-        model = f"{name}/{model}"
     elif name == COPILOT:
         if model is None:
             model = next((model.id for model in await models_of_copilot(models) if model.enabled), None)
-    else:
+        return await models.resolve(settings.with_options(model=model))
+    elif local_server(name) is None:
         raise not_configured(name, configured)
-    return await models.resolve(settings.with_options(model=model))
+    # Not by the name adapter/model, which may mean a model of a gateway.
+    return await models.of_adapter(name, model or "", settings)
 
 
 async def _first_listed(models: Models, name: str) -> ResolvedModel:
@@ -149,7 +144,7 @@ async def _first_listed(models: Models, name: str) -> ResolvedModel:
     if not found:
         raise ConfigError(problem)
     chosen = next((model for model in found if model.context_window is not None), found[0])
-    return await models.resolve(SessionSettings.of(Path.cwd(), model=chosen.id))
+    return await models.of_adapter(name, chosen.id.removeprefix(f"{name}/"), SessionSettings(cwd=Path.cwd()))
 
 
 async def _ask(resolved: ResolvedModel) -> str:
