@@ -96,6 +96,8 @@ class Screen:
         self._delegate = delegate
         self._colour = colour
         self._printer = Printer()
+        self.starting = True
+        """Whether enter may arrive as a line feed, typed before the terminal was in the mode of an application."""
         self._interrupted_at = 0.0
         self._hint = ""
         self._completed: tuple[str, int, list[Suggestion]] = ("", 0, [])
@@ -292,8 +294,10 @@ class Screen:
         return self._completed[1:]
 
     def _bind(self, keys: KeyBindings, asking: Filter) -> None:
+        starting = Condition(lambda: self.starting)
         suggesting = Condition(lambda: any(suggestion.about for suggestion in self._completions()[1])) & ~asking
 
+        @keys.add("c-j", filter=~asking & starting)
         @keys.add("enter", filter=~asking)
         def _enter(event: KeyPressEvent) -> None:
             _, found = self._completions()
@@ -306,7 +310,7 @@ class Screen:
                 self._prompt.reset()
                 self._delegate.submit(text)
 
-        @keys.add("c-j", filter=~asking)
+        @keys.add("c-j", filter=~asking & ~starting)
         @keys.add("escape", "enter", filter=~asking)
         def _newline(event: KeyPressEvent) -> None:
             self._prompt.insert_text("\n")
