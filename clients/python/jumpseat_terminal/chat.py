@@ -148,10 +148,32 @@ class Chat:
         if self._ready and session_id == self.session.id:
             return
         await self._leave_session()
+        # Prompts wait for the new session; if it cannot be opened, they go to the one before.
+        was_ready, self._ready = self._ready, False
         self.feed = Feed(self.screen.write, self.screen.painter)
         self.questions = Questions(self.screen, self.feed, self.settings)
         self._own_commands.clear()
-        self.session = await open_session(
+        try:
+            self.session = await self._open(session_id)
+        except JumpseatClientError:
+            self._ready = was_ready
+            self._submit_early()
+            raise
+        self.modes = Modes(self.session, yolo=self.settings.yolo)
+        self.modes.session_mode = await self.session.request("session.mode.get")
+        current = await self.session.request("session.model.getCurrent")
+        self.feed.model = current.get("modelId")
+        self.server_commands = (await self.session.request("session.commands.list"))["commands"]
+        self._ready, self._created_here = True, session_id is None
+        self._greet()
+        if session_id is not None:
+            await self._replay()
+        self.screen.starting = False
+        self.screen.refresh()
+        self._submit_early()
+
+    async def _open(self, session_id: str | None) -> Session:
+        return await open_session(
             self.client,
             self.settings,
             session_id,
@@ -164,17 +186,9 @@ class Chat:
                 "requestExitPlanMode": True,
             },
         )
-        self.modes = Modes(self.session, yolo=self.settings.yolo)
-        self.modes.session_mode = await self.session.request("session.mode.get")
-        current = await self.session.request("session.model.getCurrent")
-        self.feed.model = current.get("modelId")
-        self.server_commands = (await self.session.request("session.commands.list"))["commands"]
-        self._ready, self._created_here = True, session_id is None
-        self._greet()
-        if session_id is not None:
-            await self._replay()
-        self.screen.starting = False
-        self.screen.refresh()
+
+    def _submit_early(self) -> None:
+        """Submit what was entered while no session was open."""
         early, self._early = self._early, []
         for text in early:
             self.submit(text)

@@ -72,7 +72,7 @@ def _begin_small(text: str) -> str:
 def _hint(command: dict[str, Any]) -> str:
     """Return the arguments of a command of the server."""
     taken: dict[str, Any] = command.get("input") or {}
-    return str(taken.get("hint", ""))
+    return f"[{taken['hint']}]" if taken.get("hint") else ""
 
 
 async def show_help(chat: Chat, _args: str) -> None:
