@@ -125,6 +125,10 @@ ROOMS: dict[str, set[str]] = {
         *("adapters.wires", "agent", "config", "declared", "errors", "options", "parsing", "system"),
     },
     "store.plugins": {"agent", "errors", "store.project", "store.user", "system"},
+    "setup": {
+        *("adapters", "adapters.models", "adapters.providers", "agent", "config", "errors", "parsing"),
+        *("store.user", "system"),
+    },
     "completion": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.transport", "agent"),
         *("agent.conversation", "agent.model_calls", "errors", "system"),
@@ -150,8 +154,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport", "agent", "agent.model_calls"),
-        *("agent.permissions", "agent.session", "completion", "errors", "sessions", "store.plugins"),
-        *("store.session", "store.user", "system", "tools.builtin", "tools.declared"),
+        *("adapters.models", "agent.permissions", "agent.session", "completion", "errors", "sessions", "setup"),
+        *("store.plugins", "store.session", "store.user", "system", "tools.builtin", "tools.declared"),
     },
     "rpc": {"errors", "parsing", "sessions", "system"},
     "ahp.hub": {"ahp.states", "errors", "sessions"},
@@ -204,6 +208,7 @@ ROOMS: dict[str, set[str]] = {
             "sandbox",
             "script",
             "sessions",
+            "setup",
             "store.plugins",
             "store.project",
             "store.user",

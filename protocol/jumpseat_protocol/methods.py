@@ -56,6 +56,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "complete": ("jumpseat",),
     "completions": ("session.completions",),
     "declared_tools": ("jumpseat.tools",),
+    "setup": ("jumpseat.setup",),
     "web": ("jumpseat.web",),
 }
 """The modules of this package that have a table ``METHODS``, with the namespaces of their methods."""

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -32,9 +33,9 @@ def main() -> None:
         os.environ["COPILOT_HOME"] = os.path.expanduser("~/.copilot")
     if "_ARGCOMPLETE" in os.environ:
         from jumpseat.cli.completion import complete
-        from jumpseat_terminal.options import add_chat_options, add_run_options
+        from jumpseat_terminal.options import add_chat_options, add_run_options, add_setup_options
 
-        complete({"chat": add_chat_options, "run": add_run_options})
+        complete({"chat": add_chat_options, "run": add_run_options, "setup": add_setup_options})
     try:
         command = _command(sys.argv[1:], as_copilot=as_copilot)
     except SystemExit:
@@ -77,11 +78,11 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from jumpseat.cli.commands import expand, load_command
 
     argv = expand(argv)
-    if argv[:1] in (["chat"], ["run"]) or (not argv and _is_at_a_terminal()):
-        from jumpseat_terminal.command import chat
-        from jumpseat_terminal.command import run as run_prompt
+    if argv[:1] in (["chat"], ["run"], ["setup"]) or (not argv and _is_at_a_terminal()):
+        from jumpseat_terminal import command as terminal
 
-        return lambda: run_prompt(argv[1:]) if argv[:1] == ["run"] else chat(argv[1:])
+        commands = {"run": terminal.run, "setup": terminal.setup}
+        return partial(commands.get(argv[0] if argv else "", terminal.chat), argv[1:])
     if (command := load_command(argv, os.environ, _serve, _show_transcript)) is not None:
         return lambda: _leave(command())
     from jumpseat.cli.arguments import parse

@@ -67,6 +67,7 @@ from jumpseat.store.user.location_approvals import approvals_in
 from jumpseat.store.user.mcp_config import McpConfigFile, McpTokenFile
 from jumpseat.store.user.memories import MemoryStore
 from jumpseat.store.user.private_file import PrivateFile
+from jumpseat.store.user.provider_keys import ProviderKeys
 from jumpseat.store.user.settings import settings_in
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.system.child_environment import OWN, ChildEnvironment
@@ -148,7 +149,7 @@ class App:
 
     def __init__(self, options: Options, tasks: TaskGroup, cluster: Cluster | None = None) -> None:
         self._cluster = cluster
-        self._home = home = home_folder(options.environ)
+        self.home = home = home_folder(options.environ)
         self._agents: AgentLibrary | None = None
         self._day_sum: DaySum | None = None
         self._installed_plugins: InstalledPlugins | None = None
@@ -167,6 +168,7 @@ class App:
             values=(options.auth_token,),
         )
         self.accounts = Accounts(home, self.secrets.add)
+        self.keys = ProviderKeys(home, self.secrets.add)
         self.models = Models(
             config,
             options,
@@ -177,6 +179,7 @@ class App:
             child_environment=children,
             config_file=home / "config.toml",
             logins=self.accounts,
+            keys=self.keys,
         )
         self.observability = Observability(options, home, self.secrets, self.gauges())
         self.models.observers = self.observability.observers
@@ -365,7 +368,7 @@ class App:
             from jumpseat.agent.session.budget import DaySum
             from jumpseat.store.user.day_usage import DayUsage, file_in
 
-            document = file_in(self._home) if self._cluster is None else self._cluster.documents.day_usage
+            document = file_in(self.home) if self._cluster is None else self._cluster.documents.day_usage
             self._day_sum = DaySum(DayUsage(document, SystemClock()), self._tasks)
         return self._day_sum
 
@@ -375,7 +378,7 @@ class App:
         if self._agents is None:
             from jumpseat.store.project.agents import AgentLibrary
 
-            self._agents = AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
+            self._agents = AgentLibrary(self.home, self.plugins, self.trust.is_trusted)
         return self._agents
 
     def _log_start(self, options: Options, config: Config) -> None:
@@ -386,7 +389,7 @@ class App:
         where = fields(
             version=__version__,
             pid=os.getpid(),
-            home=str(self._home),
+            home=str(self.home),
             transport=transport,
             host=None if tcp is None else tcp.host,
             port=port,
@@ -408,7 +411,7 @@ class App:
         # Imports what the files and packages of the user declare.
         declared = await self.declarations.catalogue.read_all(Path.cwd())
         for problem in unknown_tools(chosen, known | {entry.name for entry in declared}).values():
-            where = "--tools" if of_arguments else f"{self._home / 'config.toml'}: tools.offered"
+            where = "--tools" if of_arguments else f"{self.home / 'config.toml'}: tools.offered"
             raise UnknownToolError(f"{where}: {problem}")
 
     def connect_stdio(self) -> Wire:
@@ -541,7 +544,7 @@ class App:
             from jumpseat.store.plugins.marketplaces import Marketplaces
 
             environ = self._children.variables
-            self._installed_plugins = InstalledPlugins(self._home, Marketplaces(self._home, environ), environ)
+            self._installed_plugins = InstalledPlugins(self.home, Marketplaces(self.home, environ), environ)
         return self._installed_plugins
 
     @property
@@ -574,7 +577,7 @@ class App:
         return {
             "version": __version__,
             "pid": os.getpid(),
-            "home": str(self._home),
+            "home": str(self.home),
             "ready": not self.problems(),
             "connections": len(self.connections),
             **asdict(activity_of(self.registry.live_sessions())),
@@ -587,10 +590,10 @@ class App:
             problems.append("the store of the cluster cannot be reached")
         if self._cluster is not None and self._cluster.membership.draining:
             problems.append("the server hands its sessions over")
-        if not os.access(self._home, os.W_OK):
-            problems.append(f"the folder {str(self._home)!r} is not writable")
-        elif (free := shutil.disk_usage(self._home).free) < LEAST_FREE_BYTES:
-            problems.append(f"only {free >> 20} MiB are free in {str(self._home)!r}")
+        if not os.access(self.home, os.W_OK):
+            problems.append(f"the folder {str(self.home)!r} is not writable")
+        elif (free := shutil.disk_usage(self.home).free) < LEAST_FREE_BYTES:
+            problems.append(f"only {free >> 20} MiB are free in {str(self.home)!r}")
         return problems
 
     def stop(self) -> None:

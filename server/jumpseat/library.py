@@ -141,6 +141,7 @@ async def open_models(
     from jumpseat.adapters.providers import environment_providers
     from jumpseat.config import Config, config_problems, home_folder, load_config
     from jumpseat.options import options_of_environ
+    from jumpseat.store.user.provider_keys import ProviderKeys
     from jumpseat.store.user.trusted_folders import TrustedFolders
 
     options = options_of_environ(os.environ if environ is None else environ)
@@ -156,7 +157,14 @@ async def open_models(
             raise ConfigError(f"config: {problem}")
     trust = TrustedFolders(folder, loaded.trusted_folders)
     config_file = folder / "config.toml" if config is None else None
-    models = Models(loaded, options, folder, is_trusted=trust.is_trusted, config_file=config_file)
+    models = Models(
+        loaded,
+        options,
+        folder,
+        is_trusted=trust.is_trusted,
+        config_file=config_file,
+        keys=ProviderKeys(folder),
+    )
     try:
         yield ModelLibrary(models, ModelChoice(adapter=adapter, provider=provider, model=model))
     finally:

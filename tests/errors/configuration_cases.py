@@ -24,8 +24,8 @@ KEYS: Final = (
 )
 PROVIDERS: Final = (
     "anthropic, azure, azure_responses, copilot, copilot_messages, copilot_responses, deepseek, gemini, "
-    "gemini_interactions, githubmodels, huggingface, kimi, mistral, novita, ollama, openai, openai_compatible, "
-    "openai_responses, openrouter, xai"
+    "gemini_interactions, githubmodels, huggingface, kimi, llamacpp, lmstudio, mistral, novita, ollama, openai, "
+    "openai_compatible, openai_responses, openrouter, vllm, xai"
 )
 
 MISTAKES: Final[Mapping[str, Mapping[str, Mistake]]] = {

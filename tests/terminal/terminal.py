@@ -62,10 +62,11 @@ class Place:
         *args: str,
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
+        command: str = "run",
     ) -> subprocess.CompletedProcess[str]:
-        """Run ``jumpseat run`` through pipes."""
+        """Run ``jumpseat run``, or another ``command``, through pipes."""
         return subprocess.run(
-            [executable(), "run", *args],
+            [executable(), command, *args],
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,

@@ -119,7 +119,7 @@ def test_a_rewind_shows_the_files_and_takes_back_what_is_wanted(place: Place) ->
         terminal.until(r"It is written\.")
         (place.project / "new.txt").write_text("mine\n")
         terminal.submit("/rewind")
-        terminal.until(r"Go back to before which prompt\?", r"write it +2 files")
+        terminal.until(r"Go back to before which prompt\?", r"write it +\+2 -1")
         terminal.press("Enter")
         terminal.until(r"modified: a\.txt +\+1 -1\n +created: new\.txt +\+1 -0", r"What goes back\?")
         terminal.press("Enter")
@@ -256,6 +256,6 @@ def test_bare_command_at_a_terminal_is_a_chat(place: Place) -> None:
 def test_commands_are_suggested_with_descriptions(place: Place) -> None:
     with chat(place) as terminal:
         terminal.type("/c")
-        terminal.until(r"^❯ /clear +clear the screen and start", r"^  /context +show what fills the context window")
-        terminal.press("Down", "Down", "Tab")
+        terminal.until(r"^❯ /connect +connect a provider", r"^  /context +show what fills the context window")
+        terminal.press("Down", "Down", "Down", "Tab")
         terminal.until(r"^❯ /context $|^❯ /context$")

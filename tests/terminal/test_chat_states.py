@@ -269,7 +269,7 @@ def test_mentions_are_completed_with_files_and_folders(tmp_path: Path) -> None:
 def test_without_a_model_chat_explains_how_to_start(place: Place) -> None:
     (place.home / "config.toml").unlink()
     with chat(place) as terminal:
-        check_capture("begin", terminal, r"OPENAI_API_KEY", r"jumpseat check NAME")
+        check_capture("begin", terminal, r"OPENAI_API_KEY", r"jumpseat doctor")
 
 
 def test_api_key_alone_is_enough(place: Place, providers: str) -> None:

@@ -111,7 +111,7 @@ def test_every_state_looks_as_reviewed(folder: Path, columns: int, rows: int) ->
 
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.type("/c")
-        check("suggestions", terminal, r"❯ /clear", r"tab completes")
+        check("suggestions", terminal, r"❯ /connect", r"tab completes")
         terminal.press("C-c")
         terminal.until(r"^❯$")
         terminal.submit("explain it")

@@ -216,7 +216,7 @@ def test_text_typed_into_the_question_about_another_model_changes_none(tmp_path:
             terminal.until(question)
             terminal.answer("a")
             terminal.until(r"Keep this approval for the rest of this session\?")
-            terminal.answer()
+            terminal.answer("b")
             type_into(terminal, question)
         assert "auto" not in copilot.called_models()
 

@@ -32,6 +32,7 @@ class Asking:
         self.open = Condition(lambda: self.question is not None)
         self.choosing = Condition(lambda: isinstance(self.question, Menu))
         self.replying = Condition(lambda: isinstance(self.question, Line))
+        self.hiding = Condition(lambda: isinstance(self.question, Line) and self.question.secret)
         self._picking = Condition(lambda: isinstance(self.question, Picker))
         self._draft = draft
         self._changed = changed
@@ -59,13 +60,22 @@ class Asking:
         return answer
 
     async def read_line(
-        self, title: str, text: str = "", check: Callable[[str], str | None] | None = None
+        self,
+        title: str,
+        text: str = "",
+        check: Callable[[str], str | None] | None = None,
+        *,
+        secret: bool = False,
     ) -> str | None:
-        """Let the user enter a line; ``None`` if they dismiss the question.
+        """Let the user enter a line, which is not shown if it is ``secret``; ``None`` if they dismiss the question.
 
         ``check`` returns what is wrong with a line, or ``None``. Cancelling the caller withdraws the question.
         """
-        return await self._ask(Line(title, check=check), text)
+        try:
+            return await self._ask(Line(title, check=check, secret=secret), text)
+        finally:
+            # No later question has the text, with ↑ or by undoing.
+            self.reply.reset()
 
     def take_draft(self) -> str:
         """Return the draft of the next prompt, and empty it."""

@@ -86,6 +86,8 @@ class Chat:
         self._created_here = True
         self._asked = ServerQuestions(self)
         self._own_command: OwnCommand | None = None
+        # Sent before there was a session.
+        self._early: list[str] = []
         # Commands of the user that the model has not seen yet.
         self._own_commands: list[UserCommand] = []
 
@@ -146,10 +148,32 @@ class Chat:
         if self._ready and session_id == self.session.id:
             return
         await self._leave_session()
+        # Prompts wait for the new session; if it cannot be opened, they go to the one before.
+        was_ready, self._ready = self._ready, False
         self.feed = Feed(self.screen.write, self.screen.painter)
         self.questions = Questions(self.screen, self.feed, self.settings)
         self._own_commands.clear()
-        self.session = await open_session(
+        try:
+            self.session = await self._open(session_id)
+        except JumpseatClientError:
+            self._ready = was_ready
+            self._submit_early()
+            raise
+        self.modes = Modes(self.session, yolo=self.settings.yolo)
+        self.modes.session_mode = await self.session.request("session.mode.get")
+        current = await self.session.request("session.model.getCurrent")
+        self.feed.model = current.get("modelId")
+        self.server_commands = (await self.session.request("session.commands.list"))["commands"]
+        self._ready, self._created_here = True, session_id is None
+        self._greet()
+        if session_id is not None:
+            await self._replay()
+        self.screen.starting = False
+        self.screen.refresh()
+        self._submit_early()
+
+    async def _open(self, session_id: str | None) -> Session:
+        return await open_session(
             self.client,
             self.settings,
             session_id,
@@ -162,16 +186,12 @@ class Chat:
                 "requestExitPlanMode": True,
             },
         )
-        self.modes = Modes(self.session, yolo=self.settings.yolo)
-        self.modes.session_mode = await self.session.request("session.mode.get")
-        current = await self.session.request("session.model.getCurrent")
-        self.feed.model = current.get("modelId")
-        self.server_commands = (await self.session.request("session.commands.list"))["commands"]
-        self._ready, self._created_here = True, session_id is None
-        self._greet()
-        if session_id is not None:
-            await self._replay()
-        self.screen.refresh()
+
+    def _submit_early(self) -> None:
+        """Submit what was entered while no session was open."""
+        early, self._early = self._early, []
+        for text in early:
+            self.submit(text)
 
     async def _leave_session(self) -> None:
         if not self._ready:
@@ -254,7 +274,8 @@ class Chat:
     def status_line(self) -> str:
         """Return model, context usage and folder for the last line of the screen."""
         if not self._ready:
-            return "starting"
+            waiting = f", then sends: {one_line(self._early[0])}" if self._early else ""
+            return f"starting{waiting}"
         folder = self.folder.name if self.screen.painter().width < NARROW else with_tilde(str(self.folder))
         used = f" · {self.feed.context_used:.0%} of context" if self.feed.context_used is not None else ""
         return f"{one_line(self.feed.model or 'no model')}{used} · {one_line(folder)}"
@@ -276,6 +297,9 @@ class Chat:
         if not (self._ready and (self.feed.busy or self.feed.compacting)):
             return False
         self._tasks.start_soon(self.report_errors, self.session.abort("the user cancelled"))
+        if waiting := self.feed.take_queued():
+            # The server drops the prompts that wait. The user decides what becomes of them.
+            self.screen.asking.add_to_draft(waiting)
         return True
 
     def expand(self) -> None:
@@ -292,7 +316,7 @@ class Chat:
     async def send(self, prompt: str, **options: Unpack[PromptOptions]) -> None:
         """Send a prompt, with the files that it mentions and the commands that the user has run before it."""
         if self.feed.busy:
-            self.feed.queued += 1
+            self.feed.queued.append(options.get("display_prompt") or prompt)
         attached = find_attachments(prompt, self.folder)
         commands, self._own_commands = self._own_commands, []
         options["attachments"] = attached
@@ -301,7 +325,7 @@ class Chat:
     async def _submit(self, text: str) -> None:
         command = table.parse(text)
         if not self._ready:
-            self.feed.note("still starting", "yellow")
+            self._early.append(text)
         elif text.startswith("!"):
             await self._run_own_command(text[1:].strip())
         elif command is not None:

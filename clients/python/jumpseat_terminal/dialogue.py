@@ -178,8 +178,9 @@ class Picker(Question):
 
 @dataclass(slots=True)
 class Line(Question):
-    """A line to fill in. ``check`` returns what is wrong with a text, or ``None``."""
+    """A line to fill in. ``check`` returns what is wrong with a text, or ``None``. A ``secret`` is not shown."""
 
+    secret: bool = False
     check: Callable[[str], str | None] | None = None
     problem: str = ""
 

@@ -49,6 +49,9 @@ from jumpseat_transcript.words import count, duration, line_count
 
 HIDDEN_TOOLS: Final = frozenset({"ask_user", "exit_plan_mode"})
 """Tools that are not shown, because their question and answer are on the screen already."""
+DENIED: Final = frozenset({"denied", "rejected"})
+"""The codes of the errors of calls that were not allowed."""
+_OWN_ANSWER: Final = "The user rejected this tool call"
 LIVE_MARKDOWN: Final = 4000
 """Maximum size of an unfinished block rendered as Markdown; of longer ones, the end is shown as plain text."""
 LONG_TURN_S: Final = 10.0
@@ -75,7 +78,8 @@ class Feed:
 
     def __init__(self, write: Callable[[str], None], painter: Callable[[], Painter]) -> None:
         self.busy = False
-        self.queued = 0
+        self.queued: list[str] = []
+        """The prompts that wait for the end of the turn, the oldest first."""
         self.compacting: float | None = None
         """Start of a running compaction, by the monotonic clock."""
         self.model: str | None = None
@@ -109,8 +113,8 @@ class Feed:
                 "user",
             ):
                 self._start_turn()
-                self.queued = max(self.queued - 1, 0)
                 prompt, commands = split_prompt(content)
+                self._dequeue(prompt)
                 self.prompts.append(prompt)
                 names = [_attachment_name(attachment) for attachment in attached or []]
                 self._write_section(
@@ -171,6 +175,18 @@ class Feed:
                 self._finish_turn(aborted=aborted is True)
             case _:
                 pass
+
+    def _dequeue(self, prompt: str) -> None:
+        """Forget a queued prompt that runs now; the server may have changed its text."""
+        if prompt in self.queued:
+            self.queued.remove(prompt)
+        elif self.queued and self.busy:
+            del self.queued[0]
+
+    def take_queued(self) -> str:
+        """Return the prompts that wait, and forget them."""
+        taken, self.queued = self.queued, []
+        return "\n".join(taken)
 
     def _start_turn(self) -> None:
         if not self.busy:
@@ -233,6 +249,12 @@ class Feed:
             text = painter.tool(call.name, arguments, "cancelled", failed=True)
             self._write_section("tools", text + (painter.output(detail) if detail else ""))
             return
+        if done.error is not None and done.error.code in DENIED:
+            # The text for the model says what the user has answered.
+            reason = "" if done.error.message.startswith(_OWN_ANSWER) else done.error.message
+            text = painter.tool(call.name, arguments, "denied", failed=True)
+            self._write_section("tools", text + (painter.output(reason) if reason else ""))
+            return
         if not done.success:
             reason = (done.error.message if done.error else "") or (done.result.content if done.result else "")
             reason = reason if detail is None else detail
@@ -259,7 +281,8 @@ class Feed:
             if detail:
                 self.keep_full(title, painter.output(detail, None))
         else:
-            self._write_section("tools", painter.tool(call.name, arguments, line_count(content), failed=False))
+            size = line_count(_without_last_number(content) if call.name == "view" else content)
+            self._write_section("tools", painter.tool(call.name, arguments, size, failed=False))
             if content.strip():
                 self.keep_full(title, painter.output(content, None))
 
@@ -280,7 +303,8 @@ class Feed:
         seconds = time.monotonic() - self._turn_started
         if not aborted and self.busy and seconds >= LONG_TURN_S:
             self.note(f"done in {duration(seconds)}")
-        self.busy, self.queued, self._streamed = False, 0, False
+        self.busy, self._streamed = False, False
+        self.queued.clear()
         self._call_in_progress = self._retry_reason = ""
         self.calls.clear()
 
@@ -353,6 +377,9 @@ class Feed:
                 if call.output.strip():
                     tail = safe(call.output[-LIVE_MARKDOWN:]).rstrip().split("\n")[-2:]
                     parts.append(painter.notice("\n".join(f"    {fit(line, painter.width - 4)}" for line in tail)))
+        parts += [
+            painter.notice(f"❯ {fit(one_line(prompt), painter.width - 12)}  (queued)") for prompt in self.queued
+        ]
         lines = "".join(parts).rstrip("\n").split("\n")
         return "\n".join(lines[-height:]) if height > 0 else ""
 
@@ -375,8 +402,14 @@ class Feed:
             what = "thinking" if self._reasoning else "summarizing" if self.compacting else "waiting"
             if self._retry_reason:
                 what = f"retrying ({self._retry_reason[:40]})"
-        queued = f", {self.queued} queued" if self.queued else ""
+        queued = f", {len(self.queued)} queued" if self.queued else ""
         return f"{what} {duration(time.monotonic() - self._turn_started)}{queued}"
+
+
+def _without_last_number(content: str) -> str:
+    """Return a file with numbered lines without the number behind its last line break, which has no line."""
+    before, _, last = content.rpartition("\n")
+    return before if before and last.rstrip(". ").isdecimal() and last.endswith(". ") else content
 
 
 def _attachment_name(attachment: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from jumpseat_client import (
@@ -43,16 +44,20 @@ def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
     """
     if settings.server is not None:
         return _connect_to(settings.server)
+    return start_server(settings.folder, settings.log_level)
+
+
+def start_server(folder: Path, level: str | None = None) -> AbstractAsyncContextManager[Client]:
+    """Start a server in its own process group, and connect to it. Its log is printed from ``level`` on."""
     # Without -P, a file in the working directory could shadow one of our modules. A standalone copy, whose launcher
     # ignores the environment of other Pythons, passes that on.
     command = [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "jumpseat"]
     env = {"COPILOT_HOME": os.path.abspath(home)} if (home := os.environ.get("COPILOT_HOME")) else {}
-    level = settings.log_level
     return connect_stdio(
         command,
         args=() if level is None else ("--log-level", level),
         env=env,
-        cwd=settings.folder,
+        cwd=folder,
         start_new_session=True,
         on_stderr=None if level is None else _print_log,
     )

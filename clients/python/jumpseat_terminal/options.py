@@ -85,6 +85,20 @@ class RunOptions:
     schema: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SetupOptions:
+    """Arguments of ``setup``. Without a ``provider``, the user is asked. ``key_file`` ``-`` means stdin."""
+
+    list: bool = False
+    json: bool = False
+    provider: str | None = None
+    key_file: Path | None = None
+    base_url: str | None = None
+    model: str | None = None
+    check: bool = True
+    remove_key: str | None = None
+
+
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
 
 
@@ -167,6 +181,57 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--json-schema", type=Path, metavar="FILE", help="require an answer in JSON that matches this JSON Schema"
     )
     _add_common(parser)
+
+
+def parse_setup(argv: Sequence[str]) -> SetupOptions:
+    """Parse the arguments of ``setup``; exits with code 2 if they are invalid."""
+    parser = _Parser(
+        prog="jumpseat setup",
+        allow_abbrev=False,
+        description="Connect a provider of models: choose it, enter its key, try it, and choose a model. With"
+        " options, nothing is asked.",
+    )
+    add_setup_options(parser)
+    known = parser.parse_all(argv)
+    options = SetupOptions(
+        list=known.list,
+        json=known.json,
+        provider=known.provider,
+        key_file=known.key_file,
+        base_url=known.base_url,
+        model=known.model,
+        check=known.check,
+        remove_key=known.remove_key,
+    )
+    if options.provider is None:
+        for name in ("key_file", "base_url", "model"):
+            if getattr(options, name) is not None:
+                parser.error(f"--{name.replace('_', '-')} requires --provider")
+        if not options.check:
+            parser.error("--no-check requires --provider")
+    elif not options.check and options.model is None:
+        parser.error("--no-check requires --model")
+    if options.json and not options.list:
+        parser.error("--json requires --list")
+    return options
+
+
+def add_setup_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``setup``."""
+    parser.add_argument(
+        "--list", action="store_true", help="list the providers and their state, and change nothing"
+    )
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.add_argument(
+        "--provider", metavar="NAME", help="set up this provider, such as openai, without questions"
+    )
+    parser.add_argument("--key-file", type=Path, metavar="FILE", help="its key, in a file; '-' reads it from stdin")
+    parser.add_argument("--base-url", metavar="URL", help="add a server of your own at this address, as --provider")
+    parser.add_argument("--model", metavar="NAME", help="its model; default: the first suitable one")
+    parser.add_argument(
+        "--no-check", dest="check", action="store_false", help="do not try the model; requires --model"
+    )
+    parser.add_argument("--remove-key", metavar="NAME", help="remove the key that was entered for a provider")
 
 
 def _schema(parser: argparse.ArgumentParser, path: Path) -> dict[str, Any]:

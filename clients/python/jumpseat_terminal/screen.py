@@ -23,6 +23,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
@@ -95,6 +96,8 @@ class Screen:
         self._delegate = delegate
         self._colour = colour
         self._printer = Printer()
+        self.starting = True
+        """Whether enter may arrive as a line feed, typed before the terminal was in the mode of an application."""
         self._interrupted_at = 0.0
         self._hint = ""
         self._completed: tuple[str, int, list[Suggestion]] = ("", 0, [])
@@ -102,7 +105,9 @@ class Screen:
         self._prompt = Buffer(multiline=True, history=InMemoryHistory(), on_text_changed=self._typed)
         self.asking = Asking(self._prompt, self._show_question)
         """The questions to the user."""
-        prompt_control, reply_control = BufferControl(self._prompt), BufferControl(self.asking.reply)
+        hidden = ConditionalProcessor(PasswordProcessor("•"), self.asking.hiding)
+        prompt_control = BufferControl(self._prompt)
+        reply_control = BufferControl(self.asking.reply, input_processors=[hidden])
         self._prompt_window = Window(
             prompt_control, wrap_lines=True, dont_extend_height=True, get_line_prefix=self._prefix
         )
@@ -289,8 +294,10 @@ class Screen:
         return self._completed[1:]
 
     def _bind(self, keys: KeyBindings, asking: Filter) -> None:
+        starting = Condition(lambda: self.starting)
         suggesting = Condition(lambda: any(suggestion.about for suggestion in self._completions()[1])) & ~asking
 
+        @keys.add("c-j", filter=~asking & starting)
         @keys.add("enter", filter=~asking)
         def _enter(event: KeyPressEvent) -> None:
             _, found = self._completions()
@@ -303,7 +310,7 @@ class Screen:
                 self._prompt.reset()
                 self._delegate.submit(text)
 
-        @keys.add("c-j", filter=~asking)
+        @keys.add("c-j", filter=~asking & ~starting)
         @keys.add("escape", "enter", filter=~asking)
         def _newline(event: KeyPressEvent) -> None:
             self._prompt.insert_text("\n")

@@ -66,6 +66,9 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
     ``listing`` reads the provider's list of models, ``None`` where it has none. ``settings`` are the entries of the
     settings schema, in the order of a form. ``own_limits`` marks a host that limits models in its own way, so that
     of the facts in ``known_models`` files only the abilities hold.
+
+    ``title`` is the name for people, ``None`` if the type says it. ``local`` marks a server on the user's own
+    machine, which needs no key: its models can be named without any configuration.
     """
 
     type: str
@@ -81,6 +84,8 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
     listing: ModelListing | None = None
     settings: SettingEntries = field(default_factory=dict[str, SettingEntry])
     own_limits: bool = False
+    title: str | None = None
+    local: bool = False
 
     @property
     def key_variables(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
 
 
 async def _show_adapters(ctx: CommandContext, args: argparse.Namespace, models: Models, config: Config) -> int:
-    found = known_adapters(models.adapters, config, ctx.environ)
+    found = known_adapters(models.adapters, config, models.environ)
     code = NOT_CONFIGURED if any(adapter.problem for adapter in found) else WORKS
     if args.json:
         print_json(
@@ -63,7 +63,7 @@ async def _show_adapters(ctx: CommandContext, args: argparse.Namespace, models: 
         if adapter.problem is not None:
             print_text(f"{adapter.name} cannot be used: {adapter.problem}")
     if not any(adapter.usable for adapter in found):
-        print_text("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
+        print_text("\nNo adapter can be used yet: run 'jumpseat setup', or set an adapter's variable.")
     return code
 
 

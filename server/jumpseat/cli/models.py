@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
 import anyio
 
+from jumpseat.adapters.models.checking import models_of_copilot, not_configured
+from jumpseat.adapters.models.configured import local_server
 from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, WORKS, Diagnosis, Facts, diagnose
 from jumpseat.adapters.models.explanations import Explanations
 from jumpseat.adapters.models.known_adapters import COPILOT
 from jumpseat.adapters.models.resolver import Models
-from jumpseat.adapters.providers import PROVIDERS, environment_providers
+from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.model import ModelInfo
 from jumpseat.cli.commands import CommandContext, CommandParser, print_error, print_json, print_table, print_text
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderRequestError
 from jumpseat.store.user.accounts import Accounts
-from jumpseat_protocol.members import hint
+from jumpseat.store.user.provider_keys import ProviderKeys
 
 DESCRIPTION: Final = "List the available models with their known properties."
 
@@ -42,7 +44,14 @@ def with_models(ctx: CommandContext, command: Callable[[Models, Config], Awaitab
     try:
         config = load_config(ctx.home, environment_providers())
         home = ctx.home
-        models = Models(config, ctx.options, home, config_file=home / "config.toml", logins=Accounts(home))
+        models = Models(
+            config,
+            ctx.options,
+            home,
+            config_file=home / "config.toml",
+            logins=Accounts(home),
+            keys=ProviderKeys(home),
+        )
         return anyio.run(_run_and_close, command, models, config)
     except JumpseatError as error:
         print_error(str(error))
@@ -60,7 +69,7 @@ async def _run_and_close(
 
 async def _show_models(ctx: CommandContext, args: argparse.Namespace, models: Models, config: Config) -> int:
     """Print the models of an adapter, or of all; the exit code is that of the first failure to list them."""
-    del config
+    del ctx, config
     configured = list(models.adapters.with_models())
     # Failures are reported below, with what to check.
     logging.getLogger("jumpseat.adapters.models").addHandler(logging.NullHandler())
@@ -68,7 +77,7 @@ async def _show_models(ctx: CommandContext, args: argparse.Namespace, models: Mo
     if args.adapter is None:
         found = await models.catalogue.list()
         asked = configured
-    elif args.adapter in configured:
+    elif args.adapter in configured or local_server(args.adapter) is not None:
         found = await models.catalogue.of_adapter(args.adapter)
         asked = [args.adapter]
     elif args.adapter == COPILOT:
@@ -80,7 +89,7 @@ async def _show_models(ctx: CommandContext, args: argparse.Namespace, models: Mo
     elif found:
         rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
         print_table(rows + [_row(model) for model in found])
-    problems = {name: _list_problem(models, name, ctx.environ) for name in asked}
+    problems = {name: _list_problem(models, name) for name in asked}
     failures = [(name, problem) for name, problem in problems.items() if problem is not None]
     for name, problem in failures:
         print_error(f"no list of models from {name}: {problem.text}")
@@ -91,7 +100,7 @@ async def _show_models(ctx: CommandContext, args: argparse.Namespace, models: Mo
     return failures[0][1].exit_code if failures else WORKS
 
 
-def _list_problem(models: Models, name: str, environ: Mapping[str, str]) -> Diagnosis | None:
+def _list_problem(models: Models, name: str) -> Diagnosis | None:
     """Return why an adapter's provider has not listed its models, or ``None`` if it has, or need not."""
     try:
         models.adapters.declaration_of(name)
@@ -102,15 +111,8 @@ def _list_problem(models: Models, name: str, environ: Mapping[str, str]) -> Diag
         # Not every server lists its models.
         return None
     if isinstance(failure, ProviderError):
-        return Explanations(models.adapters, environ).diagnose_adapter(name, "", failure)
+        return Explanations(models.adapters, models.environ).diagnose_adapter(name, "", failure)
     return None if failure is None else Diagnosis(NOT_CONFIGURED, str(failure))
-
-
-async def models_of_copilot(models: Models) -> list[ModelInfo]:
-    login = await models.copilot.own_login()
-    if login is None:
-        raise ConfigError(f"there is no GitHub token: set one of {', '.join(PROVIDERS[COPILOT].key_variables)}")
-    return await models.copilot.models(login)
 
 
 def _row(info: ModelInfo) -> tuple[str, ...]:
@@ -150,14 +152,3 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
         "enabled": info.enabled,
     }
     return {name: value for name, value in known.items() if value is not None}
-
-
-def not_configured(name: str, known: Iterable[str] = ()) -> ConfigError:
-    """Return the error for an adapter that is not among the ``known`` ones, which are configured."""
-    if name not in PROVIDERS:
-        return ConfigError(f"unknown adapter {name!r}, {hint(name, {*PROVIDERS, *known})}")
-    provider = PROVIDERS[name]
-    if provider.environment is not None:
-        variables = f"{provider.key_variable} or {provider.environment.base_url}"
-        return ConfigError(f"adapter {name!r} is not configured: set {variables}, or add it to config.toml")
-    return ConfigError(f"adapter {name!r} is not configured: add it to config.toml")

@@ -264,6 +264,13 @@ SERVER_WIDE: Final = frozenset(
         "session.permissions.folderTrust.addTrusted",
         "session.permissions.locations.addToolApproval",
         "jumpseat.adapters.register",
+        "jumpseat.setup.get",
+        "jumpseat.setup.putKey",
+        "jumpseat.setup.removeKey",
+        "jumpseat.setup.addServer",
+        "jumpseat.setup.models",
+        "jumpseat.setup.check",
+        "jumpseat.setup.setModel",
         "jumpseat.tools.register",
         "jumpseat.web.login",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.skills import SkillLibrary
 from jumpseat.store.user.accounts import Accounts
 from jumpseat.store.user.mcp_config import McpConfigFile
+from jumpseat.store.user.provider_keys import ProviderKeys
 from jumpseat.store.user.settings import UserSettings
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.tools.declared.declarations import Declarations
@@ -172,6 +174,16 @@ class Process(Protocol):
     @property
     def accounts(self) -> Accounts:
         """The stored logins to GitHub."""
+        ...
+
+    @property
+    def home(self) -> Path:
+        """The home folder."""
+        ...
+
+    @property
+    def keys(self) -> ProviderKeys:
+        """The keys of providers that the user has entered."""
         ...
 
     @property

@@ -12,6 +12,7 @@ import pytest
 from jumpseat.adapters.adapter import ClientToken
 from jumpseat.adapters.models.copilot_login import TokenLogin
 from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.transport.http import HttpModel
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
@@ -27,6 +28,7 @@ from jumpseat_protocol.sessions import (
     ProviderModelConfig,
 )
 from jumpseat_protocol.version import __version__
+from tests.support.cases import all_cases
 from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
@@ -101,6 +103,13 @@ async def call(server: ModelServer, models: Models, model: str | None = None, **
         async with resolved.model.stream(request) as stream:
             assert [type(event) for event in [event async for event in stream]] == [Completed]
     return server.requests[-1]
+
+
+def address_of(resolved: ResolvedModel) -> tuple[str, str | None]:
+    """Return the base URL and the key with which a model is called."""
+    assert isinstance(resolved.model, HttpModel)
+    endpoint = resolved.model.caller.endpoint
+    return endpoint.base_url, endpoint.api_key
 
 
 def two_adapters(server: ModelServer) -> dict[str, Any]:
@@ -224,13 +233,29 @@ async def test_with_several_adapters_an_unknown_name_is_refused_with_their_names
     assert str(caught.value) == ("unknown model 'of-tomorrow': name it as 'adapter/model', adapters: work, home")
 
 
+async def test_a_local_server_needs_no_configuration_but_a_model(build: Make) -> None:
+    with all_cases() as case:
+        for name, variable, address in (
+            ("ollama", "OLLAMA_MODEL", "http://localhost:11434"),
+            ("lmstudio", "LMSTUDIO_MODEL", "http://localhost:1234/v1"),
+            ("llamacpp", "LLAMACPP_MODEL", "http://localhost:8080/v1"),
+            ("vllm", "VLLM_MODEL", "http://localhost:8000/v1"),
+        ):
+            with case(name):
+                for found in (
+                    await resolve(build(), f"{name}/qwen3"),
+                    await resolve(build(environ={variable: "qwen3"})),
+                ):
+                    assert (found.info.id, *address_of(found)) == (f"{name}/qwen3", address, None)
+
+
 @pytest.mark.parametrize("name", [None, "gpt"])
 async def test_without_any_configuration_the_error_names_the_ways_to_configure(
     build: Make, name: str | None
 ) -> None:
     expected = (
-        "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
-        " or name an adapter in config.toml"
+        "no model is configured: run 'jumpseat setup', set a key such as OPENAI_API_KEY or ANTHROPIC_API_KEY,"
+        " or give the session a provider"
     )
     with pytest.raises(ConfigError) as resolving:
         await resolve(build(), name)

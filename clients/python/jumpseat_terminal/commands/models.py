@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from jumpseat_client import RpcError
 from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands.base import Chat
+from jumpseat_terminal.connecting import connect_model
 from jumpseat_terminal.dialogue import Option
 
 _FIRST_STEPS: Final = (
-    ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY and others"),
+    ("/connect", "choose a provider, enter a key, or try jumpseat without a model"),
+    ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY, GEMINI_API_KEY and others, before the next start"),
     ("gh auth login", "GitHub Copilot, with a subscription"),
     ("export OLLAMA_MODEL=...", "a local model, served by Ollama"),
-    ("jumpseat adapters", "list the available adapters and what each needs"),
-    ("jumpseat check NAME", "test an adapter and explain what is wrong"),
+    ("jumpseat doctor", "shows what is set up, and what is wrong"),
 )
 
 
@@ -30,7 +32,7 @@ async def offer_models(chat: Chat) -> None:
         )
         return
     if await _choose_model(chat, models):
-        chat.feed.note("To use it by default, set default_model in config.toml.")
+        chat.feed.note("/connect makes a model the default one.")
 
 
 async def model(chat: Chat, args: str) -> None:
@@ -41,6 +43,32 @@ async def model(chat: Chat, args: str) -> None:
     await chat.session.set_model(args)
     if models and args not in {model["id"] for model in models}:
         chat.feed.note("This model is not listed; the next prompt will show whether it works.", "yellow")
+
+
+async def connect(chat: Chat, _args: str) -> None:
+    """Connect a provider, and use its model in this session."""
+    connected = await connect_model(ChatDialogue(chat), chat.client)
+    if connected is None:
+        return
+    await chat.session.set_model(connected.model)
+    if not connected.kept:
+        chat.feed.note("A script answers in this session. Ask it what it can do.")
+
+
+class ChatDialogue:
+    """The questions of :func:`jumpseat_terminal.connecting.connect_model` in a chat."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    async def pick(self, title: str, options: Sequence[Option]) -> Any:
+        return await self._chat.screen.asking.pick(title, options)
+
+    async def read_line(self, title: str, text: str = "", *, secret: bool = False) -> str | None:
+        return await self._chat.screen.asking.read_line(title, text, secret=secret)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        self._chat.feed.note(text, style)
 
 
 async def thinking(chat: Chat, args: str) -> None:

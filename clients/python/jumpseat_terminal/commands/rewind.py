@@ -26,7 +26,7 @@ async def rewind(chat: Chat, _args: str) -> None:
         Option(
             f"{display_time(point['timestamp'])}  {one_line(point['userMessage'])}",
             point,
-            aside=count(point["fileCount"], "file") if point["fileCount"] else "",
+            aside=f"+{point['linesAdded']} -{point['linesRemoved']}" if point["turnChangedFiles"] else "",
         )
         for point in reversed(points)
     ]

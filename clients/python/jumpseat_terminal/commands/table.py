@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from jumpseat_client import PromptOptions, RpcError
+from jumpseat_protocol.members import nearest
 from jumpseat_terminal.commands import approvals, changes, extensions, models, plugins, rewind, sessions, usage
 from jumpseat_terminal.commands.base import Chat, Command
 
@@ -22,7 +24,9 @@ async def run(chat: Chat, name: str, args: str) -> None:
     """Run a command under a heading, and show its errors."""
     known = {str(command["name"]).lower() for command in chat.server_commands}
     if name not in COMMANDS and name not in known:
-        chat.feed.note(f"Unknown command /{name}; /help lists the commands.", "yellow")
+        meant = nearest(name, {*COMMANDS, *known})
+        hint = f"did you mean /{meant}?" if meant is not None else "/help lists the commands."
+        chat.feed.note(f"Unknown command /{name}; {hint}", "yellow")
         return
     if name not in COMMANDS or COMMANDS[name].titled:
         chat.feed.heading(f"/{name} {args}".rstrip())
@@ -52,26 +56,68 @@ def _options(answer: dict[str, Any]) -> PromptOptions:
 
 
 def described(server_commands: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the descriptions of all commands by their names, those of the chat first."""
-    found = {name: command.description for name, command in COMMANDS.items()}
+    """Return the descriptions of all commands by their names, without those that others stand for."""
+    found = {name: command.description for name, command in COMMANDS.items() if name not in _DOUBLES}
     for command in server_commands:
-        found.setdefault(str(command["name"]).lower(), str(command.get("description") or "a command of the server"))
+        if (name := str(command["name"]).lower()) not in _DOUBLES:
+            found.setdefault(name, _begin_small(str(command.get("description") or "a command of the server")))
     return found
 
 
-async def show_help(chat: Chat, _args: str) -> None:
-    hints = {name: command.hint for name, command in COMMANDS.items()}
-    rows = [
-        (f"/{name} {hints.get(name, '')}".strip(), about) for name, about in described(chat.server_commands).items()
-    ]
-    painter = chat.screen.painter()
-    chat.feed.show(painter.table(rows) + "\n" + painter.table(_KEYS))
+def _begin_small(text: str) -> str:
+    """Begin a description as those of the chat do; names such as MCP stay."""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
+
+def _hint(command: dict[str, Any]) -> str:
+    """Return the arguments of a command of the server."""
+    taken: dict[str, Any] = command.get("input") or {}
+    return f"[{taken['hint']}]" if taken.get("hint") else ""
+
+
+async def show_help(chat: Chat, _args: str) -> None:
+    painter, about = chat.screen.painter(), described(chat.server_commands)
+    hints = {str(each["name"]).lower(): _hint(each) for each in chat.server_commands}
+    hints.update((name, command.hint) for name, command in COMMANDS.items())
+    known = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "more": tuple(name for name in about if name not in known)}
+    width = min(max(len(f"/{name} {hints.get(name, '')}") for name in about), painter.width // 3)
+    for title, names in groups.items():
+        rows = [
+            (f"/{name} {hints.get(name, '')}".strip().ljust(width), about[name]) for name in names if name in about
+        ]
+        if rows:
+            chat.feed.show(painter.notice(title, "bold") + painter.table(rows))
+    chat.feed.show(
+        painter.notice("keys", "bold") + painter.table([(key.ljust(width), text) for key, text in _KEYS])
+    )
+
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "work": ("plan", "review", "init", "fleet", "autopilot", "every", "after", "compact"),
+    "changes": ("diff", "undo", "rewind"),
+    "sessions": ("sessions", "new", "clear", "rename", "export", "quit"),
+    "model": ("model", "connect", "thinking", "agents", "context", "usage", "cost"),
+    "permissions": (
+        "accept-edits",
+        "permissions",
+        "allow-all",
+        "reset-allowed-tools",
+        "add-dir",
+        "list-dirs",
+        "cwd",
+    ),
+    "tools": ("tools", "mcp", "skills", "hooks", "plugins", "env"),
+}
+"""The commands of ``/help`` by subject, those of the server too. All others are listed at the end."""
+
+_DOUBLES: Final = frozenset({"resume", "plugin", "session"})
+"""Commands that are not listed, because another one does the same or more; they can be run."""
 
 _KEYS: Final = [
     ("enter, ctrl-j", "send; start a new line"),
     ("shift-tab", "ask about changes, accept them, or plan first"),
-    ("ctrl-c", "cancel the turn; when idle, press twice to quit"),
+    ("ctrl-c", "cancel the turn, and take back queued prompts; when idle, press twice to quit"),
     ("ctrl-o", "show the last shortened item in full"),
     ("↑ ↓ tab", "previous prompts; complete a command or file name"),
     ("@file", "attach a file, image or folder"),
@@ -81,6 +127,7 @@ _KEYS: Final = [
 COMMANDS: Final = {
     "help": Command("list the commands and keys", show_help),
     "model": Command("choose a model, or select NAME", models.model, "[NAME]"),
+    "connect": Command("connect a provider of models: enter a key, try it", models.connect),
     "plan": Command("plan before changing anything, or stop planning", approvals.plan, "[PROMPT]"),
     "accept-edits": Command("make changes to files without asking", approvals.accept_edits, "[on|off]"),
     "permissions": Command("list and revoke what is allowed without asking", approvals.permissions),

@@ -27,8 +27,8 @@ async def authenticate(ctx: AcpContext, params: AuthenticateParams) -> dict[str,
         and not (await models.auth_status()).is_authenticated
     ):
         raise AuthenticationRequiredError(
-            "no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or COPILOT_PROVIDER_BASE_URL,"
-            " or name an adapter in config.toml"
+            "no model is configured: run 'jumpseat setup' in a terminal, or set OPENAI_API_KEY, ANTHROPIC_API_KEY"
+            " or COPILOT_PROVIDER_BASE_URL"
         )
     return {}
 

@@ -18,7 +18,7 @@ AUTH_METHOD: Final = {
     "name": "Keys from the environment or the configuration",
     "description": (
         "No login: the server uses OPENAI_API_KEY, ANTHROPIC_API_KEY, COPILOT_PROVIDER_BASE_URL and the like,"
-        " or its config.toml"
+        " or what 'jumpseat setup' has stored"
     ),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
 from jumpseat.adapters.models.connections import Connections, user_agent
+from jumpseat.adapters.models.entered_keys import KeyedEnvironment
 from jumpseat.adapters.models.given_provider import GIVEN
 from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
@@ -28,7 +28,7 @@ class AdapterModels(Struct, frozen=True):
 
     adapters: ConfiguredAdapters
     connections: Connections
-    environ: Mapping[str, str]
+    environ: KeyedEnvironment
 
     async def create(
         self, name: str, model: str | None, client_name: str | None = None, cwd: Path | None = None
@@ -74,6 +74,7 @@ class AdapterModels(Struct, frozen=True):
         if kind == SCRIPTED:
             # Scripted models are named without a prefix.
             return ResolvedModel(self.connections.scripted(config.script), model, replace(info, id=model))
+        await self.environ.load()
         endpoint = self._endpoint(name, kind, config, client_name)
         return ResolvedModel(self.connections.built_in(kind, endpoint, signs_as=name), offer.wire_name, info)
 
@@ -88,6 +89,10 @@ class AdapterModels(Struct, frozen=True):
             raise self.adapters.error(name, problem)
         key_env = config.api_key_env or (None if config.base_url else provider.key_variable)
         api_key = self.environ.get(key_env) if key_env else None
+        if key_env in self.environ and api_key is None:
+            raise ConfigError(
+                f"the key of {name!r} is no longer in the keyring: enter it again with jumpseat setup"
+            )
         if config.api_key_env and api_key is None:
             problem = f"api_key_env: the environment variable {config.api_key_env!r} is not set"
             raise self.adapters.error(name, problem)
@@ -113,6 +118,7 @@ class AdapterModels(Struct, frozen=True):
     async def _of_declared(
         self, name: str, model: str | None, client_name: str | None, cwd: Path | None = None
     ) -> ResolvedModel:
+        await self.environ.load()
         known = self.adapters.get_callable(name, await self.adapters.catalogue.get_ready(name, cwd))
         offer = find_offer(known.offers(), model)
         if offer is None:

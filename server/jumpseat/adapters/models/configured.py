@@ -12,14 +12,15 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
+from jumpseat.adapters.models.entered_keys import KeyedEnvironment
 from jumpseat.adapters.models.given_provider import GIVEN, provider_of_environ
 from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
     from jumpseat.adapters.models.known_models import KnownModels
 
 log = logging.getLogger(__name__)
+
+TRIAL: Final = "trial"
+"""The name of the scripted model that everybody has, to try jumpseat without a provider."""
+
+_TRIAL_SCRIPT: Final = Path(__file__).with_name("trial.yaml")
 
 
 class Offered(Struct, frozen=True):
@@ -88,7 +94,7 @@ class ConfiguredAdapters:
     def __init__(
         self,
         config: Config,
-        environ: Mapping[str, str],
+        environ: Mapping[str, str] | KeyedEnvironment,
         home: Path | None = None,
         is_trusted: Callable[[Path], bool] = lambda _: False,
         config_file: Path | None = None,
@@ -101,12 +107,13 @@ class ConfiguredAdapters:
         self._config_file = config_file
         self._is_trusted = is_trusted
         self._config = config
-        self._environ = environ
+        self._environ = environ if isinstance(environ, KeyedEnvironment) else KeyedEnvironment(environ, None)
         self._home = home
         self.registered: dict[str, AdapterConfig] = {}
         self.redirected: dict[str, AdapterConfig | None] = {}
         """Adapters that clients have given another base URL, or switched off."""
-        self._files: frozenset[str] | None = None
+        self._found: tuple[frozenset[str], frozenset[str], frozenset[str]] | None = None
+        """The files, the tables and the keys with which the adapters were found last."""
         self._facts: KnownModels | None = None
         self._unredirected: Mapping[str, AdapterConfig] = {}
         self._fallback: Mapping[str, AdapterConfig] = {}
@@ -133,10 +140,10 @@ class ConfiguredAdapters:
 
     def _list_files(self) -> frozenset[str]:
         """Return the names of the adapter files in the home folder, after finding the adapters if they differ."""
-        found = [] if self._home is None else declaration_files(self._home / "adapters")
-        files = frozenset(path.stem for path in found)
-        if files != self._files:
-            self._files = files
+        files = frozenset(path.stem for path in self._declarations())
+        found = files, frozenset(self._config.adapters), self._environ.entered()
+        if found != self._found:
+            self._found = found
             of_files = {name: AdapterConfig() for name in sorted(files) if name not in self._config.adapters}
             configured = {**self._config.adapters, **of_files}
             self._unredirected = {
@@ -147,12 +154,15 @@ class ConfiguredAdapters:
             self._fallback = _of_environ(self._environ, configured, fallback=True)
         return files
 
+    def _declarations(self) -> Sequence[Path]:
+        return [] if self._home is None else declaration_files(self._home / "adapters")
+
     def find(self, name: str) -> AdapterConfig | None:
         """Return the configuration of the adapter ``name``, or ``None`` if there is no such adapter."""
         for known in (self.configured, self.registered, self.fallback):
             if name in known:
                 return known[name]
-        return None
+        return local_server(name)
 
     def error(self, name: str, problem: str) -> ConfigError:
         """Return the error for a problem ``KEY: text`` of an adapter, with the place that configures it."""
@@ -218,9 +228,11 @@ class ConfiguredAdapters:
             if name in models:
                 return AdapterSelection(adapter, config, name)
         if slash and (logged_in or not self.is_gateway()):
-            config = self.fallback.get(prefix) or self.installed().get(prefix)
+            config = self.fallback.get(prefix) or self.installed().get(prefix) or local_server(prefix)
             if config is not None:
                 return AdapterSelection(prefix, config, own_name)
+        if name == TRIAL:
+            return AdapterSelection(TRIAL, AdapterConfig(type=SCRIPTED, script=str(_TRIAL_SCRIPT)), TRIAL)
         if logged_in:
             return None
         candidates = self.configured or self.fallback
@@ -282,6 +294,14 @@ class ConfiguredAdapters:
     def default_model(self) -> str | None:
         """The configured default model, as a name that :meth:`select` accepts."""
         return self._config.default_model
+
+    def use_default(self, model: str) -> None:
+        """Use ``model`` for sessions without one from now on, as the configuration file does after a restart."""
+        self._config.default_model = model
+
+    def add(self, name: str, config: AdapterConfig) -> None:
+        """Configure an adapter from now on, as the configuration file does after a restart."""
+        self._config.adapters[name] = config
 
     def is_gateway(self) -> bool:
         """Return whether the only adapter is the user's own server, whose model names may contain any prefix."""
@@ -425,6 +445,11 @@ class ConfiguredAdapters:
         return False
 
 
+def local_server(name: str) -> AdapterConfig | None:
+    """Return the configuration of a model server at its usual address on this machine, which needs none."""
+    return AdapterConfig() if name in PROVIDERS and PROVIDERS[name].local else None
+
+
 def plain_offer(name: str, config: ModelConfig) -> Offer:
     """Return the offer for a model configured in the table of the adapter ``name``."""
     info = ModelInfo(
@@ -446,8 +471,8 @@ def no_model_configured(asked_for: str | None = None) -> ConfigError:
     """Return the error for a request, possibly for the model ``asked_for``, when no model is configured."""
     return ConfigError(
         (f"unknown model {asked_for!r}: " if asked_for is not None else "")
-        + "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
-        " or name an adapter in config.toml"
+        + "no model is configured: run 'jumpseat setup', set a key such as OPENAI_API_KEY or ANTHROPIC_API_KEY,"
+        " or give the session a provider"
     )
 
 
@@ -460,14 +485,15 @@ def model_variable(name: str) -> str | None:
 def _of_environ(
     environ: Mapping[str, str], configured: Mapping[str, AdapterConfig], *, fallback: bool
 ) -> dict[str, AdapterConfig]:
-    """Return the adapters whose key or address is in the environment and which are not configured."""
+    """Return the adapters whose key, address or local model is in the environment and which are not configured."""
     found: dict[str, AdapterConfig] = {}
     for name, info in environment_providers(fallback=fallback).items():
         variables, key_variable = info.environment, info.key_variable
         if variables is None or name in configured:
             continue
-        has_key = key_variable is not None and bool(environ.get(key_variable))
+        has_key = key_variable is not None and key_variable in environ
         base_url = environ.get(variables.base_url) or None
-        if has_key or base_url:
+        # A server on this machine has a usual address, and needs no key.
+        if has_key or base_url or (info.local and environ.get(variables.model)):
             found[name] = AdapterConfig(base_url=base_url, api_key_env=key_variable if has_key else None)
     return found

@@ -44,15 +44,22 @@ LOAD_AFTER_S: Final = 0.05
 class Connections:
     """Creates models that can be called. ``tunnel`` is set while a client makes all requests."""
 
-    def __init__(self, options: Options, mask: Callable[[str], str], child_environment: ChildEnvironment) -> None:
+    def __init__(
+        self,
+        options: Options,
+        mask: Callable[[str], str],
+        child_environment: ChildEnvironment,
+        whole_environ: Mapping[str, str] | None = None,
+    ) -> None:
         """``mask`` removes secrets from recorded strings, ``child_environment`` is that of commands.
+
+        ``whole_environ`` has the values of declarations, by default the variables of the process.
 
         Raises:
             ConfigError: the folder for recordings is not writable, or contains none to replay.
         """
         self.tunnel: Tunnel | None = None
-        self._environ = options.environ
-        self._whole_environ = options.whole_environ
+        self._whole_environ = options.whole_environ if whole_environ is None else whole_environ
         self.child_environment = child_environment
         self._make_middleware = _middleware(options, mask)
         self._transport: HttpTransport | None = None

@@ -14,6 +14,7 @@ from jumpseat_protocol.structs import Discreet
 
 if TYPE_CHECKING:
     from jumpseat.adapters.models.configured import ConfiguredAdapters
+    from jumpseat.adapters.models.entered_keys import KeyedEnvironment
     from jumpseat.errors import ProviderError
     from jumpseat_protocol.sessions import ProviderConfig
 
@@ -28,7 +29,7 @@ class Explanations(Discreet, Struct, frozen=True):
 
     hidden = ("environ",)
     adapters: ConfiguredAdapters
-    environ: Mapping[str, str]
+    environ: KeyedEnvironment
 
     def of_adapter(self, name: str, model: str, error: ProviderError) -> str:
         """Explain a failed call of ``model`` through the adapter ``name``."""
@@ -48,8 +49,9 @@ class Explanations(Discreet, Struct, frozen=True):
             key_env=key_env,
             has_key=bool(key),
             malformed_key=is_malformed(key),
+            key_source="the key that you have entered" if key_env in self.environ.entered() else None,
             proxy_envs=(ADAPTER_PROXY,) if known is not None and known.has_proxy else proxies_in(self.environ),
-            command=f"jumpseat check {name}" if name in self.adapters.with_models() else None,
+            command=f"jumpseat check {name}" if self.adapters.find(name) is not None else None,
             in_session=True,
         )
         return diagnose(error, facts)

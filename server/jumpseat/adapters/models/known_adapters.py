@@ -99,7 +99,7 @@ def _configured_adapter(
         built_in = PROVIDERS[kind]
         key_env = key_env or (None if adapter.base_url else built_in.key_variable)
         address = address or built_in.default_base_url
-    has_key = bool(environ.get(key_env)) if key_env else None
+    has_key = key_env in environ if key_env else None
     return KnownAdapter(
         name=name,
         origin="config.toml" if in_file else "environment",
@@ -128,8 +128,8 @@ def _declared_adapter(name: str, known: MergedAdapter, environ: Mapping[str, str
         type=known.kind or name,
         address=place_of(address),
         key_env=key_env,
-        has_key=bool(environ.get(key_env)) if key_env else None,
-        usable=key_env is None or bool(environ.get(key_env)),
+        has_key=key_env in environ if key_env else None,
+        usable=key_env is None or key_env in environ,
         models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
         has_proxy="--proxy" in declaration.raw,
     )
@@ -137,16 +137,16 @@ def _declared_adapter(name: str, known: MergedAdapter, environ: Mapping[str, str
 
 def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:
     provider = PROVIDERS[name]
-    key_env = next(filter(environ.get, provider.key_variables), provider.key_variable)
+    key_env = next((name for name in provider.key_variables if name in environ), provider.key_variable)
     return KnownAdapter(
         name=name,
         origin="built in",
         type=name,
         address=place_of(provider.default_base_url),
         key_env=key_env,
-        has_key=bool(environ.get(key_env)) if key_env else None,
+        has_key=key_env in environ if key_env else None,
         # Copilot models are named without an adapter, so no table is needed.
-        usable=name == COPILOT and bool(environ.get(key_env or "")),
+        usable=name == COPILOT and (key_env or "") in environ,
         models=0,
     )
 

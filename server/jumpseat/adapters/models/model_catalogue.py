@@ -20,6 +20,7 @@ from jumpseat.adapters.models.configured import Offered, no_model_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
 from jumpseat.adapters.provider import SCRIPTED, Offer
 from jumpseat.adapters.providers import PROVIDERS
+from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo
 from jumpseat.config import AdapterConfig, AliasConfig
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LOCAL_KINDS: Final = ("openai_compatible", "openai", "openai_responses", "anthropic", "ollama")
+_LOCAL_KINDS: Final = ("openai_compatible", "openai", "openai_responses", "anthropic")
+"""The types of providers that local servers speak, besides those that are local themselves."""
 
 
 class ModelCatalogue(Struct, dict=True):
@@ -93,10 +95,10 @@ class ModelCatalogue(Struct, dict=True):
             *[model for name in fallback for model in found[name]],
         ]
 
-    async def of_adapter(self, name: str) -> list[ModelInfo]:
+    async def of_adapter(self, name: str, *, refresh: bool = False) -> list[ModelInfo]:
         """Return the models of one adapter, including those listed by its provider."""
         config = self.models.adapters.find(name)
-        return await self._of(name, config, if_incomplete=True) if config is not None else []
+        return [] if config is None else await self._of(name, config, if_incomplete=True, refresh=refresh)
 
     async def fetch_list(self, name: str) -> list[ModelInfo]:
         """Fetch the list of models from an adapter's provider; empty if the provider has no such list.
@@ -109,6 +111,21 @@ class ModelCatalogue(Struct, dict=True):
             return []
         found = await self._model_lists().fetch_now(name, lambda: self._list_endpoint(name, config))
         return [self._describe(name, _listed_offer(name, model), kind) for model in found]
+
+    async def probe(self, name: str) -> list[str]:
+        """Ask the provider of an adapter for the names of its models, without their details.
+
+        Raises:
+            JumpseatError: the request failed.
+        """
+        config = self.models.adapters.find(name)
+        if config is None:
+            return []
+        endpoint = await self._list_endpoint(name, config)
+        listing = PROVIDERS[endpoint.adapter].listing
+        if listing is not None:
+            endpoint = replace(endpoint, listing=listing._replace(details=None, state=_no_state))
+        return list(await self._model_lists().fetch(endpoint))
 
     def failure(self, name: str) -> JumpseatError | None:
         """Return why the last request for the list of an adapter's provider failed, or ``None``."""
@@ -125,7 +142,7 @@ class ModelCatalogue(Struct, dict=True):
             return None
         caller = model.model.caller
         provider = PROVIDERS.get(caller.wire_name)
-        if provider is None or provider.type not in _LOCAL_KINDS:
+        if provider is None or not (provider.local or provider.type in _LOCAL_KINDS):
             return None
         if getattr(caller, "key", None) is not None:
             # Its command is for calls alone: it may take time, or ask the user.
@@ -236,6 +253,10 @@ class ModelCatalogue(Struct, dict=True):
         if self._lists is None:
             self._lists = ModelLists(self.models.connections.transport, self.tasks, self.timeout_s)
         return self._lists
+
+
+def _no_state(_page: JsonObject) -> None:
+    return None
 
 
 def _listed_offer(adapter: str, listed: ModelInfo) -> Offer:

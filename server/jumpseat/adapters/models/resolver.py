@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters, ModelsNeeded, plain_offer
 from jumpseat.adapters.models.connections import Connections
 from jumpseat.adapters.models.copilot_source import CopilotSource, StoredLogins
+from jumpseat.adapters.models.entered_keys import EnteredKeys, KeyedEnvironment
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
@@ -65,6 +66,7 @@ class Models:
         child_environment: ChildEnvironment | None = None,
         config_file: Path | None = None,
         logins: StoredLogins | None = None,
+        keys: EnteredKeys | None = None,
     ) -> None:
         """Create the models without any I/O except for the recordings' folder.
 
@@ -79,16 +81,20 @@ class Models:
             child_environment: the environment of commands that print keys; learns the variables of all keys.
             config_file: the file that ``config`` was read from, for errors.
             logins: the stored logins to GitHub.
+            keys: the keys that the user has entered, which stand in for variables that are not set.
 
         Raises:
             ConfigError: the folder for recordings is not writable, or contains none to replay.
         """
-        self._config = config
-        self._environ = options.environ
-        self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted, config_file)
+        self.config = config
+        """The configuration, which :mod:`jumpseat.setup` changes as it changes the file."""
+        self.environ = KeyedEnvironment({name: value for name, value in options.environ.items() if value}, keys)
+        """The variables that are not empty, and entered keys."""
+        self.adapters = ConfiguredAdapters(config, self.environ, home, is_trusted, config_file)
         child_environment = child_environment or ChildEnvironment(options.whole_environ)
         child_environment.withhold(self.adapters.key_variables)
-        self.connections = Connections(options, mask, child_environment)
+        whole_environ = KeyedEnvironment(options.whole_environ, keys)
+        self.connections = Connections(options, mask, child_environment, whole_environ)
         # The GitHub CLI's login is used only if no adapter is configured.
         self.copilot = CopilotSource(
             options, self.connections, logins, borrows=options.auto_login and not self.adapters.configured
@@ -111,12 +117,12 @@ class Models:
         from jumpseat.adapters.models.model_catalogue import ModelCatalogue
 
         return ModelCatalogue(
-            self._config.models,
+            self.config.models,
             self._models,
             self.copilot,
             self._tasks,
             self._list_timeout_s,
-            self._config.limits.server_question_s,
+            self.config.limits.server_question_s,
         )
 
     @cached_property
@@ -130,13 +136,13 @@ class Models:
     def _models(self) -> AdapterModels:
         from jumpseat.adapters.models.adapter_models import AdapterModels
 
-        return AdapterModels(self.adapters, self.connections, self._environ)
+        return AdapterModels(self.adapters, self.connections, self.environ)
 
     @cached_property
     def _explanations(self) -> Explanations:
         from jumpseat.adapters.models.explanations import Explanations
 
-        return Explanations(self.adapters, self._environ)
+        return Explanations(self.adapters, self.environ)
 
     @cached_property
     def _providers(self) -> SessionProviders:
@@ -237,8 +243,8 @@ class Models:
         """Return the default model of a session, as far as that is known without any request."""
         if settings.options.provider is not None:
             return settings.options.provider.model_id or settings.options.provider.wire_model
-        if self._config.default_model is not None:
-            return self._config.default_model
+        if self.config.default_model is not None:
+            return self.config.default_model
         adapters, login = self.adapters, settings.login or self.copilot.login_of_environment
         default = adapters.default()
         if default is None or not (login is None or adapters.has_own_default()):
@@ -255,7 +261,7 @@ class Models:
         if settings.options.provider is not None:
             return []
         adapters = self.adapters
-        return [ModelInfo(id=name, name=name) for name in self._config.models] + [
+        return [ModelInfo(id=name, name=name) for name in self.config.models] + [
             plain_offer(name, model).info
             for name, (config, models) in adapters.with_models().items()
             if adapters.is_undeclared(name, config)
@@ -297,7 +303,7 @@ class Models:
         from jumpseat.adapters.transport.http import HttpModel
         from jumpseat_protocol.provider import ProviderEndpointResult
 
-        if self._environ.get(ALLOW_ENDPOINT) != "true":
+        if self.environ.get(ALLOW_ENDPOINT) != "true":
             raise InvalidRequestError(
                 f"session.provider.getEndpoint is disabled: set {ALLOW_ENDPOINT}=true to enable it"
             )
@@ -337,6 +343,7 @@ class Models:
     # --- resolving ------------------------------------------------------------------------------------------------
 
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
+        await self.environ.load()
         named_model = self._providers.select(settings, logged_in=self._has_login(settings))
         if named_model is not None:
             found = await self._providers.named_model(named_model, settings, ask_token)
@@ -352,7 +359,7 @@ class Models:
             assert login is not None
             try:
                 found = await self.copilot.resolve(
-                    login, settings.options.model or self._config.default_model, settings
+                    login, settings.options.model or self.config.default_model, settings
                 )
             except ProviderError as error:
                 error.explanation = self._explanations.of_account("", error)

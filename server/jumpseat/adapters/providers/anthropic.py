@@ -64,4 +64,5 @@ PROVIDER: Final = ProviderInfo(
     ),
     listing=ModelListing(models_url, read_models),
     settings=MESSAGES,
+    title="Anthropic",
 )

@@ -21,4 +21,5 @@ PROVIDER: Final = ProviderInfo(
         "max_tokens": max_tokens(),
         **PENALTIES,
     },
+    title="DeepSeek",
 )

@@ -90,4 +90,5 @@ PROVIDER: Final = ProviderInfo(
         "frequencyPenalty": frequency_penalty(mapping=_CONFIG),
         "seed": seed(mapping=_CONFIG),
     },
+    title="Google Gemini",
 )

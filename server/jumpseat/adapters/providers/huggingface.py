@@ -16,4 +16,5 @@ PROVIDER: Final = ProviderInfo(
     options={"replay_reasoning": False},
     listing=CHAT_LISTING,
     settings=CHAT,
+    title="Hugging Face",
 )

@@ -23,4 +23,5 @@ PROVIDER: Final = ProviderInfo(
         "max_tokens": max_tokens(),
         **PENALTIES,
     },
+    title="Moonshot (Kimi)",
 )

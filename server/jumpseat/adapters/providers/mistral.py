@@ -60,4 +60,5 @@ PROVIDER: Final = ProviderInfo(
         "random_seed": seed(),
         "safe_prompt": entry("boolean", "Whether Mistral puts a safety prompt before the conversation."),
     },
+    title="Mistral",
 )

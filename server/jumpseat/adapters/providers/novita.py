@@ -15,4 +15,5 @@ PROVIDER: Final = ProviderInfo(
     environment=EnvironmentVariables(base_url="NOVITA_BASE_URL", model="NOVITA_MODEL", rank=9),
     listing=CHAT_LISTING,
     settings={**CHAT, "top_k": top_k(), "min_p": min_p(), "repetition_penalty": repetition_penalty()},
+    title="Novita",
 )

@@ -116,4 +116,6 @@ PROVIDER: Final = ProviderInfo(
         "keep_alive": entry("string", "How long the model stays in memory: a duration such as 5m, or -1 forever."),
     },
     own_limits=True,
+    title="Ollama",
+    local=True,
 )

@@ -18,4 +18,5 @@ PROVIDER: Final = ProviderInfo(
     environment=EnvironmentVariables(base_url="OPENAI_BASE_URL", model="OPENAI_MODEL", rank=1, fallback=False),
     listing=CHAT_LISTING,
     settings=OPENAI_CHAT,
+    title="OpenAI",
 )

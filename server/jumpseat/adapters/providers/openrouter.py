@@ -108,4 +108,5 @@ PROVIDER: Final = ProviderInfo(
         "preset": entry("string", "A preset of the account."),
         "user": USER,
     },
+    title="OpenRouter",
 )

@@ -16,4 +16,5 @@ PROVIDER: Final = ProviderInfo(
     options={"max_tokens_field": "max_completion_tokens", "replay_reasoning": False},
     listing=CHAT_LISTING,
     settings=CHAT,
+    title="xAI",
 )

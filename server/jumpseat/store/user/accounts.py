@@ -6,76 +6,17 @@ token, so that a machine has at most one token in plain text.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
-
-import anyio
-import anyio.to_thread
+from typing import Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import utc_now
-from jumpseat.errors import InvalidRequestError, ProviderAuthError, StoreError
+from jumpseat.errors import InvalidRequestError, ProviderAuthError
+from jumpseat.store.user.keyring import Keyring, in_thread
 from jumpseat.store.user.private_file import PrivateFile
 
-log = logging.getLogger(__name__)
-
-SERVICE: Final = "jumpseat"
-
-
-class Keyring:
-    """Secrets by name. A keyring that is missing or fails keeps nothing."""
-
-    def put(self, name: str, secret: str) -> bool:
-        """Store a secret and return whether the keyring has it."""
-        backend = self._backend()
-        if backend is None:
-            return False
-        try:
-            backend.set_password(SERVICE, name, secret)
-            return backend.get_password(SERVICE, name) == secret
-        except Exception as error:
-            # The text may contain the secret.
-            log.warning("the keyring does not store logins: %s", type(error).__name__)
-            return False
-
-    def get(self, name: str) -> str | None:
-        """Return a secret; ``None`` if the keyring does not have it."""
-        backend = self._backend()
-        if backend is None:
-            return None
-        try:
-            return backend.get_password(SERVICE, name)
-        except Exception as error:
-            log.warning("the keyring cannot be read: %s", type(error).__name__)
-            return None
-
-    def remove(self, name: str) -> None:
-        """Remove a secret, if the keyring has it."""
-        backend = self._backend()
-        if backend is None:
-            return
-        try:
-            backend.delete_password(SERVICE, name)
-        except Exception as error:
-            log.warning("a login may still be in the keyring: %s", type(error).__name__)
-
-    def _backend(self) -> Any:
-        try:
-            backend: Any = import_module("keyring").get_keyring()
-        except ImportError:
-            return None
-        # Without a usable service, the package has backends that fail or keep nothing.
-        return backend if backend.priority > 0 else None
-
-
 FILE: Final = "accounts.json"
-TIMEOUT_S: Final = 60.0
-"""Time limit for the keyring, which may ask a person to unlock it."""
-
-T = TypeVar("T")
 
 
 class StoredLogin:
@@ -100,7 +41,7 @@ class StoredLogin:
     async def token(self) -> str:
         """See :meth:`jumpseat.agent.settings.Login.token`."""
         if self._token is None:
-            self._token = await _in_thread(self._read_token)
+            self._token = await in_thread(self._read_token)
         if self._token is None:
             raise ProviderAuthError(f"the token of {self.id!r} is no longer in the keyring: log in again")
         return self._token
@@ -121,7 +62,7 @@ class Accounts:
 
     async def all(self) -> list[StoredLogin]:
         """Return all logins, the current one first."""
-        stored = await _in_thread(self._file.read)
+        stored = await in_thread(self._file.read)
         current = stored.get("current")
         logins = [
             login
@@ -170,7 +111,7 @@ class Accounts:
             self._file.change(change)
             return entry
 
-        entry = await _in_thread(store)
+        entry = await in_thread(store)
         login = self._login(login_id, entry)
         assert login is not None
         return login
@@ -197,7 +138,7 @@ class Accounts:
                 self._keyring.remove(login_id)
             return removed, left
 
-        removed, left = await _in_thread(remove)
+        removed, left = await in_thread(remove)
         if removed is None:
             raise InvalidRequestError(f"there is no stored login {login_id!r}")
         return left
@@ -230,16 +171,3 @@ def _entries(stored: JsonObject) -> dict[str, JsonObject]:
     accounts: Any = stored.get("accounts")
     found = cast("dict[str, Any]", accounts) if isinstance(accounts, dict) else {}
     return {login_id: cast("JsonObject", entry) for login_id, entry in found.items() if isinstance(entry, dict)}
-
-
-async def _in_thread(call: Callable[[], T]) -> T:
-    """Run a call that may block.
-
-    Raises:
-        StoreError: it takes too long.
-    """
-    try:
-        with anyio.fail_after(TIMEOUT_S):
-            return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
-    except TimeoutError:
-        raise StoreError(f"the store of logins does not answer within {TIMEOUT_S:g} s") from None

@@ -1,0 +1,1 @@
+"""Setting jumpseat up from inside: providers, keys, a trial of a model, and the configuration file."""

@@ -1,0 +1,1 @@
+"""Setting jumpseat up from inside."""
