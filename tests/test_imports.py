@@ -127,10 +127,10 @@ COMMANDS: Final = {
     "schema": 108,
     "token list": 94,
     "adapters": 151,
-    "sessions list": 152,
-    "hooks": 181,
+    "sessions list": 154,
+    "hooks": 182,
 }
-BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 429}
+BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 430}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

@@ -306,6 +306,7 @@ async def test_files_are_read_on_the_host_where_they_are(tmp_path: Path) -> None
         connected(there, "b") as guest,
     ):
         uri = await owner.create(workingDirectories=[folder.as_uri()])
+        await guest.notification("root/sessionAdded")
         await owner.prompt("t1", "hello")
         await end_of_turn(owner)
         for port_client in (owner, guest):

@@ -17,11 +17,12 @@ TOO_MANY = 2049
 
 def call(number: int) -> JsonObject:
     forms: list[JsonObject] = [
-        {"name": "view", "arguments": {"path": "f"}},
-        {"name": "bash", "arguments": {"command": "cat f; " + "echo 'a b' $(cat x) " * 100, "description": "x"}},
-        {"name": "no_such_tool", "arguments": {}},
+        {"path": "f"},
+        {"command": "cat f; " + "echo 'a b' $(cat x) " * 100, "description": "x"},
+        {},
     ]
-    return {"id": f"c{number}", **forms[number % len(forms)]}
+    name = ("view", "bash", "no_such_tool")[number % len(forms)]
+    return {"id": f"c{number}", "name": name, "arguments": forms[number % len(forms)]}
 
 
 async def test_other_clients_are_served_while_thousands_of_calls_are_handled(tmp_path: Path) -> None:

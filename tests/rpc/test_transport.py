@@ -110,21 +110,3 @@ def test_a_large_message_is_copied_once_when_its_frame_is_read() -> None:
     assert body == b"x" * size
     # The buffer itself was there before.
     assert peak < 1.5 * size
-
-
-@pytest.mark.parametrize("follows", ["a message", "the end"])
-async def test_messages_that_may_be_late_are_written_together_and_in_order(follows: str) -> None:
-    wire, recorder = connect(LINES)
-    for number in range(3):
-        wire.send(b"late %d" % number, late=True)
-        await asyncio.sleep(0)
-    assert recorder.written == []
-
-    if follows == "a message":
-        wire.send(b"prompt")
-        wire.send(b"late again", late=True)
-        await asyncio.sleep(0)
-        assert recorder.written == [b"late 0\nlate 1\nlate 2\nprompt\nlate again\n"]
-    else:
-        wire.close()
-        assert recorder.written == [b"late 0\nlate 1\nlate 2\n"]

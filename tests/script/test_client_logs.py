@@ -15,6 +15,7 @@ from jumpseat.script.patterns import ScriptError
 from jumpseat.script.play import Outcome, PlayOptions
 from jumpseat.script.play_file import play_file
 from jumpseat.script.protocols import PROTOCOLS
+from jumpseat.system.installation import own_command
 from tests.ahp.client import Socket, door_server, raw
 from tests.support.forked import executable
 from tests.support.server import calls
@@ -90,7 +91,7 @@ async def recorded(folder: Path, project: Path) -> list[JsonObject]:
 async def played(folder: Path, lines: list[JsonObject], files: Path | None = None) -> Outcome:
     path = folder / "ahp-log.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    command = [executable(), *PROTOCOLS["ahp"].command[3:]]
+    command = [executable(), *PROTOCOLS["ahp"].command[len(own_command()) :]]
     return await play_file(path, PlayOptions(command, files=files))
 
 

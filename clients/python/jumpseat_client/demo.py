@@ -230,7 +230,7 @@ class Transcript:
     def print(self) -> None:
         print("\n".join(self._lines))
         if self._left_out:
-            print(f"  ({self._left_out} more, such as usage; `make demo ARGS=--full` shows them)")
+            print(f"  ({self._left_out} more, such as usage; --full shows them, with make: ARGS=--full)")
 
     def _add(self, arrow: str, name: str, data: Any) -> None:
         details = DETAILS.get(name)

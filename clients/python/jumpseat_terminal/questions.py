@@ -95,8 +95,7 @@ class Questions:
     async def _confirm(self, how_long: str, scope: str) -> bool:
         """Ask again before an approval outlasts its call, with everything that it will cover."""
         options = [Option(f"keep: {scope}", True, "k"), Option("back", False, "b")]
-        # No key counts at first: the one before may have been pressed twice.
-        if not await self._asking.choose(f"Keep this approval {how_long}?", options, grants=True):
+        if not await self._asking.choose(f"Keep this approval {how_long}?", options):
             return False
         self._feed.note(f"kept {how_long}: {scope}\n/permissions lists and revokes what is kept", "yellow")
         return True

@@ -23,7 +23,6 @@ from jumpseat_protocol.events import (
     EventPayload,
     MessageDelta,
     ReasoningDelta,
-    SessionResume,
     ToolCallDelta,
     ToolExecutionPartialResult,
     ToolExecutionProgress,
@@ -205,12 +204,12 @@ class Connection(ConnectedClient):
                 self.peer.notify("session.event", params)
             return
         # The JSON of the event is shared by the log and all clients, and not copied into a message for each.
-        self._send_encoded(session_id, event.encode(), late=event.type == SessionResume.type)
+        self._send_encoded(session_id, event.encode())
 
-    def _send_encoded(self, session_id: str, event: bytes, *, late: bool = False) -> None:
-        """Send the JSON of an event. That others join may be told late: hundreds may do so one after another."""
-        params = b'{"sessionId":', orjson.dumps(session_id), b',"event":', event, b"}"
-        self.wire.send(*self.peer.notification("session.event", *params), late=late)
+    def _send_encoded(self, session_id: str, event: bytes) -> None:
+        self.peer.notify_encoded(
+            "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event, b"}"
+        )
 
     def admit(self) -> None:
         """Lift the limits that apply until the first valid request."""

@@ -158,14 +158,10 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def notify_encoded(self, method: str, *params: bytes) -> None:
         """Send a notification with the parts of its params, which are JSON already."""
-        self._send(*self.notification(method, *params))
-
-    def notification(self, method: str, *params: bytes) -> tuple[bytes, ...]:
-        """Return the parts of a notification that is about to be sent; it is logged."""
         message = (b'{"jsonrpc":"2.0","method":"', method.encode(), b'","params":', *params, b"}")
         if self._logs_messages:
             log_message(self._label, "sent", b"".join(message), self._mask)
-        return message
+        self._send(*message)
 
     def invoke(self, method: str, params: Any) -> None:
         """Run a method that no message asks for. Its result is dropped; its errors are logged."""

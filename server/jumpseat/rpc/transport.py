@@ -34,8 +34,6 @@ log = logging.getLogger(__name__)
 
 AT_ONCE_S: Final = 0.01
 """The time for messages of one client, in seconds, after which those of others have their turn."""
-LATE_S: Final = 0.25
-"""The time that messages which nobody waits for may wait for others: each write is a call of the system."""
 BUSY_BYTES: Final = 1 << 20
 LOSSY_BYTES: Final = 8 << 20
 BROKEN_BYTES: Final = 256 << 20
@@ -92,9 +90,6 @@ class Wire(asyncio.Protocol):
         self._out: asyncio.WriteTransport | None = None
         self._parts: list[bytes | memoryview] = []
         self._queued_bytes = 0
-        # The flush that is scheduled, and whether it may be late.
-        self._scheduled: asyncio.Handle | None = None
-        self._is_late = False
         self._broken_bytes = BROKEN_BYTES
         self._drained = anyio.Event()
         self._drained.set()
@@ -185,10 +180,9 @@ class Wire(asyncio.Protocol):
 
     # --- the connection calls these -----------------------------------------------------------------------------
 
-    def send(self, *body: bytes | memoryview, late: bool = False) -> None:
+    def send(self, *body: bytes | memoryview) -> None:
         """Queue a message, given in parts, without blocking. After the end of the connection it is dropped.
 
-        A message that may be ``late`` waits for up to ``LATE_S`` for others, with which it is written at once.
         Nothing is raised.
         """
         if self._closed or self._out is None:
@@ -200,11 +194,8 @@ class Wire(asyncio.Protocol):
             for part in (self._framing.header(size), *body, self._framing.end):
                 self._write(part)
             return
-        if self._scheduled is None or (self._is_late and not late):
-            self._unschedule()
-            loop = asyncio.get_running_loop()
-            self._scheduled = loop.call_later(LATE_S, self._flush) if late else loop.call_soon(self._flush)
-            self._is_late = late
+        if not self._parts:
+            asyncio.get_running_loop().call_soon(self._flush)
         self._parts += (self._framing.header(size), *body, self._framing.end)
         self._queued_bytes += size
         if self._queued_bytes > min(BUSY_BYTES, self._broken_bytes):
@@ -265,13 +256,7 @@ class Wire(asyncio.Protocol):
             self._out.close()
         self._handle_loss()
 
-    def _unschedule(self) -> None:
-        if self._scheduled is not None:
-            self._scheduled.cancel()
-        self._scheduled, self._is_late = None, False
-
     def _flush(self) -> None:
-        self._unschedule()
         if not self._parts:
             return
         data = b"".join(self._parts)

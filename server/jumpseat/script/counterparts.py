@@ -21,6 +21,7 @@ _OF_THE_MOMENT: Final = frozenset(
     (
         "_meta",
         "customizations",
+        "defaultDirectory",
         "etag",
         "lifecycle",
         "models",

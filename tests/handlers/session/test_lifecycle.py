@@ -484,7 +484,7 @@ async def test_without_a_configured_model_the_error_names_the_remedy(tmp_path: P
         events = await server.wire.prompt(session)
         assert "no model is configured" in (await server.wire.error_of("models.list", {}))["message"]
     (error,) = [event["data"] for event in events if event["type"] == "session.error"]
-    assert "config.toml" in error["message"]
+    assert "jumpseat setup" in error["message"]
     assert events[-1]["type"] == "session.idle"
 
 
