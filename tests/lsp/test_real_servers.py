@@ -200,7 +200,7 @@ async def test_seeded_errors_are_told_and_old_ones_are_not(language: str, tmp_pa
         f"trusted_folders = [{json.dumps(str(project))}]\n"
         "[permissions]\nallow_unasked = true\n[lsp]\nwait_s = 60.0\n"
     )
-    async with running_server(tmp_path, config=config, env=environ_with(programs)) as server:
+    async with running_server(tmp_path, config=config, env=environ_with(programs), limit_s=200) as server:
         session = await server.wire.create(scripted(DONE), workingDirectory=str(project))
 
         async def call(name: str, **arguments: str) -> str:

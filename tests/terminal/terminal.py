@@ -107,7 +107,8 @@ class Terminal:
 
     def answer(self, *keys: str) -> None:
         """Answer the open question with ``keys`` and enter, as soon as it takes an answer."""
-        self.until(without="one moment: the question is new")
+        # The last line of a question: while it is drawn again, there is none.
+        self.until(r"esc", without="one moment: the question is new")
         self.press(*keys, "Enter")
 
     def keep(self, key: str) -> None:

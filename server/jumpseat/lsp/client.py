@@ -102,8 +102,9 @@ class Client(LanguageClient):
         def status(params: Any) -> None:
             listener.reported(
                 ready=_member(params, "quiescent") is not False,
-                # Other problems, such as a failed build, make nothing wrong of what it says.
-                healthy="sysroot" not in str(_member(params, "message") or ""),
+                # It then says how to install the sources. Other problems, such as a failed build, or that the
+                # dependencies of the library cannot be loaded without network, make nothing wrong of what it says.
+                healthy="rust-src" not in str(_member(params, "message") or ""),
             )
 
         def configuration(params: types.ConfigurationParams) -> list[Any]:
