@@ -150,6 +150,10 @@ class Documents:
     def hear(self) -> None:
         """Note that the server has said something."""
         self.heard_at = anyio.current_time()
+        self.wake()
+
+    def wake(self) -> None:
+        """Let those who wait for ``heard`` look again."""
         self.heard.set()
         self.heard = anyio.Event()
 

@@ -16,7 +16,8 @@ from jumpseat.agent.session.session import Session
 from jumpseat.config import LspConfig
 from jumpseat.lsp.catalogue import Found, LanguageServer
 from jumpseat.lsp.delta import Diagnostic
-from jumpseat.lsp.server import Change, Limits, Server
+from jumpseat.lsp.open_files import Change
+from jumpseat.lsp.server import Limits, Server
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.system.regular_files import repository_root
