@@ -616,6 +616,24 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
     assert invalid["message"] == "uri: expected a URI, got 'nothing'"
 
 
+async def test_an_app_calls_tools_that_no_rule_and_no_plan_mode_forbids(tmp_path: Path) -> None:
+    rules = '[permissions]\ndeny = ["mcp(testing:picture)"]\nask = ["mcp(testing:fail)"]\n'
+    async with running_server(tmp_path, config=rules) as server:
+        wire = server.wire
+        session = await session_with(wire, "testing", stdio(), requestMcpApps=True)
+        app = {"sessionId": session, "serverName": "testing", "originServerName": "testing"}
+        echo = {**app, "toolName": "echo", "arguments": {"text": "a"}}
+        called = await wire.call("session.mcp.apps.callTool", echo)
+        denied = await wire.error_of("session.mcp.apps.callTool", {**app, "toolName": "picture"})
+        asked = await wire.error_of("session.mcp.apps.callTool", {**app, "toolName": "fail"})
+        await wire.call("session.mode.set", {"sessionId": session, "mode": "plan"})
+        planned = await wire.error_of("session.mcp.apps.callTool", echo)
+    assert called["content"][0]["text"] == "a"
+    assert "mcp(testing:picture)" in denied["message"]
+    assert "mcp(testing:fail)" in asked["message"]
+    assert "plan mode" in planned["message"]
+
+
 @pytest.mark.parametrize(
     "config",
     [

@@ -134,6 +134,18 @@ class McpHost:
             raise InvalidRequestError(f"MCP server {name!r} is not connected")
         return state.connection
 
+    def tool_of(self, server: str, name: str) -> McpTool:
+        """Return a tool by the name that its server gives it.
+
+        Raises:
+            InvalidRequestError: the server is not connected, or has no such tool.
+        """
+        connection = self.connection_to(server)
+        for tool in self.tools().values():
+            if tool.connection is connection and tool.tool.name == name:
+                return tool
+        raise InvalidRequestError(f"MCP server {server!r} has no tool {name[:200]!r}")
+
     def running(self, name: str) -> bool:
         """Return whether a server is connected."""
         state = self._states.get(name)

@@ -78,9 +78,9 @@ class McpTool:
         """Return ``None``: servers define no summary of a call."""
         return None
 
-    async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
-        arguments = call.arguments or {}
-        permission = McpPermission(
+    def permission(self, arguments: JsonObject) -> McpPermission:
+        """Return what is asked for by a call."""
+        return McpPermission(
             server_name=self.connection.name,
             tool_name=self.tool.name,
             tool_title=self.title,
@@ -88,6 +88,10 @@ class McpTool:
             read_only=self.is_read_only,
             args=arguments,
         )
+
+    async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
+        arguments = call.arguments or {}
+        permission = self.permission(arguments)
 
         async def run() -> ToolOutcome:
             return await self._run(ctx, arguments)

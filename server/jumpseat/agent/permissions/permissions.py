@@ -266,6 +266,18 @@ class Permissions:
         if (denial := self._denial_by_host(_gather_facts(request, "", self.path_scope))) is not None:
             raise InvalidRequestError(denial.message)
 
+    async def check_rules(self, request: PermissionRequest, tool: str) -> None:
+        """Check a call of ``tool`` that neither the model nor a person makes.
+
+        Raises:
+            InvalidRequestError: a rule forbids it, or wants a person to decide.
+        """
+        facts = await self.facts_of(request, tool)
+        if (denial := self.denial_by_rule(facts)) is not None:
+            raise InvalidRequestError(denial.message)
+        if (rule := self.asking_rule(request, facts)) is not None:
+            raise InvalidRequestError(f"a person has to decide about it, by the rule {rule}")
+
     def wants_person(self, request: PermissionRequest, facts: Facts) -> str | None:
         """Return the rule of a host by which a person has to decide about each such call; ``None`` without one.
 

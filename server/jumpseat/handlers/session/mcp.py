@@ -224,19 +224,25 @@ SAMPLES: Final = 5
 
 
 async def apps_call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
-    """Call a tool of an app's own server, and return MCP's ``CallToolResult``."""
+    """Call a tool of an app's own server, and return MCP's ``CallToolResult``.
+
+    Nobody is asked, since the client shows the app; what rules and plan mode forbid to the model, an app cannot do
+    either.
+    """
     host = _apps_host(ctx, params.session_id)
     _check_origin(params)
     name = params.server_name
-    connection = host.connection_to(name)
+    tool = host.tool_of(name, params.tool_name)
     from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
     from jumpseat.mcp.failures import NotConnectedError
     from jumpseat.mcp.results import as_json
 
-    if all(tool.name != params.tool_name for tool in connection.tools):
-        raise InvalidRequestError(f"MCP server {name!r} has no tool {params.tool_name[:200]!r}")
+    arguments = params.arguments or {}
+    if host.session.reads_only and not tool.is_read_only:
+        raise InvalidRequestError(f"the session is in plan mode, and {params.tool_name!r} may change something")
+    await host.session.permissions.check_rules(tool.permission(arguments), tool.name)
     try:
-        return as_json(await connection.call(params.tool_name, params.arguments or {}))
+        return as_json(await tool.connection.call(params.tool_name, arguments))
     except NotConnectedError as error:
         raise InvalidRequestError(str(error)) from None
     except RefusedError as error:
