@@ -157,6 +157,7 @@ def cases_of_answers(size: int = MIB) -> Iterator[Case]:
         for n in range(size // 100)
     ]
     yield Case("answer: calls in one delta", "session.send", send, [{"tool_calls": calls}])
+    yield Case("answer: empty calls in one delta", "session.send", send, [{"tool_calls": [{}] * (size // 3)}])
     yield Case("answer: calls", "session.send", send, [{"tool_calls": [one]} for one in calls])
 
 

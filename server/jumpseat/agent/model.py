@@ -474,6 +474,11 @@ class RewritingModel:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 
+MOST_CALLS: Final = 2048
+"""The tool calls of one answer. Each is stored and gets its result, also if it does not run."""
+
+TOO_MANY_CALLS: Final = f"the answer has more than {MOST_CALLS} tool calls"
+
 MAX_AT_ONCE_CHARS: Final = 4 * 1024
 """Limit of the text that is rewritten on the event loop; more takes a thread."""
 

@@ -8,9 +8,12 @@ import pytest
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.wires.chat import ChatAdapter
+from jumpseat.adapters.wires.ollama_chat import OllamaChatAdapter
 from jumpseat.agent.blocks import AssistantMessage, Message, ReasoningBlock, TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.errors import ProviderProtocolError
 from tests.adapters.conversations import REQUESTS
+from tests.adapters.golden import decode_stream
 
 
 def body(base_url: str = "http://local/v1", request: str = "reasoning_effort", **options: Any) -> dict[str, Any]:
@@ -83,3 +86,12 @@ def test_generated_call_ids_differ_from_turn_to_turn() -> None:
         ids.update(use.id for use in done.message.tool_uses())
 
     assert len(ids) == 6
+
+
+def test_a_delta_with_more_calls_than_an_answer_may_have_is_not_read() -> None:
+    empty = "[" + ",".join(["{}"] * 2049) + "]"
+    chat = decode_stream(ChatAdapter(), [b'data: {"choices":[{"delta":{"tool_calls":%s}}]}\n\n' % empty.encode()])
+    ollama = decode_stream(OllamaChatAdapter(), [b'{"message":{"tool_calls":%s}}\n' % empty.encode()], lines=True)
+    for outcome in (chat, ollama):
+        assert isinstance(outcome.error, ProviderProtocolError)
+        assert "more than 2048 tool calls" in str(outcome.error)

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2s
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
-from jumpseat.adapters.wire import as_text, merge_headers
+from jumpseat.adapters.wire import as_list, as_text, merge_headers
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject
-from jumpseat.agent.model import Completed, ModelRequest, StopReason, Usage
+from jumpseat.agent.model import MOST_CALLS, TOO_MANY_CALLS, Completed, ModelRequest, StopReason, Usage
 from jumpseat.errors import ProviderProtocolError
 
 
@@ -60,6 +60,18 @@ class JsonAdapter(Adapter):
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
         """Return the provider's own headers; those of the endpoint and of the request win over them."""
         return self.default_headers
+
+
+def calls_of(value: Any) -> list[Any]:
+    """Return the tool calls of one message of a stream; none if ``value`` is not an array.
+
+    Raises:
+        ProviderProtocolError: there are more than an answer may have.
+    """
+    calls = as_list(value)
+    if len(calls) > MOST_CALLS:
+        raise ProviderProtocolError(TOO_MANY_CALLS)
+    return calls
 
 
 class AnswerDecoder:

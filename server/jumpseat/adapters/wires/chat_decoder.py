@@ -20,7 +20,7 @@ from jumpseat.adapters.wire import (
     parse_object,
     search_rows,
 )
-from jumpseat.adapters.wires.base import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder, calls_of
 from jumpseat.agent.blocks import (
     AssistantBlock,
     Citation,
@@ -163,6 +163,7 @@ class ChatDecoder(AnswerDecoder):
         self._citations: list[Citation] = []
         self._calls: list[_Call] = []
         self._by_index: dict[tuple[int, int], _Call] = {}
+        self._by_id: dict[str, _Call] = {}
         self._finish_reasons: list[str] = []
         self._usage: Usage | None = None
         self._created: Any = None
@@ -270,7 +271,7 @@ class ChatDecoder(AnswerDecoder):
                 self._take_annotation(as_object(annotation))
         calls = delta.get("tool_calls")
         if calls:
-            for item in as_list(calls):
+            for item in calls_of(calls):
                 self._take_call(choice, as_object(item), events)
         legacy = delta.get("function_call")
         if legacy:
@@ -382,9 +383,8 @@ class ChatDecoder(AnswerDecoder):
         if isinstance(index, int):
             known = self._by_index.get((choice, index))
         else:
-            same = [call for call in self._calls if call_id and call.id == call_id]
             last = self._calls[-1] if self._calls and not call_id else None
-            known = same[-1] if same else last
+            known = self._by_id.get(call_id, last)
         if known is not None:
             if call_id and known.announced and call_id != known.id and name:
                 # Some servers give every parallel call the index 0.
@@ -397,6 +397,8 @@ class ChatDecoder(AnswerDecoder):
             self._calls.append(known)
         elif call_id and not known.announced:
             known.id = call_id
+        if call_id:
+            self._by_id[call_id] = known
         if isinstance(index, int):
             self._by_index[choice, index] = known
         return known

@@ -26,7 +26,6 @@ from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
     arguments_object,
     as_count,
-    as_list,
     as_object,
     as_text,
     document_text,
@@ -36,7 +35,7 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
-from jumpseat.adapters.wires.base import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder, calls_of
 from jumpseat.adapters.wires.chat import PathAdapter, strict_schema, tool_to_wire
 from jumpseat.adapters.wires.chat_quirks import omission_note
 from jumpseat.agent.blocks import (
@@ -172,6 +171,7 @@ class OllamaDecoder(AnswerDecoder):
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls: list[ToolUseBlock] = []
+        self._ids = set[str]()
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if self._completed or not data or data == "[DONE]":
@@ -208,7 +208,7 @@ class OllamaDecoder(AnswerDecoder):
                 events.append(TextDelta(content))
             calls = message.get("tool_calls")
             if calls:
-                for item in as_list(calls):
+                for item in calls_of(calls):
                     self._take_call(as_object(item), as_text(chunk.get("created_at")), events)
         elif chunk.get("error"):
             raise failure_of_event(chunk)
@@ -222,10 +222,11 @@ class OllamaDecoder(AnswerDecoder):
         if not isinstance(arguments, str):
             arguments = "" if arguments is None else dump_json(arguments)
         call_id = as_text(piece.get("id"))
-        if not call_id or any(call.id == call_id for call in self._calls):
+        if not call_id or call_id in self._ids:
             call_id = self._new_id(created, len(self._calls))
         call = ToolUseBlock(call_id, as_text(function.get("name")), arguments, parse_arguments(arguments))
         self._calls.append(call)
+        self._ids.add(call_id)
         events.append(ToolCallDelta(call.id, call.name, arguments))
 
     def _complete(self, chunk: JsonObject, events: list[ModelEvent]) -> None:

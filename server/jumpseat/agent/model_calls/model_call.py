@@ -17,6 +17,8 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.provider_blocks import citations_of, provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import (
+    MOST_CALLS,
+    TOO_MANY_CALLS,
     BlockCompleted,
     Completed,
     ModelRequest,
@@ -62,9 +64,6 @@ Call: TypeAlias = Callable[[ResolvedModel, ModelRequest], Awaitable[A]]
 
 DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
-
-MOST_CALLS: Final = 2048
-"""The tool calls of one answer. Each is stored and gets its result, also if it does not run."""
 
 LONG_ARGUMENTS_CHARS: Final = 64 * 1024
 
@@ -340,7 +339,7 @@ async def _stream_answer(session: Session, streamed: AnswerSoFar, watch: Watch[M
                 begun.add(event.id)
             count = len(event.message.tool_uses()) if isinstance(event, Completed) else len(begun)
             if count > MOST_CALLS:
-                raise ProviderProtocolError(f"the answer has more than {MOST_CALLS} tool calls")
+                raise ProviderProtocolError(TOO_MANY_CALLS)
             if isinstance(event, Completed):
                 for rest in masked.flush() if masked else ():
                     _emit_delta(session, streamed, rest)
