@@ -12,7 +12,7 @@ import anyio
 from jumpseat.lsp.documents import Documents
 from jumpseat.lsp.open_files import Change, OpenFiles
 from jumpseat.lsp.process import RefusedError
-from jumpseat.lsp.work import Work
+from jumpseat.lsp.work import QUIET_AFTER_ANSWERS_S, Work
 
 if TYPE_CHECKING:
     from jumpseat.lsp.catalogue import LanguageServer
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 SAYS_SOMETHING_S: Final = 1.0
 """Time after which a server without diagnostics is asked something else, to see whether it is at work."""
+
+OTHERS_S: Final = 0.7
+"""Time for diagnostics of the other files after a change. It leaves some of the second that a result waits."""
 
 SILENCE_S: Final = 5.0
 """Time for diagnostics after that answer, longer if it took long: some servers are silent about clean files."""
@@ -45,7 +48,7 @@ class _Others:
 
     def begin(self, changes: Collection[Path], documents: Documents) -> None:
         """Note a change, and what has happened after the last one."""
-        if self._paths and (anyio.current_time() > self._since + SAYS_SOMETHING_S or self._have_been(documents)):
+        if self._paths and (anyio.current_time() > self._since + OTHERS_S or self._have_been(documents)):
             self._are_told[self._kind] = self._have_been(documents)
         self._kind, self._since = frozenset(path.suffix for path in changes), anyio.current_time()
         self._paths = [path for path in documents.open if path not in changes]
@@ -53,7 +56,7 @@ class _Others:
     async def wait(self, documents: Documents) -> None:
         """Wait until the server has told something about all of them, unless it has not done so the last time."""
         if self._are_told.get(self._kind, True):
-            with anyio.move_on_after(self._since + SAYS_SOMETHING_S - anyio.current_time()):
+            with anyio.move_on_after(self._since + OTHERS_S - anyio.current_time()):
                 while not self._have_been(documents):
                     await documents.heard.wait()
 
@@ -166,7 +169,7 @@ class Run:
             async with anyio.create_task_group() as tasks:
                 for path in [*self.documents.open]:
                     tasks.start_soon(self._pull, path)
-            if not await self.work.until_quiet():
+            if not await self.work.until_quiet(QUIET_AFTER_ANSWERS_S):
                 return
             # It was at work, perhaps loading the project: its answers may be others now.
 

@@ -28,6 +28,9 @@ LOOK_S: Final = 1.0
 QUIET_S: Final = 0.25
 """A server that has been silent for so long, and is not at work, has said what it has to say."""
 
+QUIET_AFTER_ANSWERS_S: Final = 0.1
+"""The same for one that is asked for all that it says: in this time, it would say that it has begun to work."""
+
 
 class Work:
     """The work of one running server.
@@ -76,11 +79,11 @@ class Work:
             return
         raise ServerFailedError("it does not finish loading the project")
 
-    async def until_quiet(self) -> bool:
+    async def until_quiet(self, quiet_s: float = QUIET_S) -> bool:
         """Wait until the server is quiet and not at work; return whether it was at work."""
         documents, was_busy = self._documents, False
         with anyio.move_on_after(LOADING_S):
-            while (left := documents.heard_at + QUIET_S - anyio.current_time()) > 0 or self.is_busy():
+            while (left := documents.heard_at + quiet_s - anyio.current_time()) > 0 or self.is_busy():
                 was_busy |= self.is_busy()
                 with anyio.move_on_after(left if left > 0 else LOOK_S):
                     await documents.heard.wait()

@@ -6,10 +6,11 @@ JavaScript programs send these where a text was cut in the middle of an emoji: h
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import orjson
@@ -80,10 +81,17 @@ def read_json(text: bytes) -> Any:
     Raises:
         orjson.JSONDecodeError: ``text`` is not valid JSON.
     """
-    if len(text) >= _LARGE_BYTES and _has_common_numbers(text):
-        # Takes less memory: orjson copies the text and makes a tree of it before it makes objects.
-        with suppress(ValueError):
-            return from_json(text, allow_inf_nan=False, cache_strings="all")
+    if len(text) < _LARGE_BYTES:
+        return _read(text)
+    with _uncollected():
+        if _has_common_numbers(text):
+            # Takes less memory: orjson copies the text and makes a tree of it before it makes objects.
+            with suppress(ValueError):
+                return from_json(text, allow_inf_nan=False, cache_strings="all")
+        return _read(text)
+
+
+def _read(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -91,6 +99,18 @@ def read_json(text: bytes) -> Any:
         if repaired == text:
             raise
         return orjson.loads(repaired)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Pause the garbage collector: it would look at the many new objects of a large text again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _has_common_numbers(text: bytes) -> bool:
