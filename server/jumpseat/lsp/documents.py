@@ -206,6 +206,10 @@ class Documents:
         """Note that the text of a file has been sent, so that what was said about it is old."""
         self.file(path).fresh = False
 
+    def keep(self, path: Path) -> None:
+        """Note that what was said about the text of a file before also holds for the present one."""
+        self.file(path).fresh = True
+
     async def take(self, changing: Collection[Path] = ()) -> list[tuple[Path, Diagnostic]]:
         """Return the new diagnostics that were not taken before, but for those of files that are ``changing``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import anyio
 from jumpseat.lsp.documents import Documents
 from jumpseat.lsp.open_files import Change, OpenFiles
 from jumpseat.lsp.process import RefusedError
-from jumpseat.lsp.work import QUIET_AFTER_ANSWERS_S, Work
+from jumpseat.lsp.work import QUIET_AFTER_ANSWERS_S, QUIET_S, Work
 
 if TYPE_CHECKING:
     from jumpseat.lsp.catalogue import LanguageServer
@@ -84,6 +85,8 @@ class Run:
         self._name = server.name
         self._versioned: bool | None = None
         self._is_first = True
+        # It is silent about files of which it has nothing new to say.
+        self._is_terse = False
         self._others = _Others()
 
     async def begin(self, initialize: Any) -> None:
@@ -174,17 +177,11 @@ class Run:
             # It was at work, perhaps loading the project: its answers may be others now.
 
     async def _until_pushed(self, paths: Sequence[Path]) -> None:
-        documents = self.documents
-
-        async def said_something() -> None:
-            while not all(documents.file(path).fresh for path in paths):
-                await documents.heard.wait()
-
+        documents, began = self.documents, anyio.current_time()
         if self._versioned is not None:
             with anyio.move_on_after(SAYS_SOMETHING_S):
-                await said_something()
+                await self._until_fresh(paths, began)
                 return
-        began = anyio.current_time()
         silent = [path for path in paths if not documents.file(path).fresh]
         if asked := silent or paths:
             with suppress(RefusedError):
@@ -193,9 +190,25 @@ class Run:
             # While it loads the project, a server may talk about the texts on the disk.
             for path in paths:
                 documents.change(path)
-        with anyio.move_on_after(max(SILENCE_S, 5 * (anyio.current_time() - began))):
-            await said_something()
+        silence_s = QUIET_S if self._is_terse else max(SILENCE_S, 5 * (anyio.current_time() - began))
+        with anyio.move_on_after(silence_s) as scope:
+            await self._until_fresh(paths, began)
+        if scope.cancelled_caught and self._versioned is not None:
+            self._is_terse = True
+            for path in paths:
+                documents.keep(path)
         self._versioned = self._versioned or False
+
+    async def _until_fresh(self, paths: Sequence[Path], began: float) -> None:
+        """Wait until the server has said something about each file, or all that it says if it is terse."""
+        documents = self.documents
+        while not all(documents.file(path).fresh for path in paths):
+            has_begun = self._is_terse and documents.heard_at > began
+            with anyio.move_on_after(QUIET_S if has_begun else math.inf) as scope:
+                await documents.heard.wait()
+            if scope.cancelled_caught:
+                for path in paths:
+                    documents.keep(path)
 
     async def _pull(self, path: Path) -> None:
         end = anyio.current_time() + self._timeout_s
