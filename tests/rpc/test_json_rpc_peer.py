@@ -488,3 +488,18 @@ async def test_pygls_logs_no_message(wire: Wire, caplog: pytest.LogCaptureFixtur
     wire.receive(id=5, result="a secret prompt")
     assert len(wire.sent) == 3
     assert "secret" not in caplog.text
+
+
+async def test_an_unknown_method_that_resembles_a_known_one_gets_a_suggestion(wire: Wire) -> None:
+    meant = {
+        "session.crate": "session.create",
+        "sesion.sendAndWiat": "session.sendAndWait",
+        "session.modle.getCurrent": "session.model.getCurrent",
+        "connct": "connect",
+    }
+    for method in meant:
+        wire.request(method)
+    wire.request("session.fly" + "x" * 100_000)
+    texts = [message["error"]["message"] for message in wire.sent]
+    assert texts[:-1] == [f"Unhandled method {name}, did you mean {known!r}?" for name, known in meant.items()]
+    assert "did you mean" not in texts[-1]
