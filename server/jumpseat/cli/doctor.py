@@ -30,9 +30,9 @@ from jumpseat.cli.models import with_models
 from jumpseat.config import Config, load_config
 from jumpseat.declared.places import declaration_files
 from jumpseat.errors import ConfigError
+from jumpseat.network.site import has_page
 from jumpseat.setup.providers import Setup
 from jumpseat.store.user.provider_keys import ProviderKeys
-from jumpseat.network.site import has_page
 from jumpseat.system.installation import how_to_add, how_to_add_page
 from jumpseat_protocol.version import __version__
 
