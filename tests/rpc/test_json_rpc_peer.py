@@ -503,3 +503,10 @@ async def test_an_unknown_method_that_resembles_a_known_one_gets_a_suggestion(wi
     texts = [message["error"]["message"] for message in wire.sent]
     assert texts[:-1] == [f"Unhandled method {name}, did you mean {known!r}?" for name, known in meant.items()]
     assert "did you mean" not in texts[-1]
+
+
+async def test_params_by_position_are_one_object_or_an_array(wire: Wire) -> None:
+    for given in ([{"a": 1}], [None], [], [1], [[]], [{}, {}]):
+        wire.receive(id=len(wire.sent), method="ping", params=given)
+    echoed = [message["result"]["echo"] for message in wire.sent]
+    assert echoed == [{"a": 1}, None, None, [1], [[]], [{}, {}]]

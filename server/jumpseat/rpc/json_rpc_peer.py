@@ -508,4 +508,7 @@ def _single(params: Any) -> Any:
     if not isinstance(params, list):
         return params
     items = cast("list[Any]", params)
-    return next(iter(items), None) if len(items) <= 1 else items
+    if not items:
+        return None
+    # An array of anything else is refused as an array.
+    return items[0] if len(items) == 1 and (items[0] is None or isinstance(items[0], dict)) else items
