@@ -1,7 +1,7 @@
 """Pack the folder of ``make standalone`` as a package for Debian, Ubuntu and their like: ``make deb``.
 
-The folder is ``/usr/lib/jumpseat``, the command a link in ``/usr/bin``. It needs ``dpkg-deb``, which writes the same
-bytes from the same files if ``SOURCE_DATE_EPOCH`` is set.
+The folder is ``/usr/lib/jumpseat``, the command a link in ``/usr/bin``. It needs ``dpkg-deb``, which writes the
+same bytes from the same files if ``SOURCE_DATE_EPOCH`` is set.
 """
 
 from __future__ import annotations

@@ -35,13 +35,16 @@ def test_dpkg_installs_the_package_into_an_empty_root_and_removes_it(tmp_path: P
     (folder / "NOTICE").write_text("licences\n")
     (folder / "jumpseat").write_text('#!/bin/sh\ndirname "$(readlink -f "$0")"\n')
     (folder / "jumpseat").chmod(0o755)
-    packed: list[bytes] = []
-    for _ in range(2):
+
+    def pack() -> Path:
         done = run(sys.executable, DEB, "--dist", tmp_path / "dist", SOURCE_DATE_EPOCH="1700000000")
         assert done.returncode == 0, done.stderr
         (package,) = (tmp_path / "dist").glob(f"jumpseat_{__version__}_*.deb")
-        packed.append(package.read_bytes())
-    assert packed[0] == packed[1]
+        return package
+
+    once = pack().read_bytes()
+    package = pack()
+    assert package.read_bytes() == once
     assert (folder / ABOUT).read_text() == "standalone\n"
 
     root = tmp_path / "root"

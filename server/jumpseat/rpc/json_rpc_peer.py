@@ -511,4 +511,4 @@ def _single(params: Any) -> Any:
     if not items:
         return None
     # An array of anything else is refused as an array.
-    return items[0] if len(items) == 1 and (items[0] is None or isinstance(items[0], dict)) else items
+    return cast("Any", items[0]) if len(items) == 1 and isinstance(items[0], dict | None) else items
