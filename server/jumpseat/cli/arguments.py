@@ -30,9 +30,9 @@ error: no mode was chosen
 'jumpseat --help' lists all options and commands."""
 
 
-_OTHER_NAMES: Final[Mapping[str, str]] = {
-    name: "setup" for name in ("auth", "configure", "connect", "init", "keys", "login", "providers")
-}
+_OTHER_NAMES: Final[Mapping[str, str]] = dict.fromkeys(
+    ("auth", "configure", "connect", "init", "keys", "login", "providers"), "setup"
+)
 """The names in other programs of what ``jumpseat setup`` does."""
 
 
