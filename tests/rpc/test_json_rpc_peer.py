@@ -506,7 +506,8 @@ async def test_an_unknown_method_that_resembles_a_known_one_gets_a_suggestion(wi
 
 
 async def test_params_by_position_are_one_object_or_an_array(wire: Wire) -> None:
-    for given in ([{"a": 1}], [None], [], [1], [[]], [{}, {}]):
+    params: list[list[Any]] = [[{"a": 1}], [None], [], [1], [[]], [{}, {}]]
+    for given in params:
         wire.receive(id=len(wire.sent), method="ping", params=given)
     echoed = [message["result"]["echo"] for message in wire.sent]
     assert echoed == [{"a": 1}, None, None, [1], [[]], [{}, {}]]
