@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ def run(*words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_dpkg_installs_the_package_into_an_empty_root_and_removes_it(tmp_path: Path) -> None:
-    sys_platform = "linux-arm64" if os.uname().machine == "aarch64" else "linux-x64"
+    sys_platform = "linux-arm64" if platform.machine() == "aarch64" else "linux-x64"
     folder = tmp_path / "dist" / f"jumpseat-{__version__}-{sys_platform}"
     (folder / ABOUT).parent.mkdir(parents=True)
     (folder / ABOUT).write_text("standalone\n")
