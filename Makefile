@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm vsix-standalone release-check installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm deb vsix-standalone release-check installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -74,6 +74,7 @@ help:
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make standalone  build a folder and an archive that need no Python, for this platform (needs Node.js 20)"
 	@echo "make npm       build the packages for npm from it"
+	@echo "make deb       build a package for Debian and Ubuntu from it (needs dpkg-deb)"
 	@echo "make vsix-standalone  build the extension for VS Code with the server in it, for this platform"
 	@echo "make release-check  build and check everything that a release publishes, except for other platforms"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
@@ -190,6 +191,9 @@ standalone: $(VENV)/.installed-standalone web
 
 npm: standalone
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/npm.py
+
+deb: standalone
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/deb.py
 
 vsix-standalone: vsix standalone
 	$(BIN)/python packaging/release/vsix.py

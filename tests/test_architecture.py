@@ -203,7 +203,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
-        *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "options"),
+        *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "network", "options"),
         *(
             "sandbox",
             "script",

@@ -14,6 +14,12 @@ from jumpseat_protocol.wire import Method
 
 PROTOCOL_VERSION: Final = 3
 
+ALIKE: Final = 0.8
+"""Similarity from which an unknown name counts as misspelled."""
+
+LONGEST: Final = 100
+"""Characters of an unknown name that are looked at."""
+
 FOLDERS: Final = ("session", "jumpseat")
 """The namespaces that consist of namespaces."""
 
@@ -68,6 +74,10 @@ def namespace_of(method: str) -> str:
     return ".".join(parts[: 2 if parts[:1] and parts[0] in FOLDERS else 1])
 
 
+def _last(method: str) -> str:
+    return method.rpartition(".")[2]
+
+
 class _Methods(Mapping[str, Method]):
     """The tables of all modules in one. A module is imported when one of its namespaces is looked up."""
 
@@ -89,8 +99,23 @@ class _Methods(Mapping[str, Method]):
     def __iter__(self) -> Iterator[str]:
         return (name for module in MODULES for name in self._table(module))
 
+    def nearest(self, name: str) -> str | None:
+        """Return the request that a misspelled name resembles, or ``None``; imports only its namespace."""
+        from difflib import get_close_matches
+
+        from jumpseat_protocol.members import nearest
+
+        name = name[:LONGEST]
+        space, last = namespace_of(name), _last(name)
+        spaces = {space for spaces in MODULES.values() for space in spaces}
+        near = {space} if space in spaces else {*get_close_matches(space, spaces, 3, ALIKE)}
+        modules = [module for module, spaces in MODULES.items() if not near.isdisjoint(spaces)]
+        known = [one for module in modules for one in self._table(module) if namespace_of(one) in near]
+        meant = nearest(last, map(_last, known), ALIKE)
+        return nearest(name, [one for one in known if _last(one) == meant], ALIKE)
+
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
-CLIENT_REQUESTS: Final[Mapping[str, Method]] = _Methods()
+CLIENT_REQUESTS: Final = _Methods()

@@ -59,7 +59,7 @@ def _file(group: str) -> str:
 
 
 def _row(group: str, names: Iterable[str]) -> str:
-    links = ", ".join(f"[{name}]({_file(group)}.md#{_anchor(name)})" for name in names)
+    links = ", ".join(f"[{name}]({_file(group)}.md#{anchor_of(name)})" for name in names)
     return f"| [`{group or 'connection'}`]({_file(group)}.md) | {links} |\n"
 
 
@@ -67,7 +67,7 @@ def _page(title: str, parts: Iterable[str]) -> str:
     return "\n".join([f"# {title}\n", *parts])
 
 
-def _anchor(name: str) -> str:
+def anchor_of(name: str) -> str:
     """Return the anchor of a heading that is one name."""
     return name.lower().replace(".", "")
 
@@ -84,7 +84,7 @@ def _requests(
             if members:
                 yield f"**{part}**\n\n" + "\n".join(members) + "\n"
             elif part == "result":
-                yield f"**result**: {_type(request['properties'][part])}\n"
+                yield f"**result**: {described_type(request['properties'][part])}\n"
 
 
 def _each(section: Mapping[str, JsonSchema], types: Mapping[str, JsonSchema]) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _entry(name: str, made: JsonSchema) -> Iterator[str]:
     if members:
         yield "\n".join(members) + "\n"
     elif made.get("type") != "object":
-        yield f"{_type({key: value for key, value in made.items() if key != 'description'})}\n"
+        yield f"{described_type({key: value for key, value in made.items() if key != 'description'})}\n"
 
 
 def _members(made: JsonSchema) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _members(made: JsonSchema) -> Iterator[str]:
             yield "| member | type | meaning |\n|---|---|---|"
         mark = "" if name in required else "?"
         text = " ".join(member.get("description", "").split()).replace("|", "\\|")
-        yield f"| `{name}`{mark} | {_type(member)} | {text} |"
+        yield f"| `{name}`{mark} | {described_type(member)} | {text} |"
 
 
 def _resolved(made: JsonSchema, types: Mapping[str, JsonSchema]) -> JsonSchema:
@@ -127,15 +127,15 @@ def _resolved(made: JsonSchema, types: Mapping[str, JsonSchema]) -> JsonSchema:
     return types[inner["$ref"].rpartition("/")[2]] if "$ref" in inner else inner
 
 
-def _type(made: JsonSchema) -> str:
+def described_type(made: JsonSchema) -> str:
     """Return a type in words, with links to the types that have names."""
     if "allOf" in made:
-        return _type(made["allOf"][0])
+        return described_type(made["allOf"][0])
     if "$ref" in made:
         name = made["$ref"].rpartition("/")[2]
         return f"[{name}](types.md#{name.lower()})"
     if "anyOf" in made:
-        kinds = dict.fromkeys(_type(kind) for kind in made["anyOf"] if kind != {"type": "null"})
+        kinds = dict.fromkeys(described_type(kind) for kind in made["anyOf"] if kind != {"type": "null"})
         return " or ".join(kinds)
     if "const" in made:
         return _value(made["const"])
@@ -143,10 +143,10 @@ def _type(made: JsonSchema) -> str:
         return ", ".join(_value(value) for value in made["enum"])
     match made.get("type"):
         case "array":
-            return f"list of {_type(made.get('items', {}))}"
+            return f"list of {described_type(made.get('items', {}))}"
         case "object":
             inner: JsonSchema | bool = made.get("additionalProperties", False)
-            return f"object of {_type(inner)}" if inner and not isinstance(inner, bool) else "object"
+            return f"object of {described_type(inner)}" if inner and not isinstance(inner, bool) else "object"
         case str(kind):
             return kind
         case _:

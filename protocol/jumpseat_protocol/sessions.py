@@ -164,14 +164,12 @@ class ModelCapabilities(WireModel):
 class ProviderConfig(WireModel):
     """The provider of the session's model, with the client's own key. It is neither stored nor logged.
 
-    ``type`` is the name of an adapter, by default ``openai``. ``script`` is for the scripted adapter. With
-    ``has_bearer_token_provider``, the client is asked for a bearer token before every request; otherwise the shell
-    of the server runs ``api_key_command`` before every request, and the output is the key. ``tool_protocol`` is how
-    models call tools: with the provider's function calling, or as XML in their text. ``edit_tools`` is what they
-    edit files with, whatever their names.
+    With ``has_bearer_token_provider``, the client is asked for a bearer token before every request; otherwise the
+    shell of the server runs ``api_key_command`` before every request.
     """
 
     type: str = "openai"
+    """The name of an adapter, such as ``anthropic`` or ``ollama``."""
     wire_api: Literal["completions", "responses"] | None = None
     """The API of OpenAI that the provider speaks."""
     base_url: OneLine | None = None
@@ -522,14 +520,10 @@ class StoredOptions(WireModel):
     """The options that a session keeps for good: a client that resumes it in a later process need not repeat them.
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
-    an MCP server configuration (``mcp_servers.py``). ``included_builtin_agents`` are the only built-in kinds of
-    sub-agents, ``*`` for all. ``agent_directories`` and ``hook_directories`` are folders of agents and of hook
-    files, which need neither ``enable_config_discovery`` nor ``enable_file_hooks``. ``keep_interrupted_answers``
-    keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a session for one prompt only,
-    which lists for people leave out. ``enable_file_change_tracking`` has an effect on sessions without prompts
-    only. Without ``infinite_sessions`` or ``memory``, the server decides. ``sandbox_config`` is stored without its
-    secrets, and so are MCP servers. ``project_brief`` describes the project to the model, by default, and with
-    ``check_reminder`` a prompt that changed files without any check ends with a reminder of the project's own.
+    an MCP server configuration (``mcp_servers.py``). ``agent_directories`` and ``hook_directories`` need neither
+    ``enable_config_discovery`` nor ``enable_file_hooks``. ``enable_file_change_tracking`` has an effect on sessions
+    without prompts only. Without ``infinite_sessions``, ``memory`` or ``project_brief``, the server decides.
+    ``sandbox_config`` is stored without its secrets, and so are MCP servers.
     """
 
     members_inside: ClassVar[Mapping[str, Any]] = {"mcpServers": lambda: dict[str, McpServerConfig]}
@@ -630,8 +624,7 @@ class StoredOptions(WireModel):
 class KeptOptions(StoredOptions):
     """The options that a session keeps as long as it is live: those with secrets, and those that its log holds.
 
-    ``agent`` is the name of the selected custom agent. ``additional_directories`` are folders that the session may
-    use as it may the working directory. Relative folders are relative to the working directory.
+    Relative folders are relative to the working directory.
     """
 
     model: str | None = None
@@ -662,10 +655,8 @@ class SessionOptions(KeptOptions):
 
     An option that is absent has its default in a new session, and changes nothing in one that exists. The fields of
     this class belong to the client that opens the session: its tools, what it answers, and its credentials.
-    ``managed_settings`` is the policy of a host, which only ``session.create`` and ``session.resume`` take.
-    ``enable_managed_settings`` asks for a policy that cannot be fetched here: the session is refused.
-    ``request_completions`` is for clients without completions of their own. ``traceparent`` and ``tracestate`` are
-    the trace in which the session is opened (W3C Trace Context).
+    Only ``session.create`` and ``session.resume`` take ``managed_settings``. ``request_completions`` is for clients
+    without completions of their own.
     """
 
     working_directory: PathText | None = None

@@ -506,6 +506,8 @@ async def test_every_invalid_message_gets_an_error(tmp_path: Path, schemas: Sche
         assert (await editor.response("x"))["result"] == {"sessions": []}
         for method in ("_vendor/anything", "session/unknown", "fs/read_text_file"):
             assert (await editor.error_of(method))["code"] == -32601
+        message = (await editor.error_of("session/promt"))["message"]
+        assert message == "Unhandled method session/promt, did you mean 'session/prompt'?"
         for method in ("initialize", "session/new", "session/prompt", "session/set_mode", "authenticate"):
             assert (await editor.error_of(method, {"sessionId": 7}))["code"] == -32602
         assert (await editor.error_of("initialize", {"protocolVersion": "1"}))["code"] == -32602

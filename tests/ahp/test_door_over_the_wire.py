@@ -49,7 +49,8 @@ def parts(client: Client, turn: int = -1) -> list[JsonObject]:
 async def test_versions_and_order_of_the_handshake(tmp_path: Path) -> None:
     async with door_server(tmp_path, SCRIPT) as (_, port), raw(port, "a") as client:
         assert await client.call("ping") is None
-        assert (await client.request("listSessions"))["error"]["code"] == -32601
+        error = (await client.request("listSessions"))["error"]
+        assert (error["code"], error["message"]) == (-32601, "Unhandled method listSessions")
         refused = await client.request("initialize", protocolVersions=["0.8.0"], clientId="a")
         assert refused["error"]["code"] == -32005
         assert refused["error"]["data"]["supportedVersions"]
@@ -62,6 +63,8 @@ async def test_versions_and_order_of_the_handshake(tmp_path: Path) -> None:
         assert (await client.request("reconnect", clientId="a"))["error"]["code"] == -32601
         assert (await client.request("subscribe", "ahp-session:/none"))["error"]["code"] == -32001
         assert (await client.request("createTerminal", "ahp-terminal:/1"))["error"]["code"] == -32601
+        message = (await client.request("createSesion"))["error"]["message"]
+        assert message == "Unhandled method createSesion, did you mean 'createSession'?"
 
 
 async def test_a_turn_with_a_question_that_the_first_answer_settles(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def test_a_slip_gets_what_was_meant(tmp_path: Path) -> None:
     slips = {
         "chta": "unknown command 'chta', did you mean 'chat'? ('jumpseat --help' lists the commands)",
         "help chta": "unknown command 'chta', did you mean 'chat'? ('jumpseat --help' lists the commands)",
+        "login": "unknown command 'login', did you mean 'setup'? ('jumpseat --help' lists the commands)",
         "xyzzy": "unknown command 'xyzzy' ('jumpseat --help' lists the commands)",
         "--stdioo": "unknown option '--stdioo', did you mean '--stdio'?",
         "--stdio now": "unexpected argument 'now'",

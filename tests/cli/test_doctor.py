@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+from jumpseat.network.site import has_page
+from jumpseat.system.installation import how_to_add_page
 from tests.support.forked import executable
 
 
@@ -52,3 +55,15 @@ def test_a_model_that_works_has_no_fault_and_no_key_is_shown(tmp_path: Path) -> 
     assert "default model play/one: Asked for one word, the model answered 'ready'." in reached
     assert "openai: OPENAI_API_KEY is set" in reached
     assert (code, json.loads(shown)["faults"], "sk-not-to-be-shown" in shown) == (0, 0, False)
+
+
+def test_a_required_sandbox_that_does_not_work_and_a_missing_page_are_named(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    elsewhere = "landlock" if sys.platform == "darwin" else "seatbelt"
+    (home / "config.toml").write_text(f'[sandbox]\nmode = "require"\nmechanisms = ["{elsewhere}"]\n')
+    _, shown = doctor(home, "--json")
+    (fault,) = [one["text"] for one in findings(shown, "confined") if one["state"] == "fault"]
+    assert fault == 'sandbox.mode is "require" and nothing confines commands here: none can run'
+    (page,) = [one for one in findings(shown, "installed") if one["text"].startswith("the page for browsers")]
+    assert page["todo"] == ("jumpseat web opens it" if has_page() else how_to_add_page())

@@ -1,9 +1,10 @@
-"""The applications in ``clients/examples``: a web service, the test of an extension, a review of changes."""
+"""The applications in ``clients/examples``: an extension for VS Code, a web service, a test, a review."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from tests.support.forked import INSTALLED
 from tests.support.model_server import ModelServer, Reply, SeenRequest
 from tests.support.ports import free_ports
 from tests.support.provided import says, streamed_completion
+from tests.support.toolchains import INSTALL_LIMIT_S, missing, tool_folder
 
 EXAMPLES: Final = Path(__file__).parents[2] / "clients" / "examples"
 PATH: Final = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -124,3 +127,71 @@ async def test_the_review_has_the_changes_of_the_branch_and_tools_for_reading_on
     assert "+total = None" in (project / "changes.diff").read_text()
     offered = {tool["function"]["name"] for tool in provider.requests[-1].json["tools"]}
     assert offered == {"view", "grep", "glob"}
+
+
+def built_extension(folder: Path) -> Path:
+    """Install what the extension for VS Code needs, check its types, and return the built file."""
+    if shutil.which("npm") is None:
+        pytest.skip("the extension for VS Code needs Node.js")
+    shutil.copytree(
+        EXAMPLES / "vscode_extension", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules")
+    )
+    options = ("--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+    installed = subprocess.run(
+        ["npm", "install", *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_LIMIT_S,
+        check=False,
+    )
+    if installed.returncode != 0:
+        missing(f"what the extension for VS Code needs cannot be had: {installed.stderr[-800:]}")
+    types = subprocess.run(["npx", "tsc"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert types.returncode == 0, types.stdout
+    return folder / "build" / "extension.js"
+
+
+@pytest.mark.timeout(INSTALL_LIMIT_S + 240)
+def test_the_extension_for_vs_code_answers_with_its_tool_and_asks_before_a_command(tmp_path: Path) -> None:
+    script = {
+        "prompts": [
+            {
+                "when": r"What is wrong here\?\n\nLines 2 to 2 of .*cart\.py:\n\ntotal = sum\(price\)",
+                "turns": [
+                    {"tool_calls": [{"name": "editor_problems", "arguments": {"path": "/x/cart.py"}}]},
+                    {
+                        "expect": {"tool_result": "2: error: undefined name in /x/cart.py"},
+                        "tool_calls": [
+                            {"name": "bash", "arguments": {"command": "echo ok", "description": "Test"}}
+                        ],
+                    },
+                    {"text": "It says: {{last_tool_result}}"},
+                ],
+            }
+        ]
+    }
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "script.json").write_text(json.dumps(script))
+    configuration = 'default_model = "demo/scripted"\n[adapters.demo]\ntype = "scripted"\nscript = "script.json"\n'
+    (tmp_path / "home" / "config.toml").write_text(configuration)
+    driver = Path(__file__).parent / "drivers" / "vscode_extension.cjs"
+    with tool_folder("example-vscode-extension") as folder:
+        done = subprocess.run(
+            ["node", driver, built_extension(folder), tmp_path, tmp_path / "cart.py"],
+            env=environment(tmp_path, JUMPSEAT=INSTALLED),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    answer = [
+        "> What is wrong here?",
+        "[editor_problems]",
+        "[bash]",
+        "asked: echo ok: Allow,Deny",
+        "It says: ok",
+        "<exited with exit code 0>",
+    ]
+    # Two questions, in one session.
+    assert (done.returncode, done.stdout.splitlines()) == (0, 2 * answer), done.stderr

@@ -156,7 +156,8 @@ def test_the_page_shows_the_files_and_the_commands() -> None:
 
 def test_the_examples_are_written_for_the_newest_packages() -> None:
     assert f"github-copilot-sdk=={NEWEST_PYPI_SDK}\n" in (EXAMPLES / "python/requirements.txt").read_text()
-    assert f'"@github/copilot-sdk": "{NEWEST_NPM_SDK}"' in (EXAMPLES / "typescript/package.json").read_text()
+    for name in ("typescript", "vscode_extension"):
+        assert f'"@github/copilot-sdk": "{NEWEST_NPM_SDK}"' in (EXAMPLES / name / "package.json").read_text()
 
 
 @pytest.mark.anyio

@@ -13,7 +13,8 @@ from jumpseat.tools.declared.definition import HANDLERS, OUTPUTS
 from jumpseat.tools.declared.groups import GroupOptions
 from tests.support.toolchains import ROOT
 
-PAGES = ("docs/from-codecompanion.md", "docs/from-meridian.md")
+CODECOMPANION = ("docs/from-codecompanion.md", "docs/from-codecompanion-adapters.md")
+PAGES = (*CODECOMPANION, "docs/from-meridian.md")
 LINK = re.compile(r'\]\(\.\./(tests/[\w/.]+\.py) "(test_\w+)"\)')
 
 
@@ -42,7 +43,7 @@ def test_every_row_names_a_test_that_exists(page: str) -> None:
 
 
 def test_the_page_for_codecompanion_has_every_handler_output_and_key_of_the_schema() -> None:
-    page = (ROOT / "docs/from-codecompanion.md").read_text()
+    page = "".join((ROOT / name).read_text() for name in CODECOMPANION)
     older = {name for names in GROUPS.values() for all_older in names.values() for name in all_older}
     handlers = {name for names in GROUPS.values() for name in names} | older | {*HANDLERS, *OUTPUTS}
     # Known there, too, but without an effect.

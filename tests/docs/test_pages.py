@@ -147,10 +147,10 @@ def test_the_script_in_the_adapters_page_is_valid() -> None:
     assert [entry.when for entry in script.prompts] == ["order", "."]
 
 
-def test_the_wire_in_the_adapters_page_writes_a_request_and_decodes_a_response() -> None:
-    (example,) = (block for block in code_blocks("docs/adapters.md", "python") if "class EchoAdapter" in block)
+def test_the_wire_in_the_page_of_new_parts_writes_a_request_and_decodes_a_response() -> None:
+    (example,) = (block for block in code_blocks("docs/new-parts.md", "python") if "class EchoAdapter" in block)
     names: dict[str, Any] = {}
-    exec(compile(example, "docs/adapters.md", "exec"), names)
+    exec(compile(example, "docs/new-parts.md", "exec"), names)
     adapter = names["EchoAdapter"]()
     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])])
     http_request = adapter.request(Endpoint("http://localhost:8080"), request)
@@ -265,10 +265,10 @@ async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -
 
 
 @pytest.mark.anyio
-async def test_the_model_can_call_the_built_in_tool_in_the_tools_page(tmp_path: Path) -> None:
-    (example,) = (block for block in code_blocks("docs/tools.md", "python") if "BuiltinTool" in block)
+async def test_the_model_can_call_the_built_in_tool_in_the_page_of_new_parts(tmp_path: Path) -> None:
+    (example,) = (block for block in code_blocks("docs/new-parts.md", "python") if "BuiltinTool" in block)
     names: dict[str, Any] = {}
-    exec(compile(example, "docs/tools.md", "exec"), names)
+    exec(compile(example, "docs/new-parts.md", "exec"), names)
     tool = cast("BuiltinTool[Any]", names["TOOL"])
     assert tool.spec.parameters == {
         "type": "object",
@@ -319,6 +319,16 @@ def test_every_link_to_a_heading_has_a_target() -> None:
         if anchor not in anchors(page.parent / file if file else page)
     ]
     assert missing == []
+
+
+GENERATED = frozenset({"ahp-coverage", "configuration", "coverage", "errors", "session-options"})
+"""References, which nobody reads from the beginning to the end."""
+
+
+def test_no_page_is_too_long_to_read() -> None:
+    words = {page.stem: len(page.read_text().split()) for page in (ROOT / "docs").glob("*.md")}
+    assert words.keys() >= GENERATED
+    assert {name: count for name, count in words.items() if count > 2500 and name not in GENERATED} == {}
 
 
 def test_every_file_that_a_page_names_exists() -> None:

@@ -488,3 +488,26 @@ async def test_pygls_logs_no_message(wire: Wire, caplog: pytest.LogCaptureFixtur
     wire.receive(id=5, result="a secret prompt")
     assert len(wire.sent) == 3
     assert "secret" not in caplog.text
+
+
+async def test_an_unknown_method_that_resembles_a_known_one_gets_a_suggestion(wire: Wire) -> None:
+    meant = {
+        "session.crate": "session.create",
+        "sesion.sendAndWiat": "session.sendAndWait",
+        "session.modle.getCurrent": "session.model.getCurrent",
+        "connct": "connect",
+    }
+    for method in meant:
+        wire.request(method)
+    wire.request("session.fly" + "x" * 100_000)
+    texts = [message["error"]["message"] for message in wire.sent]
+    assert texts[:-1] == [f"Unhandled method {name}, did you mean {known!r}?" for name, known in meant.items()]
+    assert "did you mean" not in texts[-1]
+
+
+async def test_params_by_position_are_one_object_or_an_array(wire: Wire) -> None:
+    params: list[list[Any]] = [[{"a": 1}], [None], [], [1], [[]], [{}, {}]]
+    for given in params:
+        wire.receive(id=len(wire.sent), method="ping", params=given)
+    echoed = [message["result"]["echo"] for message in wire.sent]
+    assert echoed == [{"a": 1}, None, None, [1], [[]], [{}, {}]]

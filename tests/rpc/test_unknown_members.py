@@ -62,6 +62,7 @@ async def test_a_session_names_its_options_without_effect_in_one_warning_and_non
             provider,
             tools=[{"name": "a", "colour": "sk-2"}, {"name": "b", "colour": "sk-2"}],
             brandNew="sk-3",
+            workingDirectry="sk-4",
             contextTier="long_context",
         )
         assert warnings_of(server) == [
@@ -70,10 +71,11 @@ async def test_a_session_names_its_options_without_effect_in_one_warning_and_non
             "'contextTier' (the window is that of the model), "
             "'provider.telepathy' (unknown to this server), "
             "'provider.transport' (providers are called over HTTP), "
-            "'tools[0].colour' (unknown to this server)"
+            "'tools[0].colour' (unknown to this server), "
+            "'workingDirectry' (unknown to this server, did you mean 'workingDirectory'?)"
         ]
         for _ in range(2):
-            await server.wire.prompt(session, "hi", mood="sk-4")
+            await server.wire.prompt(session, "hi", mood="sk-5")
         assert warnings_of(server)[1:] == ["session.send: without effect: 'mood' (unknown to this server)"]
         # A member is named once in a session, whichever request has it.
         await server.wire.call("session.options.update", {"sessionId": session, "contextTier": "long_context"})

@@ -49,7 +49,7 @@ def test_a_json_lines_script_may_have_the_head_in_its_first_line(
         ("none.yaml", None, "cannot read"),
         ("bad.yaml", "steps: [", "invalid YAML"),
         ("bad.jsonl", '{"call": "ping"}\n{', "line 2"),
-        ("odd.yaml", "steps: [{cal: ping}]", "odd.yaml: steps[0]: expected a step with one of these fields"),
+        ("odd.yaml", "steps: [{xyz: ping}]", "odd.yaml: steps[0]: expected a step with one of these fields"),
         ("odd.jsonl", '{"->": {}}\n{"??": {}}', "line 2: expected an object with one field, ->, <- or --"),
     ],
 )

@@ -190,7 +190,8 @@ async def test_an_exited_server_is_reported_with_the_end_of_its_stderr() -> None
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ({"steps": [{"cal": "ping"}]}, r"steps\[0\]: expected a step with one of these fields: call, send"),
+        ({"steps": [{"xyz": "ping"}]}, r"steps\[0\]: expected a step with one of these fields: call, send"),
+        ({"steps": [{"cal": "ping"}]}, r"steps\[0\].cal: unknown, did you mean 'call'"),
         ({"steps": [{"call": "ping", "reslt": 1}]}, "reslt"),
         ({"steps": [{"expect": "/(/"}]}, "step 1: invalid regular expression /\\(/"),
         ({"stpes": []}, "stpes"),

@@ -63,6 +63,7 @@ CASES: Final[Mapping[str, Case]] = {
     "standalone": Case("this copy is incomplete: unpack the archive of jumpseat again", "standalone"),
     "npm": Case("this copy is incomplete: install the packages of jumpseat for npm again", "npm"),
     "vsix": Case("this copy is incomplete: install the extension for VS Code again", "vsix"),
+    "deb": Case("this copy is incomplete: install the Debian package of jumpseat again", "deb"),
 }
 
 

@@ -206,6 +206,7 @@ def _check(path: Path, terminal: Terminal, capture: Callable[[], str]) -> None:
 def _normalize(screen: str) -> str:
     shown = re.sub(r"--resume [0-9a-f]{8}", "--resume 01234567", screen)
     shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2000-01-01 00:00", shown)
+    shown = re.sub(r"(?:just now|\d+ min ago) *", "just now    ", shown)
     shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)
     shown = re.sub(rf"[{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'}] (\w+(?: \w+)?) \d+s", r"⠋ \1 0s", shown)
     shown = re.sub(r"\d+(\.\d+)?% (of context|used)", r"1% \2", shown)

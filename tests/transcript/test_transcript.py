@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from jumpseat_transcript.as_html import as_html
 from jumpseat_transcript.as_markdown import as_markdown
 from jumpseat_transcript.transcript import INTERRUPTED_CALL, Answer, Call, Note, Usage, build_transcript
+from jumpseat_transcript.words import time_ago
 
 HOSTILE = "</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -236,3 +238,18 @@ def test_output_cannot_leave_its_fence_in_markdown() -> None:
     ]
     assert "> # no\n> > heading" in text
     assert "```a``b```" in text
+
+
+def test_times_are_seen_from_now() -> None:
+    now = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+    expected = {
+        "2026-11-29T11:59:31Z": "just now",
+        "2026-11-29T11:55:00Z": "5 min ago",
+        "2026-11-29T09:10:00+00:00": "2 h ago",
+        "2026-11-28T11:00:00Z": "1 day ago",
+        "2026-11-23T11:00:00Z": "6 days ago",
+        "2026-11-22T11:59:00Z": "2026-11-22",
+        "2026-12-01T11:59:00Z": "2026-12-01",
+        "soon": "soon",
+    }
+    assert {time: time_ago(time, now) for time in expected} == expected

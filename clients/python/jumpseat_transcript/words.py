@@ -26,6 +26,24 @@ def display_time(time: str) -> str:
         return time
 
 
+def time_ago(time: str, now: datetime) -> str:
+    """Format an ISO 8601 time as seen from ``now``: ``just now``, ``5 min ago``, ``3 h ago``, ``2 days ago``.
+
+    After a week, and for times in the future, it is the date in the local time zone; as it is if invalid.
+    """
+    try:
+        then = datetime.fromisoformat(time).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return time
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 0 or minutes >= 7 * 24 * 60:
+        return then.strftime("%Y-%m-%d")
+    if minutes < 60:
+        return f"{minutes} min ago" if minutes else "just now"
+    hours = minutes // 60
+    return f"{hours} h ago" if hours < 24 else f"{count(hours // 24, 'day')} ago"
+
+
 def line_count(text: str) -> str:
     """Count the lines of a text: ``3 lines``, or ``nothing``."""
     return count(len(text.rstrip("\n").split("\n")), "line") if text.strip() else "nothing"

@@ -13,7 +13,7 @@ from jumpseat import errors
 from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
-from jumpseat.acp.routes import NOTIFICATIONS, find_notification, find_route
+from jumpseat.acp.routes import NOTIFICATIONS, REQUESTS, find_notification, find_route
 from jumpseat.rpc import wire_errors
 from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
@@ -35,7 +35,8 @@ from jumpseat_protocol.envelope import (
     FramingError,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event, ExternalToolRequested, PermissionRequested
-from jumpseat_protocol.methods import PROTOCOL_VERSION
+from jumpseat_protocol.members import nearest
+from jumpseat_protocol.methods import ALIKE, PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,9 @@ def error_of(exc: Exception) -> ErrorObject:
     return wire_errors.error_of(exc)
 
 
-ACP: Final = Dialect("$/cancel_request", "requestId", error_of, NOTIFICATIONS.keys())
+ACP: Final = Dialect(
+    "$/cancel_request", "requestId", error_of, NOTIFICATIONS.keys(), lambda name: nearest(name, REQUESTS, ALIKE)
+)
 
 
 async def _wait_for(stopped: Awaitable[None]) -> None:

@@ -27,12 +27,12 @@ from jumpseat.rpc.transport import Framing, Wire
 from jumpseat.sessions.access import Access
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol.envelope import INVALID_REQUEST, MAX_BODY_BYTES, FramingError
+from jumpseat_protocol.members import nearest
+from jumpseat_protocol.methods import ALIKE
 
 log = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[Any, JsonObject], Any]
-
-AHP: Final = Dialect(error_of=error_of, notifications=("dispatchAction", "unsubscribe"))
 
 BEFORE: Final[Mapping[str, Handler]] = {
     "ping": handshake.ping,
@@ -55,6 +55,11 @@ AFTER: Final[Mapping[str, Handler]] = {
     "resourceRequest": files.request,
     "invokeChangesetOperation": changesets.invoke,
 }
+AHP: Final = Dialect(
+    error_of=error_of,
+    notifications=("dispatchAction", "unsubscribe"),
+    nearest=lambda name: nearest(name, (*BEFORE, *AFTER), ALIKE),
+)
 HELD_CHARS: Final = 8 << 20
 """With more characters in held deltas, the deltas are sent."""
 MOST_WAITING: Final = 1000

@@ -30,6 +30,12 @@ error: no mode was chosen
 'jumpseat --help' lists all options and commands."""
 
 
+_OTHER_NAMES: Final[Mapping[str, str]] = dict.fromkeys(
+    ("auth", "configure", "connect", "init", "keys", "login", "providers"), "setup"
+)
+"""The names in other programs of what ``jumpseat setup`` does."""
+
+
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     """Parse the arguments of a server; on an error, print one line to stderr and exit with code 2.
 
@@ -41,7 +47,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         # Imported for errors only.
         from jumpseat_protocol.members import nearest
 
-        found = nearest(argv[0], COMMANDS)
+        found = _OTHER_NAMES.get(argv[0]) or nearest(argv[0], COMMANDS, 0.65)
         meant = "" if found is None else f", did you mean {found!r}?"
         parser.error(f"unknown command {argv[0]!r}{meant} ('jumpseat --help' lists the commands)")
     # `jumpseat acp` is the form for people and for settings of editors.

@@ -30,9 +30,10 @@ from jumpseat.cli.models import with_models
 from jumpseat.config import Config, load_config
 from jumpseat.declared.places import declaration_files
 from jumpseat.errors import ConfigError
+from jumpseat.network.site import has_page
 from jumpseat.setup.providers import Setup
 from jumpseat.store.user.provider_keys import ProviderKeys
-from jumpseat.system.installation import how_to_add
+from jumpseat.system.installation import how_to_add, how_to_add_page
 from jumpseat_protocol.version import __version__
 
 DESCRIPTION: Final = (
@@ -45,7 +46,7 @@ State: TypeAlias = Literal["ok", "note", "fault"]
 MARKS: Final[dict[State, str]] = {"ok": "✓", "note": "·", "fault": "✗"}
 
 EXTRAS: Final = {
-    "web": ("websockets", "the page for browsers"),
+    "web": ("websockets", "the server of the page for browsers, and WebSocket clients"),
     "keyring": ("keyring", "keys in the keyring of the system"),
     "cluster": ("nats", "sessions in a cluster"),
     "otel": ("opentelemetry.sdk", "telemetry"),
@@ -108,6 +109,10 @@ def _installed() -> Iterator[Finding]:
             yield Finding("ok", f"{extra}: {about}")
         else:
             yield Finding("note", f"{extra} is not installed: {about}", how_to_add(extra))
+    if has_page():
+        yield Finding("ok", "the page for browsers", "jumpseat web opens it")
+    else:
+        yield Finding("note", "the page for browsers is missing from this installation", how_to_add_page())
 
 
 def _has_module(name: str) -> bool:
@@ -197,14 +202,40 @@ async def _reachable(ctx: CommandContext, models: Models, *, tries: bool) -> Asy
 def _confined(ctx: CommandContext) -> Iterator[Finding]:
     from jumpseat.sandbox.probes import examine
 
+    try:
+        settings = load_config(ctx.home).sandbox
+    except ConfigError:
+        # It is a fault of its own.
+        settings = Config().sandbox
     found = examine(ctx.environ)
-    used = next((finding for finding in found if finding.problem is None), None)
-    if used is not None:
-        yield Finding("ok", f"commands are confined by {used.mechanism}", "jumpseat check sandbox shows by what")
-        return
-    yield Finding("note", "nothing confines commands here: they run with all rights of the user")
-    for finding in found:
-        yield Finding("note", f"{finding.mechanism}: {finding.problem}", "jumpseat check sandbox shows why")
+    permitted = [one for one in found if settings.mechanisms is None or one.mechanism in settings.mechanisms]
+    used = next((one.mechanism for one in permitted if one.problem is None), None)
+    if settings.mode == "off":
+        yield Finding("note", 'commands run with all rights of the user: sandbox.mode is "off" in config.toml')
+    elif used is not None:
+        yield Finding("ok", f"commands are confined by {used}", "jumpseat check sandbox shows by what")
+    else:
+        yield Finding("note", "nothing confines commands here: they run with all rights of the user")
+        for one in found:
+            problem = one.problem or "sandbox.mechanisms does not have it"
+            yield Finding("note", f"{one.mechanism}: {problem}", "jumpseat check sandbox shows why")
+    yield _requiring(used, is_required=settings.mode == "require")
+
+
+def _requiring(mechanism: str | None, *, is_required: bool) -> Finding:
+    """Return what ``sandbox.mode = "require"`` means on this machine."""
+    if mechanism is None and is_required:
+        return Finding(
+            "fault",
+            'sandbox.mode is "require" and nothing confines commands here: none can run',
+            'jumpseat check sandbox shows why; with "auto", commands run unconfined, each after a question',
+        )
+    effect = (
+        "no command could run"
+        if mechanism is None
+        else f"commands that {mechanism} stops, such as git push and docker, fail instead of asking to run outside"
+    )
+    return Finding("ok" if is_required else "note", f'sandbox.mode = "require": {effect}')
 
 
 def _clients(ctx: CommandContext) -> Iterator[Finding]:

@@ -176,7 +176,6 @@ async def reload_plugin_hooks(ctx: Context, params: ReloadHooksParams) -> EmptyR
 
 
 async def load_deferred_repo_hooks(ctx: Context, params: SessionParams) -> RepoHooksResult:
-    """Read all hook files of a session, those of its project included."""
     session = ctx.registry.live(params.session_id)
     return RepoHooksResult(startup_prompts=[], hook_count=await session.hooks.commands.reload())
 
@@ -187,7 +186,6 @@ async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:
 
 
 async def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
-    """Return the sessions that another process has open."""
     return InUseResult(in_use=await ctx.registry.store.in_use(params.session_ids))
 
 
@@ -258,7 +256,6 @@ async def enrich_metadata(ctx: Context, params: EnrichMetadataParams) -> EnrichM
 
 
 def get_event_file_path(ctx: Context, params: SessionParams) -> EventFilePathResult:
-    """Return the path of a session's event log, which need not exist."""
     return EventFilePathResult(file_path=str(ctx.registry.store.folder(params.session_id).log.path))
 
 

@@ -9,5 +9,4 @@ from jumpseat_protocol.version import __version__
 
 
 def get(ctx: Context, params: EmptyParams) -> StatusResult:
-    """Return the version of the server and of the protocol."""
     return StatusResult(version=__version__, protocol_version=ctx.connection.protocol or PROTOCOL_VERSION)

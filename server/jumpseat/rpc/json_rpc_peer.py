@@ -41,6 +41,7 @@ from jumpseat_protocol.envelope import (
     ErrorObject,
     RequestId,
 )
+from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.wire import Encoded
 
 if TYPE_CHECKING:
@@ -62,13 +63,15 @@ class Dialect(Struct, frozen=True):
 
     ``cancel`` is the notification that cancels a request, with the request's id in its field ``cancel_id``.
     ``error_of`` converts an exception into the error of a response. ``notifications`` are the methods that are
-    served as notifications, and not as requests; all other notifications are ignored.
+    served as notifications, and not as requests; all other ones are ignored. ``nearest`` returns the method
+    that an unknown one resembles, if any.
     """
 
     cancel: str = "$/cancelRequest"
     cancel_id: str = "id"
     error_of: Callable[[Exception], ErrorObject] = error_of
     notifications: Collection[str] = ()
+    nearest: Callable[[str], str | None] = CLIENT_REQUESTS.nearest
 
 
 COPILOT = Dialect()
@@ -266,7 +269,10 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             handler = self.find(feature_name)
             if handler is None:
                 # Clients look for this text.
-                error = json_rpc.JsonRpcMethodNotFound(f"Unhandled method {feature_name}")
+                meant = self._dialect.nearest(feature_name)
+                # A method that exists is not served before the handshake, for example.
+                hint = "" if meant in (None, feature_name) else f", did you mean {meant!r}?"
+                error = json_rpc.JsonRpcMethodNotFound(f"Unhandled method {feature_name}{hint}")
                 self._log_refusal(METHOD_NOT_FOUND, error.message)
                 raise error
             table.feature(feature_name)(self._with_wire_errors(handler))
@@ -502,4 +508,7 @@ def _single(params: Any) -> Any:
     if not isinstance(params, list):
         return params
     items = cast("list[Any]", params)
-    return next(iter(items), None) if len(items) <= 1 else items
+    if not items:
+        return None
+    # An array of anything else is refused as an array.
+    return cast("Any", items[0]) if len(items) == 1 and isinstance(items[0], dict | None) else items

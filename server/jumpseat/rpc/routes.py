@@ -27,7 +27,7 @@ from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionWarning
 from jumpseat_protocol.members import UnknownMember, dotted, misspelt, nearest, unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS, FOLDERS, PROTOCOL_VERSION, namespace_of
-from jumpseat_protocol.unserved import WithoutEffect, changes_nothing, listed, without_effect
+from jumpseat_protocol.unserved import UNKNOWN, WithoutEffect, changes_nothing, listed, without_effect
 from jumpseat_protocol.unsupported import NEUTRAL_ANSWERS, REFUSALS, UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
 
@@ -53,6 +53,9 @@ ALMOST: Final = 0.8
 
 MOST_UNKNOWN: Final = 200
 """The unknown members of a request; the same member of several objects counts once."""
+
+MOST_COMPARED: Final = 20
+"""The unknown members of a request that are compared with all known names of their objects."""
 
 LOGGED_AT_MOST: Final = 500
 """Limits the memory that a client with random names can use up."""
@@ -82,7 +85,7 @@ class IgnoredMembers:
             if (meant := meant_for_provider(method, member)) is not None:
                 # A prompt and a key must not go to another host than the one that was meant.
                 raise InvalidParamsError(method, [f"{dotted(member.path)}: unknown, did you mean {meant!r}?"])
-            found = self.note(method, member)
+            found = self.note(method, member, compare=len(shapes) <= MOST_COMPARED)
             if found.state == "neutral" or changes_nothing(found.key, member.value):
                 continue
             path = dotted(member.path)
@@ -91,14 +94,20 @@ class IgnoredMembers:
             missed.setdefault(found.key, f"{path!r:.200} ({found.because})")
         return missed
 
-    def note(self, method: str, member: UnknownMember) -> WithoutEffect:
-        """Log a member that this server does not serve, without its value, and return why."""
+    def note(self, method: str, member: UnknownMember, *, compare: bool = False) -> WithoutEffect:
+        """Log a member that this server does not serve, without its value, and return why.
+
+        With ``compare``, the reason names the known member that an unknown one resembles.
+        """
         path = ".".join(member.shape)
         if (known := self._known.get((method, path))) is not None:
             return known
         found = without_effect(method, path)
         if (meant := misspelled_extension(member)) is not None:
             found = WithoutEffect(found.key, f"did you mean {meant!r}?", "unsupported")
+        elif compare and found.because == UNKNOWN:
+            meant = nearest(str(member.path[-1]), member.known, ALMOST)
+            found = found if meant is None else found._replace(because=f"{UNKNOWN}, did you mean {meant!r}?")
         if len(self._known) < LOGGED_AT_MOST:
             self._known[method, path] = found
             log.info("%s: the member %.200r is ignored: %s", method, path, found.because)

@@ -18,6 +18,7 @@ from jumpseat.parsing.validation import validation_problems
 from jumpseat.parsing.yaml_text import read_yaml
 from jumpseat.script.patterns import ScriptError, check_pattern
 from jumpseat.script.protocols import Framing, ProtocolName
+from jumpseat_protocol.members import nearest
 
 
 class _Part(BaseModel):
@@ -124,9 +125,14 @@ STEPS: Final[Mapping[str, type[_Step]]] = {
 
 
 def step_name(value: Any) -> str | None:
-    """Return the name of a step, parsed or as an object of the file; ``None`` if it is unknown."""
+    """Return the name of a step, parsed or as an object of the file; ``None`` if it is unknown.
+
+    A misspelled one counts as the step that was meant, which then reports its unknown field.
+    """
     if isinstance(value, dict):
-        return next((verb for verb in STEPS if verb in value), None)
+        names = cast("dict[str, Any]", value)
+        known = next((verb for verb in STEPS if verb in names), None)
+        return known or next((meant for name in names if (meant := nearest(str(name), STEPS, 0.75))), None)
     return next((verb for verb, cls in STEPS.items() if isinstance(value, cls)), None)
 
 

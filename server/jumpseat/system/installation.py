@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-Bundle: TypeAlias = Literal["standalone", "npm", "vsix"]
+Bundle: TypeAlias = Literal["standalone", "npm", "vsix", "deb"]
 """The forms that bring Python and all extras with them; their name is in the file ``INSTALLER``."""
 
 Form: TypeAlias = Literal["checkout", "pip", "uv", "uv tool", "pipx", Bundle, "unknown"]
@@ -27,6 +27,7 @@ _AGAIN: Final[Mapping[str, str]] = {
     "standalone": "unpack the archive of jumpseat again",
     "npm": "install the packages of jumpseat for npm again",
     "vsix": "install the extension for VS Code again",
+    "deb": "install the Debian package of jumpseat again",
 }
 _NODE: Final = "Node.js 20 or newer"
 

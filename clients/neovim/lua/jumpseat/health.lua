@@ -58,7 +58,8 @@ local function check_server()
     health.ok("ping: ok")
   end
   local advice = {
-    "set a key such as $OPENAI_API_KEY or $ANTHROPIC_API_KEY before starting Neovim",
+    "run `jumpseat setup` in a terminal, which connects a provider and chooses a model",
+    "or set a key such as $OPENAI_API_KEY or $ANTHROPIC_API_KEY before starting Neovim",
     "or set `provider` in setup(): :help jumpseat-options",
     "or configure the server in its config.toml",
   }

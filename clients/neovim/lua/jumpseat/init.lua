@@ -185,9 +185,30 @@ local function resume(id)
   chat:replay()
 end
 
+--- Return a time in ISO 8601 as seen from now: "5 min ago", "3 h ago", "2 days ago"; after a week, its date.
+---@param time string
+---@return string
+local function time_ago(time)
+  local year, month, day, hour, minute = time:match("^(%d+)-(%d+)-(%d+)T(%d+):(%d+)")
+  if not year then
+    return time
+  end
+  local then_utc = os.time({ year = year, month = month, day = day, hour = hour, min = minute, isdst = false })
+  local now_utc = os.time(vim.tbl_extend("force", os.date("!*t"), { isdst = false }))
+  local minutes = math.floor((now_utc - then_utc) / 60)
+  if minutes < 0 or minutes >= 7 * 24 * 60 then
+    return ("%s-%s-%s"):format(year, month, day)
+  elseif minutes < 60 then
+    return minutes == 0 and "just now" or ("%d min ago"):format(minutes)
+  elseif minutes < 24 * 60 then
+    return ("%d h ago"):format(math.floor(minutes / 60))
+  end
+  local days = math.floor(minutes / (24 * 60))
+  return ("%d day%s ago"):format(days, days == 1 and "" or "s")
+end
+
 local function session_line(one)
-  local time = (one.modifiedTime or ""):gsub("T(%d+:%d+).*", " %1")
-  return ("%s  %s"):format(time, one.summary and one.summary:gsub("%s+", " ") or one.sessionId)
+  return ("%-10s  %s"):format(time_ago(one.modifiedTime or ""), one.summary and one.summary:gsub("%s+", " ") or one.sessionId)
 end
 
 --- List the sessions of this folder that a person may resume, the latest first.

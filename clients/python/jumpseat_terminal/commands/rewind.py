@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Final
 
 from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.dialogue import Option
-from jumpseat_transcript.words import count, display_time
+from jumpseat_transcript.words import count, time_ago
 
 _REASONS: Final = {"user-modified": "changed since then", "skipped-capture": "too large to be kept"}
 
@@ -22,9 +23,10 @@ async def rewind(chat: Chat, _args: str) -> None:
     if not points:
         chat.feed.note("There is no prompt to go back to.")
         return
+    now = datetime.now(UTC)
     options = [
         Option(
-            f"{display_time(point['timestamp'])}  {one_line(point['userMessage'])}",
+            f"{time_ago(point['timestamp'], now):<10}  {one_line(point['userMessage'])}",
             point,
             aside=f"+{point['linesAdded']} -{point['linesRemoved']}" if point["turnChangedFiles"] else "",
         )

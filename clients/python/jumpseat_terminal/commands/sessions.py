@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from jumpseat_terminal.opening import same_folder
 from jumpseat_transcript.exporting import FORMATS, ExportError, format_of, write_new_file
 from jumpseat_transcript.exporting import export as to_format
 from jumpseat_transcript.transcript import build_transcript, usage_of_metrics
-from jumpseat_transcript.words import count, display_time, with_tilde
+from jumpseat_transcript.words import count, time_ago, with_tilde
 
 
 async def pick_session(chat: Chat, search: str = "") -> str | None:
@@ -30,17 +31,18 @@ async def pick_session(chat: Chat, search: str = "") -> str | None:
     folder = str(chat.settings.folder)
     here = [session for session in found if session.context and same_folder(session.context.cwd, folder)]
     others = [session for session in found if session not in here]
-    options = [_option(session, elsewhere=session in others) for session in [*here, *others]]
+    now = datetime.now(UTC)
+    options = [_option(session, now, elsewhere=session in others) for session in [*here, *others]]
     if left_out:
         reason = "of one prompt or without an answer"
         chat.feed.note(f"{count(left_out, 'session')} {reason} left out; jumpseat sessions list has them.")
     return await chat.screen.asking.pick("Which session do you want to resume?", options, search)
 
 
-def _option(session: SessionMetadata, *, elsewhere: bool) -> Option:
+def _option(session: SessionMetadata, now: datetime, *, elsewhere: bool) -> Option:
     name = one_line(session.name or session.summary or session.session_id)
     place = one_line(with_tilde(session.context.cwd)) if elsewhere and session.context else ""
-    return Option(f"{display_time(session.modified_time)}  {name}", session.session_id, aside=place)
+    return Option(f"{time_ago(session.modified_time, now):<10}  {name}", session.session_id, aside=place)
 
 
 async def resume(chat: Chat, args: str) -> None:

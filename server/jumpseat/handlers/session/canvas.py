@@ -18,7 +18,6 @@ from jumpseat_protocol.sessions import OpenCanvasInstance, SessionParams
 
 
 def list_(ctx: Context, params: SessionParams) -> CanvasListResult:
-    """Return the canvases of all attached clients."""
     provided = ctx.registry.live(params.session_id).canvases.provided()
     return CanvasListResult(
         canvases=[

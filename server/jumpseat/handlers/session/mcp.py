@@ -159,7 +159,6 @@ def remove_git_hub(ctx: Context, params: SessionParams) -> McpRemovedResult:
 
 
 async def reload(ctx: Context, params: SessionParams) -> None:
-    """Read the configuration again, and start failed servers again."""
     host = mcp_host(ctx, params.session_id, "MCP config reload not available")
     failed = [server.name for server in host.servers() if server.status == "failed"]
     host.begin()
@@ -169,7 +168,6 @@ async def reload(ctx: Context, params: SessionParams) -> None:
 
 
 def move_loading_to_background(ctx: Context, params: SessionParams) -> McpMovedResult:
-    """Let the first turn begin before the servers have started."""
     host = ctx.mcp.get(ctx.registry.live(params.session_id))
     return McpMovedResult(moved_to_background=host is not None and host.stop_waiting())
 

@@ -61,7 +61,6 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
 
 
 def get_client_metadata(ctx: Context, params: SessionParams) -> dict[str, str]:
-    """Return the strings that clients keep with the session."""
     return ctx.registry.storage(ctx.registry.live(params.session_id)).client_metadata.read()
 
 
@@ -76,7 +75,6 @@ async def update_client_metadata(ctx: Context, params: ClientMetadataUpdateParam
 
 
 def is_processing(ctx: Context, params: SessionParams) -> ProcessingResult:
-    """Return whether a prompt is running."""
     return ProcessingResult(processing=ctx.registry.live(params.session_id).queue.running)
 
 

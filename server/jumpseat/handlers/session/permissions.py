@@ -191,7 +191,6 @@ async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult
 
 
 def set_required(ctx: Context, params: SetRequiredParams) -> SuccessResult:
-    """Set whether this client answers permission requests."""
     session = ctx.registry.live(params.session_id)
     session.clients.set_handles_permissions(ctx.connection, params.required)
     return SuccessResult()
@@ -215,7 +214,6 @@ def _rule(kind: str, argument: str | None) -> Rule:
 
 
 def folder_trust_is_trusted(ctx: Context, params: PermissionPathParams) -> TrustedResult:
-    """Return whether the user trusts a folder."""
     session = ctx.registry.live(params.session_id)
     return TrustedResult(trusted=ctx.process.trust.is_trusted(session.settings.cwd / params.path))
 

@@ -40,7 +40,6 @@ async def delete(ctx: Context, params: SessionParams) -> None:
 
 
 async def read_sql_todos(ctx: Context, params: SessionParams) -> TodosResult:
-    """Return the todos."""
     return TodosResult(rows=(await read_sql_todos_with_dependencies(ctx, params)).rows)
 
 

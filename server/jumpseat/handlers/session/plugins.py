@@ -152,6 +152,5 @@ async def marketplaces_browse(ctx: Context, params: SessionMarketplaceParams) ->
 
 
 async def marketplaces_refresh(ctx: Context, params: SessionMarketplaceRefreshParams) -> MarketplaceRefreshResult:
-    """Read marketplaces again."""
     ctx.registry.live(params.session_id)
     return await plugins.marketplaces_refresh(ctx, params)

@@ -159,7 +159,6 @@ def remove_at(ctx: Context, params: QueueItemParams) -> RemovedResult:
 
 
 def remove_most_recent(ctx: Context, params: SessionParams) -> RemovedResult:
-    """Remove the item that was added last."""
     return RemovedResult(removed=ctx.registry.live(params.session_id).queue.remove_latest())
 
 

@@ -56,7 +56,6 @@ def add_at(ctx: Context, params: ScheduleAddAtParams) -> ScheduleResult:
 
 
 def add_cron(ctx: Context, params: ScheduleAddCronParams) -> ScheduleResult:
-    """Schedule a prompt by a cron expression."""
     schedules = _of(ctx, params.session_id)
     return _result(
         lambda: schedules.add(
@@ -70,7 +69,6 @@ def add_cron(ctx: Context, params: ScheduleAddCronParams) -> ScheduleResult:
 
 
 def add_self_paced(ctx: Context, params: ScheduleAddSelfPacedParams) -> ScheduleResult:
-    """Send a prompt now, and again whenever the model asks for that."""
     schedules = _of(ctx, params.session_id)
     return _result(lambda: schedules.add(params.prompt, display_prompt=params.display_prompt))
 

@@ -272,7 +272,6 @@ async def delete(ctx: Context, params: SessionParams) -> SuccessResult:
 
 
 async def list_(ctx: Context, params: SessionListParams) -> Encoded[SessionListResult]:
-    """Return the sessions that have had a prompt, last changed first."""
     await ctx.registry.prepare_list()
     return Encoded((b'{"sessions":', *ctx.registry.list_json(params.filter), b"}"))
 

@@ -152,7 +152,6 @@ def _offset(cursor: str | None) -> int | None:
 
 
 def refresh(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Do nothing: the list is always up to date."""
     ctx.registry.live(params.session_id)
     return EmptyResult()
 
@@ -181,14 +180,12 @@ def get_progress(ctx: Context, params: TaskParams) -> TaskProgressResult:
 
 
 def get_current_promotable(ctx: Context, params: SessionParams) -> CurrentTaskResult:
-    """Return the sub-agent that a call waits for."""
     session = ctx.registry.live(params.session_id)
     agent = sub_agents(session).promotable() if session.agents is not None else None
     return CurrentTaskResult(task=None if agent is None else _agent_info(agent))
 
 
 def promote_current_to_background(ctx: Context, params: SessionParams) -> CurrentTaskResult:
-    """Let the call that waits for a sub-agent end, and the agent work on in the background."""
     session = ctx.registry.live(params.session_id)
     agent = sub_agents(session).promotable() if session.agents is not None else None
     if agent is None or not sub_agents(session).move_to_background(agent):
@@ -197,7 +194,6 @@ def promote_current_to_background(ctx: Context, params: SessionParams) -> Curren
 
 
 def promote_to_background(ctx: Context, params: TaskParams) -> PromoteResult:
-    """Let the call that waits for a sub-agent end, and the agent work on in the background."""
     session = ctx.registry.live(params.session_id)
     agent = _agent(session, params.id)
     return PromoteResult(promoted=agent is not None and sub_agents(session).move_to_background(agent))

@@ -95,13 +95,11 @@ def get_builtin_descriptors(ctx: Context, params: SessionParams) -> BuiltinDescr
 
 
 def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Do nothing: tools are validated when a client brings them."""
     ctx.registry.live(params.session_id)
     return EmptyResult()
 
 
 def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataResult:
-    """Return the tools of the next model request, and those that later ones may have."""
     tools = ctx.registry.live(params.session_id).tools
     return ToolsMetadataResult(
         tools=[
@@ -120,7 +118,6 @@ def update_subagent_settings(ctx: Context, params: UpdateSubagentSettingsParams)
 
 
 def get_subagent_settings(ctx: Context, params: SessionParams) -> SubagentSettingsResult:
-    """Return the user's settings for sub-agents."""
     return SubagentSettingsResult(subagents=ctx.registry.live(params.session_id).settings.sub_agent_settings)
 
 

@@ -179,7 +179,6 @@ def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
 
 
 def read_checkpoint(ctx: Context, params: CheckpointParams) -> CheckpointResult:
-    """Read a checkpoint."""
     storage = ctx.registry.storage(ctx.registry.live(params.session_id))
     return CheckpointResult(content=storage.checkpoints.read(params.number))
 
@@ -248,7 +247,6 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
 
 
 def read_autopilot_objective(ctx: Context, params: SessionParams) -> ObjectiveContent:
-    """Return the file of the objective."""
     session = ctx.registry.live(params.session_id)
     return ObjectiveContent(content=ctx.registry.storage(session).read_objective())
 
@@ -280,7 +278,6 @@ async def delete_autopilot_objective(ctx: Context, params: SessionParams) -> Obj
 
 
 def autopilot_objective_exists(ctx: Context, params: SessionParams) -> ObjectiveExists:
-    """Return whether there is an objective."""
     session = ctx.registry.live(params.session_id)
     return ObjectiveExists(exists=ctx.registry.storage(session).read_objective() is not None)
 
