@@ -30,6 +30,8 @@ ACTIONS_SENT: Final = (
     "session/mcpServerStateChanged",
     "session/ready",
     "session/titleChanged",
+    "chat/backgroundWorkRemoved",
+    "chat/backgroundWorkSet",
     "chat/delta",
     "chat/error",
     "chat/inputCompleted",

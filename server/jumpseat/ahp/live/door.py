@@ -274,8 +274,7 @@ class Door:
         mirror = self._mirrors.pop(session_id, None)
         self._unwanted.pop(session_id, None)
         if mirror is not None:
-            mirror.gone = True
-            mirror.customized.set()
+            mirror.end()
             for uri in mirror.uris:
                 self.hub.close(uri)
 

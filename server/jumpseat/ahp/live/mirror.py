@@ -19,6 +19,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live.audience import Audience, Reader
+from jumpseat.ahp.live.background import Background
 from jumpseat.ahp.live.changesets import OpenChangesets
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
@@ -35,7 +36,7 @@ from jumpseat.ahp.translation.summaries import (
     live_summary,
     with_activity,
 )
-from jumpseat.ahp.translation.terminals import Closed, Opened
+from jumpseat.ahp.translation.terminals import Closed, Opened, Step
 from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_uri
 from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
@@ -83,10 +84,11 @@ class Mirror(Audience):
         self.session_uri, self.chat_uri = session_uri(session_id), chat_uri(session_id)
         self.translator = SessionTranslator(session_id)
         self.ctx: Context | None = None
-        # The session whose events arrive, until the last of them, when it is no longer live.
-        self._source: Session | None = None
+        self.source: Session | None = None
+        """The session whose events arrive, until the last of them, when it is no longer live."""
         self.created_at = ""
         self.changesets = OpenChangesets(self)
+        self.background = Background(self)
         self._hub = hub
         self._on_summary = on_summary
         self._causes: dict[Cause, Origin] = {}
@@ -134,7 +136,7 @@ class Mirror(Audience):
 
         ``marks`` are the bits of the status that clients have set.
         """
-        session = self._source = self.session
+        session = self.source = self.session
         storage = self.context.registry.storage(session)
         workspace = storage.workspace
         title = (workspace.name or workspace.summary if workspace is not None else None) or ""
@@ -158,6 +160,7 @@ class Mirror(Audience):
             self._handle(Event.of("", "", None, question))
         self.sync_queue()
         self._follow_chat(self.chat_uri)
+        self.background.renew()
         await self.changesets.adopt(self._hub.parts(self.session_uri))
 
     async def _fold(self, chat: State) -> dict[str, State]:
@@ -230,6 +233,7 @@ class Mirror(Audience):
             left[uri] = self.state_of(uri)
         self._show_parts(left)
         self.changesets.renew()
+        self.background.renew()
         self._release()
 
     def _show_turns(self, uri: str, states: dict[str, State], origin: Origin | None = None) -> None:
@@ -261,9 +265,16 @@ class Mirror(Audience):
 
     def follow(self) -> None:
         """Follow the session from now on that was opened again."""
-        self._source = self.session
+        self.source = self.session
         self.sync_queue()
         self.changesets.renew()
+        self.background.renew()
+
+    def end(self) -> None:
+        """Follow the session no longer."""
+        self.gone = True
+        self.customized.set()
+        self.background.close()
 
     def become_ready(self) -> None:
         """Tell that the session can run turns."""
@@ -286,13 +297,9 @@ class Mirror(Audience):
             self._early = []
             self.tasks.start_soon(self._rewind)
             return
+        self.background.expect(event.payload)
         for step in self.translator.steps(event):
-            if isinstance(step, Opened):
-                self.open_part(step.uri, step.state)
-            elif isinstance(step, Closed):
-                self.close_part(step.uri)
-            else:
-                self.publish(step.action, self._origin_of(step.action), step.uri)
+            self.take(step)
         if self.tokens or self.interests:
             self._log_in(event.payload)
         if isinstance(event.payload, _CUSTOMIZING):
@@ -300,6 +307,16 @@ class Mirror(Audience):
         if isinstance(event.payload, events.SessionIdle):
             self._causes.clear()
         self.changesets.note(event.payload)
+        self.background.note(event.payload)
+
+    def take(self, step: Step) -> None:
+        """Carry out a step of the translation."""
+        if isinstance(step, Opened):
+            self.open_part(step.uri, step.state)
+        elif isinstance(step, Closed):
+            self.close_part(step.uri)
+        else:
+            self.publish(step.action, self._origin_of(step.action), step.uri)
 
     def _log_in(self, payload: events.EventPayload) -> None:
         host = self.context.mcp.get(self.session)
@@ -338,7 +355,7 @@ class Mirror(Audience):
     @property
     def working(self) -> bool:
         """Return whether the session works."""
-        return self._source is not None and self._source.working
+        return self.source is not None and self.source.working
 
     def open_part(self, uri: str, state: State) -> None:
         """Open a further channel of the session. A chat joins the session's catalogue."""
@@ -423,9 +440,9 @@ class Mirror(Audience):
 
     def sync_queue(self) -> None:
         """Publish the changes of the queue."""
-        if self._source is None:
+        if self.source is None:
             return
-        waiting, steering = self._source.queue.waiting()
+        waiting, steering = self.source.queue.waiting()
         queued = [self._waiting(item) for item in waiting]
         for action in list(queue_actions(self.chat, queued, [self._waiting(prompt) for prompt in steering])):
             self.publish(action)

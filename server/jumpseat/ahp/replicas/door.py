@@ -158,8 +158,7 @@ class ClusterDoor(OwnerDoor):
         mirror = self._mirrors.pop(session_id, None)
         self.forget_clients(session_id)
         if mirror is not None:
-            mirror.gone = True
-            mirror.customized.set()
+            mirror.end()
 
     # --- sessions of all replicas ---------------------------------------------------------------------------------
 
