@@ -40,6 +40,7 @@ SCRIPT: Final[JsonObject] = {
         {"turns": [{"deltas": ["The ", "answer"]}] * 9},
     ]
 }
+MESSAGE: Final[JsonObject] = {"text": "x", "origin": {"kind": "user"}}
 
 
 def parts(client: Client, turn: int = -1) -> list[JsonObject]:
@@ -113,6 +114,12 @@ async def test_actions_that_are_refused_or_ignored(tmp_path: Path) -> None:
                 {"turnId": "t1", "startedAt": "", "message": {"text": "x", "origin": {"kind": "agent"}}},
             ),
             ("chat/inputCompleted", {"requestId": "none", "response": "accept"}),
+            # Clients with strict types could not read what others would be told.
+            ("chat/pendingMessageSet", {"kind": "soon", "id": "q", "message": MESSAGE}),
+            ("chat/pendingMessageSet", {"kind": "queued", "id": "q", "message": {**MESSAGE, "agent": 5}}),
+            ("session/configChanged", {"config": {"note": 1}, "replace": "yes"}),
+            ("session/activeClientSet", {"activeClient": {"clientId": "a", "tools": [], "displayName": 5}}),
+            ("session/isReadChanged", {"isRead": True, "_meta": 5}),
             ("session/configChanged", {"config": {"mode": "unheard of"}}),
             ("session/activeClientSet", {"activeClient": {"clientId": "b", "tools": []}}),
             ("chat/unheardOf", {}),
@@ -131,7 +138,12 @@ async def test_actions_that_are_refused_or_ignored(tmp_path: Path) -> None:
             answers = [await client.echo(await client.dispatch(kind, channel, config=pair)) for pair in pairs]
             assert ["rejectionReason" in answer for answer in answers] == [False, True]
         await client.dispatch("chat/turnCancelled", "ahp-session:/none", turnId="t1")
+        for number in (True, -1, 1 << 53, 1 << 70, 1.5, "1", None):
+            action = {"type": "session/titleChanged", "title": "numbered"}
+            params = {"channel": client.session, "clientSeq": number, "action": action}
+            await client.socket.send(json.dumps({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
         await client.settle()
+        assert client.states[client.session]["title"] != "numbered"
         await check_equal(port, client)
 
 
@@ -324,8 +336,9 @@ async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
         await ada.settle()
         assert ada.states[uri]["inputNeeded"]
         async with raw(port, "a", queries["bob"]) as thief:
-            stolen = await thief.request("reconnect", clientId="a", lastSeenServerSeq=0, subscriptions=[uri])
-            assert stolen["error"]["code"] == -32008
+            other = await thief.call("reconnect", clientId="a", lastSeenServerSeq=0, subscriptions=[uri])
+            assert other.get("missing", [uri]) == [uri]
+            assert (other.get("actions", []), other.get("snapshots", [])) == ([], [])
         assert [item["resource"] for item in (await admin.call("listSessions"))["items"]] == [uri]
         await admin.join(uri)
         await admin.echo(

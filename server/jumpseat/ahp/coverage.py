@@ -8,7 +8,7 @@ from typing import Final
 
 from jumpseat.ahp.connection import AFTER, AHP, BEFORE
 from jumpseat.ahp.live.dispatches import SERVED
-from jumpseat.ahp.translation.dispatched import ACTIONS
+from jumpseat.ahp.translation.shapes import ACTIONS
 
 NOTIFICATIONS: Final = (
     "action",

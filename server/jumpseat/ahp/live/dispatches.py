@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.ahp.hub.channels import Origin
-from jumpseat.ahp.live import client_tools, commands, customizations, marks
+from jumpseat.ahp.live import client_tools, commands, customizations
 from jumpseat.ahp.live.mirror import Cause, Mirror
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import Action, JsonObject
@@ -311,13 +311,11 @@ def _remove_client(mirror: Mirror, action: Action, origin: Origin) -> None:
     client_tools.remove_client(mirror, origin.client_id, origin)
 
 
-_DIRECT: Final = frozenset(
-    (
-        "chat/draftChanged",
-        "chat/isReadChanged",
-        "chat/isArchivedChanged",
-    )
-)
+def _keep(mirror: Mirror, action: Action, origin: Origin) -> None:
+    mirror.keeper.change(action, origin)
+
+
+_DIRECT: Final = frozenset(("chat/isReadChanged", "chat/isArchivedChanged"))
 _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/turnStarted": _start_turn,
     "chat/turnCancelled": _cancel_turn,
@@ -329,8 +327,9 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/pendingMessageRemoved": _remove_queued,
     "chat/queuedMessagesReordered": _reorder,
     "session/titleChanged": _set_title,
-    "session/isReadChanged": marks.change,
-    "session/isArchivedChanged": marks.change,
+    "session/isReadChanged": _keep,
+    "session/isArchivedChanged": _keep,
+    "chat/draftChanged": _keep,
     "session/customizationToggled": customizations.toggle,
     "session/mcpServerStartRequested": customizations.start_server,
     "session/mcpServerStopRequested": customizations.stop_server,

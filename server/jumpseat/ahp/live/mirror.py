@@ -21,10 +21,11 @@ from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live.audience import Audience, Reader
 from jumpseat.ahp.live.background import Background
 from jumpseat.ahp.live.changesets import OpenChangesets
+from jumpseat.ahp.live.kept import Keeper, Kept
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
-from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, present
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.changesets import catalogue
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
@@ -89,6 +90,7 @@ class Mirror(Audience):
         self.created_at = ""
         self.changesets = OpenChangesets(self)
         self.background = Background(self)
+        self.keeper = Keeper(self)
         self._hub = hub
         self._on_summary = on_summary
         self._causes: dict[Cause, Origin] = {}
@@ -131,10 +133,10 @@ class Mirror(Audience):
 
     # --- opening ------------------------------------------------------------------------------------------------
 
-    async def open(self, *, lifecycle: str, marks: int) -> None:
+    async def open(self, *, lifecycle: str, kept: Kept) -> None:
         """Open the channels in the state to which the log leads, and apply what has happened since it was read.
 
-        ``marks`` are the bits of the status that clients have set.
+        ``kept`` is what clients have kept with the session.
         """
         session = self.source = self.session
         storage = self.context.registry.storage(session)
@@ -147,12 +149,13 @@ class Mirror(Audience):
             "status": IDLE,
             "modifiedAt": session.started_at,
             "turns": [],
+            **present({"draft": kept.draft}),
         }
         states = await self._fold(chat)
         access = storage.created_by
         self._hub.open(self.chat_uri, states[self.chat_uri], reduce_chat, access)
         state = self._session_state(session, states, title, lifecycle)
-        state["status"] |= marks
+        state["status"] |= kept.marks
         self._hub.open(self.session_uri, state, reduce_session, access)
         self._show_parts(states)
         self._release()
