@@ -351,14 +351,25 @@ async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
 async def test_title_mode_and_the_end_of_a_session(tmp_path: Path) -> None:
     async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as a, connected(port, "b") as b:
         uri = await a.create(config={"autoApprove": True})
+        await a.prompt("t1", "hello  there")
+        await a.action("chat/turnComplete")
+
+        async def check_title(title: str) -> None:
+            await a.settle()
+            (item,) = (await b.call("listSessions"))["items"]
+            shown = [a.states[uri], *a.states[uri]["chats"], item, *item["chats"]]
+            assert [one["title"] for one in shown] == [title] * 4
+
+        await check_title("hello there")
         await a.echo(await a.dispatch("session/titleChanged", title="My work"))
+        await check_title("My work")
         await a.echo(await a.dispatch("session/configChanged", config={"mode": "plan", "isolation": "folder"}))
         await a.settle()
         assert a.states[uri]["title"] == "My work"
         assert a.states[uri]["config"]["values"] == {"mode": "plan", "autoApprove": True, "isolation": "folder"}
         await check_equal(port, a)
-        changed = await b.notification("root/sessionSummaryChanged")
-        assert (changed["session"], "resource" in changed["changes"]) == (uri, False)
+        told = [one["params"] for one in b.received if one.get("method") == "root/sessionSummaryChanged"]
+        assert {(one["session"], "resource" in one["changes"]) for one in told} == {(uri, False)}
         assert await a.call("disposeSession", uri) is None
         assert (await b.notification("root/sessionRemoved"))["session"] == uri
         assert (await b.request("subscribe", uri))["error"]["code"] == -32001

@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.session.queue_items import Prompt, QueueItem
 from jumpseat.agent.session.session import Session
 from jumpseat.ahp.hub.channels import Origin
@@ -42,6 +43,7 @@ from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_u
 from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
+from jumpseat.store.session.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.mcp import McpOauthToken
@@ -160,7 +162,7 @@ class Mirror(Audience):
         self._show_parts(states)
         self._release()
         for question in session.clients.open_questions():
-            self._handle(Event.of("", "", None, question))
+            self._handle(Event.of(new_id(), utc_now(), None, question))
         self.sync_queue()
         self._follow_chat(self.chat_uri)
         self.background.renew()
@@ -305,6 +307,8 @@ class Mirror(Audience):
             self.take(step)
         if self.tokens or self.interests:
             self._log_in(event.payload)
+        if isinstance(event.payload, events.UserMessage):
+            self._name()
         if isinstance(event.payload, _CUSTOMIZING):
             self.customized.set()
         if isinstance(event.payload, events.SessionIdle):
@@ -320,6 +324,12 @@ class Mirror(Audience):
             self.close_part(step.uri)
         else:
             self.publish(step.action, self._origin_of(step.action), step.uri)
+
+    def _name(self) -> None:
+        """Let a session without a name have its first prompt as its title, as in lists of stored sessions."""
+        prompt = self.source.history.first_prompt if self.source is not None else None
+        if prompt is not None and not self.state["title"]:
+            self.publish({"type": "session/titleChanged", "title": shorten(prompt)})
 
     def _log_in(self, payload: events.EventPayload) -> None:
         host = self.context.mcp.get(self.session)
@@ -347,7 +357,10 @@ class Mirror(Audience):
             return False
         if is_of_chat and action["type"] not in _SILENT:
             self._follow_chat(uri)
-        elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
+        elif action["type"] == "session/titleChanged":
+            # Lists have it for the main chat, too.
+            self._follow_chat(self.chat_uri)
+        elif action["type"] in ("session/isReadChanged", "session/isArchivedChanged"):
             self._on_summary(self, self.summary())
         return True
 
@@ -379,7 +392,9 @@ class Mirror(Audience):
         session, chat = self._hub.get(self.session_uri), self._hub.get(uri)
         if session is None or chat is None:
             return
-        actions = list(actions_for_session(session.state, chat.state))
+        # No action changes the title of a chat: lists have that of the session for the main one.
+        title = {"title": session.state["title"]} if uri == self.chat_uri else {}
+        actions = list(actions_for_session(session.state, {**chat.state, **title}))
         for action in actions:
             self._hub.publish(self.session_uri, action)
         if uri != self.chat_uri:
