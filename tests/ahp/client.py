@@ -283,7 +283,9 @@ def kind_of_channel(uri: str) -> str:
 async def raw(port: int, client_id: str, query: str = "", **options: Any) -> AsyncGenerator[Client]:
     """Connect without a handshake. The official types and reducers judge what comes, if they are built."""
     with judging() as judge:
-        async with connect(f"ws://127.0.0.1:{port}/ahp{query}", proxy=None, max_size=None, **options) as socket:
+        # A client that reads nothing for a while, on a busy machine, is not given up.
+        options = {"ping_interval": None, "proxy": None, "max_size": None, **options}
+        async with connect(f"ws://127.0.0.1:{port}/ahp{query}", **options) as socket:
             client = Client(socket, client_id)
             client.judge = judge
             yield client
