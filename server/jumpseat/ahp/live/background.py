@@ -27,6 +27,8 @@ from jumpseat_protocol import events
 SHOWN_BYTES: Final = 64 * 1024
 """The end of a command's output that its terminal gets: more at once would flood clients."""
 INTERVAL_S: Final = 0.1
+LONG_INTERVAL_S: Final = 1.0
+"""The time between two such ends, each of which takes the place of the one before; also for slow clients."""
 
 _CHANGING: Final = (
     events.BackgroundTasksChanged,
@@ -50,6 +52,9 @@ class Mirror(Protocol):
 
     @property
     def source(self) -> Session | None: ...
+
+    @property
+    def has_slow_reader(self) -> bool: ...
 
     def chats(self) -> list[State]: ...
 
@@ -149,7 +154,8 @@ class Background:
                 seen = command.output_bytes
                 self._show(followed)
                 await command.news(seen)
-                with anyio.move_on_after(INTERVAL_S):
+                is_long = command.output_bytes > SHOWN_BYTES or self._mirror.has_slow_reader
+                with anyio.move_on_after(LONG_INTERVAL_S if is_long else INTERVAL_S):
                     await command.wait()
             self._show(followed)
         if self._followed.get((followed.chat, command.id)) is followed:
