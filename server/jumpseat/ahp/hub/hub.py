@@ -157,6 +157,10 @@ class Hub:
         wanted = {one for uri in uris for one in (uri, *self._parts.get(uri, ()))}
         return any(wanted & known.subscriptions for known in self._clients.values())
 
+    def all_wanted(self) -> set[str]:
+        """Return all channels that a client subscribes to, or may come back to."""
+        return set[str]().union(*(known.subscriptions for known in self._clients.values()))
+
     # --- clients ------------------------------------------------------------------------------------------------
 
     def tokens_of(self, client_id: str) -> list[Access]:
