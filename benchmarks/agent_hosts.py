@@ -193,7 +193,8 @@ async def returned(port: int, pid: int, session: str, last_seen: int, what: str,
         place = {"clientId": client_id, "lastSeenServerSeq": last_seen, "subscriptions": channels}
         async with timed(port, pid, f"{what}: reconnect"):
             answer = await client.call("reconnect", channel=ROOT, **place)
-        print(f"    answered with {answer['type']}, {len(answer.get('actions', ()))} actions")
+        size = len(json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode())
+        print(f"    answered with {answer['type']}, {len(answer.get('actions', ()))} actions, {size:,} bytes")
 
 
 async def pinging(client: Client, waits: list[float]) -> None:

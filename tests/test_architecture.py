@@ -171,8 +171,8 @@ ROOMS: dict[str, set[str]] = {
         *("sessions",),
     },
     "ahp.live": {
-        *("agent", "agent.session", "ahp.hub", "ahp.states", "ahp.translation", "commands", "errors", "mcp"),
-        *("rpc", "sessions", "store.project", "system"),
+        *("agent", "agent.session", "agent.subagents", "ahp.hub", "ahp.states", "ahp.translation", "commands"),
+        *("errors", "mcp", "rpc", "sessions", "store.project", "store.session", "system"),
     },
     "ahp.methods": {"ahp.hub", "ahp.live", "ahp.states", "ahp.translation", "commands", "errors"},
     "ahp.replicas": {

@@ -8,7 +8,7 @@ from jumpseat.ahp.connection import AFTER, BEFORE
 from jumpseat.ahp.coverage import ACTIONS_SENT, UNSERVED, page
 from jumpseat.ahp.live.dispatches import SERVED
 from jumpseat.ahp.states import changeset, chat, root, session, terminal
-from jumpseat.ahp.translation.dispatched import ACTIONS
+from jumpseat.ahp.translation.shapes import ACTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "ahp-coverage.md"
 

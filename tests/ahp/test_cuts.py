@@ -1,7 +1,7 @@
 """A connection that is cut anywhere in the frames of a conversation: nothing is lost, and nothing comes twice.
 
-``AHP_CUTS`` is the number of cuts; they are before, in and behind frames, in both directions, in turn. With a
-few hundred, every frame of the conversation is reached.
+``AHP_CUTS`` is the number of cuts, which are spread over the frames of both directions, and are before, in and
+behind them in turn. With twice as many as the server sends frames, every frame is reached.
 """
 
 from __future__ import annotations
@@ -26,11 +26,18 @@ CUTS: Final = int(os.environ.get("AHP_CUTS", "9"))
 SCRIPT: Final = {
     "prompts": [
         {
-            "when": "make a file",
-            "turns": [calls("create", path="a/made.txt", file_text="x"), {"deltas": ["Made ", "it"]}] * CUTS,
+            "when": "work",
+            "turns": [
+                {"reasoning": "Hm.", **calls("create", path="a/made.txt", file_text="x")},
+                calls("bash", "call-2", command="echo one; rm -f nothing"),
+                {"deltas": ["Made ", "it"]},
+            ]
+            * (CUTS + 1),
         }
     ]
 }
+IN_SESSION: Final = 50
+"""The cuts in one session: the terminals of commands that have ended are kept for a while only."""
 PLACES: Final = ("before a frame", "in its header", "in its body", "behind it")
 
 
@@ -41,6 +48,7 @@ class Cut:
         self.frame = frame
         self.place = place
         self.happened = False
+        self.passed = 0
 
     def allowed(self, data: bytes) -> int:
         """Return how many of the bytes of whole frames are passed on, and count the frames."""
@@ -56,6 +64,7 @@ class Cut:
                     ]
                 )
             self.frame -= 1
+            self.passed += 1
             at += size
         return at
 
@@ -71,7 +80,7 @@ def frame_size(data: bytes) -> tuple[int, int]:
     return (header + length, header) if len(data) >= 2 + extra and len(data) >= header + length else (0, header)
 
 
-async def pump(source: ByteStream, target: ByteStream, cut: Cut | None, ended: anyio.Event) -> None:
+async def pump(source: ByteStream, target: ByteStream, cut: Cut, ended: anyio.Event) -> None:
     """Pass the handshake on, and then whole frames."""
     data, is_open = b"", False
     try:
@@ -87,10 +96,9 @@ async def pump(source: ByteStream, target: ByteStream, cut: Cut | None, ended: a
             while (size := frame_size(data[whole:])[0]) > 0:
                 whole += size
             frames, data = data[:whole], data[whole:]
-            count = cut.allowed(frames) if cut is not None else whole
-            if count:
+            if count := cut.allowed(frames):
                 await target.send(frames[:count])
-            if cut is not None and cut.happened:
+            if cut.happened:
                 return
     except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass
@@ -99,14 +107,14 @@ async def pump(source: ByteStream, target: ByteStream, cut: Cut | None, ended: a
 
 
 @asynccontextmanager
-async def cutting(port: int, cut: Cut, *, to_server: bool) -> AsyncGenerator[int]:
+async def cutting(port: int, to_server: Cut, to_client: Cut) -> AsyncGenerator[int]:
     """Run a proxy for one connection to a server, and yield its port."""
 
     async def serve(client: SocketStream) -> None:
         async with client, await anyio.connect_tcp("127.0.0.1", port) as server, anyio.create_task_group() as tasks:
             ended = anyio.Event()
-            tasks.start_soon(pump, client, server, cut if to_server else None, ended)
-            tasks.start_soon(pump, server, client, None if to_server else cut, ended)
+            tasks.start_soon(pump, client, server, to_server, ended)
+            tasks.start_soon(pump, server, client, to_client, ended)
             await ended.wait()
             tasks.cancel_scope.cancel()
 
@@ -133,32 +141,43 @@ async def talk(port: int, session: str, turn: str) -> Client:
 
 
 async def finish(client: Client, turn: str) -> None:
-    """Begin a turn if need be, approve its call, and wait for its end."""
+    """Begin a turn if need be, approve its calls, and wait for its end."""
     while True:
-        await client.settle()
+        await client.join_parts()
         chat = client.states[client.chat]
         if (active := chat.get("activeTurn")) is None:
             if any(one["id"] == turn for one in chat["turns"]):
                 return
-            await client.prompt(turn, "make a file")
+            await client.prompt(turn, "work")
         elif needed := client.states[client.session].get("inputNeeded"):
             call = needed[0]["toolCall"]["toolCallId"]
             sent = await client.dispatch(
                 "chat/toolCallConfirmed", turnId=active["id"], toolCallId=call, approved=True
             )
             await client.echo(sent)
+        else:
+            await client.any_action()
 
 
 @pytest.mark.timeout(120 + 10 * CUTS)
 async def test_cuts_in_the_frames_of_a_conversation(tmp_path: Path) -> None:
     async with door_server(tmp_path, SCRIPT, limit_s=100 + 10 * CUTS) as (_, port), connected(port, "b") as b:
         await b.create()
-        for number in range(CUTS):
-            to_server, place = number % 2 == 1, PLACES[number // 2 % len(PLACES)]
-            # What a client sends is four frames for the handshake and the subscriptions, and two for the turn.
-            frame = number // (2 * len(PLACES)) + (3 if to_server else 4)
-            cut, turn = Cut(frame, place), f"t{number}"
-            async with cutting(port, cut, to_server=to_server) as proxy:
+        uncut = Cut(-1, ""), Cut(-1, "")
+        async with cutting(port, *uncut) as proxy:
+            await talk(proxy, b.session, "t0")
+        begun = 0
+        for number in range(1, CUTS + 1):
+            if number % IN_SESSION == 0:
+                await b.create()
+                begun = number
+            # Not before the client has joined: then it has nothing to come back to.
+            firsts, place, turn = (4, 5), PLACES[number // 2 % len(PLACES)], f"t{number}"
+            direction, at = number % 2, number // 2 / (CUTS // 2 + 1)
+            first, last = firsts[direction], uncut[direction].passed
+            cuts = [Cut(-1, ""), Cut(-1, "")]
+            cuts[direction] = Cut(first + int(at * (last - first)), place)
+            async with cutting(port, *cuts) as proxy:
                 a = await talk(proxy, b.session, turn)
             async with raw(port, "a") as again:
                 assert await again.reconnect(a) == "replay"
@@ -166,6 +185,8 @@ async def test_cuts_in_the_frames_of_a_conversation(tmp_path: Path) -> None:
                 await check_equal(port, again)
                 await b.settle()
                 assert again.states[b.chat] == b.states[b.chat]
-                assert [one["id"] for one in b.states[b.chat]["turns"]] == [f"t{n}" for n in range(number + 1)]
+                wanted = [f"t{n}" for n in range(begun, number + 1)]
+                assert [one["id"] for one in b.states[b.chat]["turns"]] == wanted
                 texts = [part.get("content") for part in b.states[b.chat]["turns"][-1]["responseParts"]]
                 assert texts[-1] == "Made it"
+        print(f"{CUTS} cuts, {uncut[0].passed} frames to the server, {uncut[1].passed} frames to the client")

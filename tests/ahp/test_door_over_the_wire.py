@@ -40,6 +40,7 @@ SCRIPT: Final[JsonObject] = {
         {"turns": [{"deltas": ["The ", "answer"]}] * 9},
     ]
 }
+MESSAGE: Final[JsonObject] = {"text": "x", "origin": {"kind": "user"}}
 
 
 def parts(client: Client, turn: int = -1) -> list[JsonObject]:
@@ -116,6 +117,12 @@ async def test_actions_that_are_refused_or_ignored(tmp_path: Path) -> None:
                 {"turnId": "t1", "startedAt": "", "message": {"text": "x", "origin": {"kind": "agent"}}},
             ),
             ("chat/inputCompleted", {"requestId": "none", "response": "accept"}),
+            # Clients with strict types could not read what others would be told.
+            ("chat/pendingMessageSet", {"kind": "soon", "id": "q", "message": MESSAGE}),
+            ("chat/pendingMessageSet", {"kind": "queued", "id": "q", "message": {**MESSAGE, "agent": 5}}),
+            ("session/configChanged", {"config": {"note": 1}, "replace": "yes"}),
+            ("session/activeClientSet", {"activeClient": {"clientId": "a", "tools": [], "displayName": 5}}),
+            ("session/isReadChanged", {"isRead": True, "_meta": 5}),
             ("session/configChanged", {"config": {"mode": "unheard of"}}),
             ("session/activeClientSet", {"activeClient": {"clientId": "b", "tools": []}}),
             ("chat/unheardOf", {}),
@@ -134,7 +141,12 @@ async def test_actions_that_are_refused_or_ignored(tmp_path: Path) -> None:
             answers = [await client.echo(await client.dispatch(kind, channel, config=pair)) for pair in pairs]
             assert ["rejectionReason" in answer for answer in answers] == [False, True]
         await client.dispatch("chat/turnCancelled", "ahp-session:/none", turnId="t1")
+        for number in (True, -1, 1 << 53, 1 << 70, 1.5, "1", None):
+            action = {"type": "session/titleChanged", "title": "numbered"}
+            params = {"channel": client.session, "clientSeq": number, "action": action}
+            await client.socket.send(json.dumps({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
         await client.settle()
+        assert client.states[client.session]["title"] != "numbered"
         await check_equal(port, client)
 
 
@@ -327,8 +339,9 @@ async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
         await ada.settle()
         assert ada.states[uri]["inputNeeded"]
         async with raw(port, "a", queries["bob"]) as thief:
-            stolen = await thief.request("reconnect", clientId="a", lastSeenServerSeq=0, subscriptions=[uri])
-            assert stolen["error"]["code"] == -32008
+            other = await thief.call("reconnect", clientId="a", lastSeenServerSeq=0, subscriptions=[uri])
+            assert other.get("missing", [uri]) == [uri]
+            assert (other.get("actions", []), other.get("snapshots", [])) == ([], [])
         assert [item["resource"] for item in (await admin.call("listSessions"))["items"]] == [uri]
         await admin.join(uri)
         await admin.echo(
@@ -341,14 +354,25 @@ async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
 async def test_title_mode_and_the_end_of_a_session(tmp_path: Path) -> None:
     async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as a, connected(port, "b") as b:
         uri = await a.create(config={"autoApprove": True})
+        await a.prompt("t1", "hello  there")
+        await a.action("chat/turnComplete")
+
+        async def check_title(title: str) -> None:
+            await a.settle()
+            (item,) = (await b.call("listSessions"))["items"]
+            shown = [a.states[uri], *a.states[uri]["chats"], item, *item["chats"]]
+            assert [one["title"] for one in shown] == [title] * 4
+
+        await check_title("hello there")
         await a.echo(await a.dispatch("session/titleChanged", title="My work"))
+        await check_title("My work")
         await a.echo(await a.dispatch("session/configChanged", config={"mode": "plan", "isolation": "folder"}))
         await a.settle()
         assert a.states[uri]["title"] == "My work"
         assert a.states[uri]["config"]["values"] == {"mode": "plan", "autoApprove": True, "isolation": "folder"}
         await check_equal(port, a)
-        changed = await b.notification("root/sessionSummaryChanged")
-        assert (changed["session"], "resource" in changed["changes"]) == (uri, False)
+        told = [one["params"] for one in b.received if one.get("method") == "root/sessionSummaryChanged"]
+        assert {(one["session"], "resource" in one["changes"]) for one in told} == {(uri, False)}
         assert await a.call("disposeSession", uri) is None
         assert (await b.notification("root/sessionRemoved"))["session"] == uri
         assert (await b.request("subscribe", uri))["error"]["code"] == -32001

@@ -222,13 +222,13 @@ def test_tokens_see_nothing_of_each_other(hub: Hub) -> None:
     anna.read()
     assert anna.states["ahp-root://"]["config"]["values"]["theme"] == "dark"
     anna.drop(lose=0)
+    # The id of another token's client is that of another client.
     thief = Connection("a")
-    with pytest.raises(UnknownItemError):
-        hub.reconnect(thief, BERT, 0, ["ahp-chat:/1"])
-    with pytest.raises(InvalidRequestError):
-        hub.introduce(thief, BERT)
+    assert hub.reconnect(thief, BERT, 0, ["ahp-chat:/1"])["missing"] == ["ahp-chat:/1"]
+    hub.introduce(thief, BERT)
     hub.publish("ahp-chat:/1", TITLE)
-    assert bert.connection.received == []
+    hub.refuse(Origin("a", 2, access=ANNA), "ahp-chat:/1", TITLE, "too late")
+    assert bert.connection.received == thief.received == []
     assert "theme" not in hub.subscribe(bert.connection, "ahp-root://")["state"]["config"]["values"]
     assert anna.come_back() == "replay"
     assert anna.states["ahp-chat:/1"]["activity"] == "Thinks"

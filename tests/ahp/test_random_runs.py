@@ -38,6 +38,15 @@ SCRIPT: Final[JsonObject] = {
             ],
         },
         {
+            "when": "run commands",
+            "turns": [
+                calls("bash", command="echo at once; exit 3"),
+                calls("bash", "call-2", command="echo later; exit 4", mode="async"),
+                calls("read_bash", "call-3", shellId="1"),
+                {"text": "run"},
+            ],
+        },
+        {
             "when": "ask a helper",
             "turns": [
                 task("helper", "look for it"),
@@ -59,7 +68,7 @@ SCRIPT: Final[JsonObject] = {
 RUNS: Final = int(os.environ.get("AHP_RUNS", "4"))
 KILLS: Final = int(os.environ.get("AHP_KILLS", "4"))
 ENDS: Final = ("chat/turnComplete", "chat/turnCancelled", "chat/error")
-PROMPTS: Final = ("hang on", "make a file", "hello", "ask a helper")
+PROMPTS: Final = ("hang on", "make a file", "hello", "ask a helper", "run commands")
 
 
 async def until_stable(client: Client) -> None:

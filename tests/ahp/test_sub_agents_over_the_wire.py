@@ -39,6 +39,7 @@ SCRIPT: Final[JsonObject] = {
         {"when": "look at it", "turns": [task("looker"), {"text": "seen"}]},
         {"when": "looker", "turns": [calls("look_up", what="it"), {"text": "{{last_tool_result}}"}]},
         {"when": "hang", "turns": [task("sleeper")]},
+        {"when": "write it", "turns": [calls("create", path="it.txt", file_text="x"), {"text": "written"}]},
         {"when": "sleeper", "turns": [{"text": "zzz", "hang": True}]},
         {"turns": [{"text": "ok"}] * 9},
     ]
@@ -99,6 +100,7 @@ async def test_sub_agents_have_chats_of_their_own_also_after_a_restart(tmp_path:
 
 def without_usage(chat: JsonObject) -> JsonObject:
     """Return a chat without what is not stored, or not told by an action."""
+    chat = {name: value for name, value in chat.items() if name != "backgroundWork"}
     return {**chat, "title": "", "turns": [{**turn, "usage": None} for turn in chat["turns"]]}
 
 
@@ -176,5 +178,49 @@ async def test_a_client_runs_its_tool_for_a_sub_agent(tmp_path: Path) -> None:
         while client.states[client.chat].get("activeTurn") is not None:
             await client.any_action()
         assert texts_of(client.states[needed["chat"]]["turns"][0]) == ["It is blue."]
+        assert not client.states[client.session].get("inputNeeded")
+        await check_equal(port, client)
+
+
+async def test_a_sub_agent_that_asks_while_no_turn_runs_asks_in_a_turn_of_its_own(tmp_path: Path) -> None:
+    async with (
+        door_server(tmp_path, SCRIPT) as (server, port),
+        server.connect() as sdk,
+        connected(port, "a") as client,
+    ):
+        await client.create()
+        await client.prompt("t1", "hello")
+        await client.action("chat/turnComplete")
+        session = client.session.removeprefix("ahp-session:/")
+        await sdk.call("session.resume", {"sessionId": session})
+        agent = {"sessionId": session, "agentType": "task", "name": "writer", "prompt": "write it"}
+        await sdk.call("session.tasks.startAgent", agent)
+        needed = (await client.action("session/inputNeededSet"))["request"]
+        (work,) = client.states[client.chat]["backgroundWork"]
+        assert (work["kind"], work["label"]) == ("subagent", "writer")
+        assert (needed["kind"], needed["chat"]) == ("toolConfirmation", client.chat)
+        assert client.states[client.chat]["activeTurn"]["message"]["origin"]["kind"] == "systemNotification"
+        await client.join_parts()
+        await check_equal(port, client)
+        # It can be cancelled by its answer only, and takes no prompt's place.
+        turn = {"turnId": needed["turnId"]}
+        assert "rejectionReason" in await client.echo(
+            await client.dispatch("chat/turnCancelled", **turn, duration=1)
+        )
+        assert "rejectionReason" not in await client.prompt("t2", "hello")
+        await client.settle()
+        while not client.states[client.session].get("inputNeeded"):
+            await client.any_action()
+        (needed,) = client.states[client.session]["inputNeeded"]
+        await check_equal(port, client)
+        decision = {"turnId": needed["turnId"], "toolCallId": needed["toolCall"]["toolCallId"], "approved": True}
+        assert "rejectionReason" not in await client.echo(
+            await client.dispatch("chat/toolCallConfirmed", **decision)
+        )
+        # The model is told when the agent is done.
+        while "written" not in str(client.states) or client.states[client.chat].get("backgroundWork"):
+            await client.any_action()
+        while client.states[client.chat].get("activeTurn") is not None:
+            await client.any_action()
         assert not client.states[client.session].get("inputNeeded")
         await check_equal(port, client)

@@ -1,4 +1,4 @@
-"""What surrounds a conversation: files, completions, commands, customizations, marks, models."""
+"""What surrounds a conversation: files, completions, commands, customizations, marks, drafts, models."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import pytest
 
+from jumpseat.ahp.live.kept import LARGEST_DRAFT_BYTES
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.attachments import uri_of
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.ahp.client import ROOT, Client, check_equal, connected, door_server
 from tests.support.guarded_mcp_server import guarded
+from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.anyio
@@ -190,6 +193,32 @@ async def test_marks_survive_a_restart_and_are_listed(tmp_path: Path) -> None:
         assert client.states[uri]["status"] == 1 | 32 | 64
         await client.echo(await client.dispatch("session/isArchivedChanged", isArchived=False))
         assert (await client.call("listSessions"))["items"][0]["status"] == 1 | 32
+
+
+async def test_a_draft_survives_a_restart_and_is_seen_by_others(tmp_path: Path) -> None:
+    draft: JsonObject = {"text": "half a sen", "origin": {"kind": "user"}, "model": {"id": "fake/one"}}
+    kept = tmp_path / "home" / "session-state"
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as client:
+        uri = await client.create()
+        await client.prompt("t1", "hello")
+        await client.action("chat/turnComplete")
+        for wrong in ([1], {"text": 5}, {**draft, "model": "one"}, {**draft, "origin": {"kind": "agent"}}):
+            assert "rejectionReason" in await client.echo(await client.dispatch("chat/draftChanged", draft=wrong))
+        for text in ("half", "half a sen"):
+            await client.echo(await client.dispatch("chat/draftChanged", draft={**draft, "text": text}))
+        assert client.states[client.chat]["draft"] == draft
+        await check_equal(port, client)
+        with anyio.fail_after(WAIT_S):
+            while not any(b"half a sen" in path.read_bytes() for path in kept.glob("*/client-metadata.json")):
+                await client.settle()
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as client:
+        await client.join(uri)
+        assert client.states[client.chat]["draft"] == draft
+        assert "rejectionReason" not in await client.echo(await client.dispatch("chat/draftChanged"))
+        assert "draft" not in client.states[client.chat]
+        large = {**draft, "text": "x" * (LARGEST_DRAFT_BYTES + 1)}
+        assert "rejectionReason" not in await client.echo(await client.dispatch("chat/draftChanged", draft=large))
+        await check_equal(port, client)
 
 
 async def test_models_are_listed_and_completed(tmp_path: Path) -> None:

@@ -39,6 +39,19 @@ SCRIPT: Final[JsonObject] = {
             ],
         },
         {
+            "when": "goes on",
+            "turns": [
+                calls(
+                    "bash",
+                    command=f"echo one; {WAITS}; echo two; {WAITS.replace('go', 'stop')}; echo three; exit 4",
+                    mode="async",
+                    detach=True,
+                ),
+                {"text": "It goes on."},
+            ],
+        },
+        {"when": "read it", "turns": [calls("read_bash", shellId="0"), {"text": "Read."}]},
+        {
             "when": "delegate",
             "turns": [
                 {"tool_calls": [HELPER]},
@@ -89,6 +102,39 @@ async def test_a_running_command_writes_to_a_terminal_that_is_there_after_a_rest
         await client.join(before.session)
         (turn,) = client.states[client.chat]["turns"]
         assert turn["responseParts"][0]["toolCall"]["content"] == call["content"]
+
+
+async def until(client: Client, uri: str, text: str) -> None:
+    while text not in text_of(client.states[uri]):
+        await client.any_action()
+
+
+async def test_a_command_in_the_background_shows_its_output_as_it_comes(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as client:
+        await client.create(config={"autoApprove": True})
+        await client.prompt("t1", "goes on")
+        folder = Path(client.states[client.session]["workingDirectories"][0].removeprefix("file://"))
+        while not (work := client.states[client.chat].get("backgroundWork")):
+            await client.any_action()
+        (shell,) = work
+        assert (shell["kind"], shell["command"][:9]) == ("shell", "echo one;")
+        await client.subscribe(shell["terminal"])
+        await until(client, shell["terminal"], "one")
+        (folder / "go").touch()
+        await until(client, shell["terminal"], "one\ntwo")
+        assert client.states[shell["terminal"]]["lifecycle"] == {"status": "running"}
+        await check_equal(port, client)
+        # The model has read the beginning, which does not come twice.
+        await client.prompt("t2", "read it")
+        await end_of_turn(client)
+        assert text_of(client.states[shell["terminal"]]) == "one\ntwo"
+        (folder / "stop").touch()
+        await client.action("chat/backgroundWorkRemoved")
+        terminal = client.states[shell["terminal"]]
+        assert terminal["lifecycle"] == {"status": "exited", "exitCode": 4}
+        assert text_of(terminal) == "one\ntwo\nthree"
+        assert client.states[client.chat]["backgroundWork"] == []
+        await check_equal(port, client)
 
 
 async def test_commands_in_the_background_and_of_sub_agents_have_terminals(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,14 +71,23 @@ async def test_two_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
             await eve.dispatch(kind, channel, **members)
         await eve.settle()
 
-        # The place of the client itself: neither by an introduction nor by coming back.
-        async with raw(port, "ada", eve_query) as thief:
-            params: JsonObject = {"protocolVersions": ["1.0.0"], "clientId": "ada", "initialSubscriptions": [uri]}
-            assert "error" in await thief.request("initialize", **params)
-            wanted: JsonObject = {"clientId": "ada", "lastSeenServerSeq": 0, "subscriptions": [uri, ada.chat]}
-            assert (await thief.request("reconnect", **wanted))["error"]["code"] == -32008
+        # The place of the client itself: the same id with another token is another client.
+        for method in ("initialize", "reconnect"):
+            async with raw(port, "ada", eve_query) as thief:
+                params: JsonObject = {"protocolVersions": ["1.0.0"], "initialSubscriptions": [uri, ada.chat]}
+                place: JsonObject = {"lastSeenServerSeq": 0, "subscriptions": [uri, ada.chat]}
+                answer = await thief.call(method, clientId="ada", **params, **place)
+                assert (answer.get("snapshots", []), answer.get("actions", [])) == ([], [])
+                await thief.dispatch("chat/turnCancelled", ada.chat, turnId="t2", duration=1)
+                await thief.dispatch("session/activeClientRemoved", uri, clientId="ada")
+                await thief.settle()
+                assert not any("method" in message for message in thief.received)
         async with raw(port, "other", eve_query) as other:
-            wanted = {"clientId": "other", "lastSeenServerSeq": 0, "subscriptions": [ROOT, uri, ada.chat]}
+            wanted: JsonObject = {
+                "clientId": "other",
+                "lastSeenServerSeq": 0,
+                "subscriptions": [ROOT, uri, ada.chat],
+            }
             answer = await other.call("reconnect", **wanted)
             assert [one["resource"] for one in answer.get("snapshots", ())] in ([], [ROOT])
             assert answer.get("actions", []) == []
@@ -95,6 +105,32 @@ async def test_two_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
         assert any(message.get("method") == "root/sessionRemoved" for message in ada.received)
         await eve.settle()
         assert not any("method" in message for message in eve.received)
+
+
+async def test_an_id_in_a_session_is_that_of_the_first_token_that_uses_it(tmp_path: Path) -> None:
+    tokens = ConnectionTokenFile(tmp_path / "home")
+    ada_query = f"?tkn={tokens.add('ada', all_sessions=False)}"
+    chief_query = f"?tkn={tokens.add('chief', all_sessions=True)}"
+    async with (
+        door_server(tmp_path, SCRIPT, without_token=()) as (_, port),
+        connected(port, "one", ada_query) as ada,
+        connected(port, "one", chief_query) as chief,
+        connected(port, "two", chief_query) as second,
+    ):
+        tool = {"name": "look_up", "inputSchema": {"type": "object"}}
+        await chief.join(await ada.create(activeClient={"clientId": "one", "tools": [tool]}))
+        for kind, members in (
+            ("session/activeClientRemoved", {"clientId": "one"}),
+            ("session/titleChanged", {"title": "taken"}),
+        ):
+            assert "another token" in (await chief.echo(await chief.dispatch(kind, **members)))["rejectionReason"]
+        leaving = {"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": ada.session}}
+        await chief.socket.send(json.dumps(leaving))
+        await chief.settle()
+        await second.join(ada.session)
+        assert "rejectionReason" not in await second.echo(await second.dispatch("session/titleChanged", title="T"))
+        await ada.action("session/titleChanged")
+        assert [one["clientId"] for one in ada.states[ada.session]["activeClients"]] == ["one"]
 
 
 async def test_two_tokens_read_nothing_of_each_others_files(tmp_path: Path) -> None:

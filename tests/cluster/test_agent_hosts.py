@@ -36,6 +36,18 @@ SCRIPT: Final[JsonObject] = {
             "turns": [{"tool_calls": [HELPER]}, {"text": "Asked."}],
         },
         {"when": "look it up", "turns": [calls("look_up", word="seat"), {"text": "It says: {{last_tool_result}}"}]},
+        {
+            "when": "serve it",
+            "turns": [
+                calls(
+                    "bash",
+                    command="echo up; until [ -e stop ]; do sleep 0.05; done; exit 3",
+                    mode="async",
+                    detach=True,
+                ),
+                {"text": "Served."},
+            ],
+        },
         {"turns": [{"deltas": ["Hel", "lo"]}] * 9},
     ]
 }
@@ -200,6 +212,35 @@ async def test_clients_go_on_when_the_owner_is_killed(tmp_path: Path) -> None:
             await end_of_turn(other)
             assert other.states[other.chat] == again.states[again.chat]
             await check_equal(there, again)
+
+
+async def test_background_and_drafts_are_those_of_the_owner_and_drafts_outlive_it(tmp_path: Path) -> None:
+    draft = {"text": "half a sen", "origin": {"kind": "user"}}
+    async with hosts(tmp_path) as (replicas, (here, there)):
+        async with connected(here, "a") as owner, connected(there, "b") as guest:
+            await guest.join(await owner.create(config={"autoApprove": True}))
+            await guest.prompt("t1", "serve it")
+            while not (work := guest.states[guest.chat].get("backgroundWork")):
+                await guest.any_action()
+            terminal = work[0]["terminal"]
+            await guest.subscribe(terminal)
+            while not guest.states[terminal]["content"]:
+                await guest.any_action()
+            await owner.join_parts()
+            await check_equal(there, guest)
+            await check_equal(here, owner)
+            (Path(owner.states[owner.session]["workingDirectories"][0].removeprefix("file://")) / "stop").touch()
+            while guest.states[guest.chat]["backgroundWork"]:
+                await guest.any_action()
+            assert guest.states[terminal]["lifecycle"] == {"status": "exited", "exitCode": 3}
+            assert "rejectionReason" not in await guest.echo(await guest.dispatch("chat/draftChanged", draft=draft))
+            await check_equal(here, owner)
+            await replicas.servers[0].kill()
+            await guest.socket.wait_closed()  # type: ignore[attr-defined]
+        async with raw(there, "b") as again:
+            assert await again.reconnect(guest) == "snapshot"
+            assert again.states[again.chat]["draft"] == draft
+            assert "backgroundWork" not in again.states[again.chat]
 
 
 async def test_changes_are_shown_and_undone_on_any_replica(tmp_path: Path) -> None:

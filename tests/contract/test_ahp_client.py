@@ -19,6 +19,7 @@ from tests.support.server import JsonObject, calls
 from tests.support.toolchains import in_ci, missing, require_program, tool_folder
 
 DRIVER: Final = Path(__file__).parent / "drivers" / "ahp"
+VERSIONS: Final = ("0.9.0", "0.10.0", "1.0.0")
 BUILD_LIMIT_S: Final = 900
 RUN_LIMIT_S: Final = 240
 
@@ -41,22 +42,25 @@ SCRIPT: Final[JsonObject] = {
 
 @pytest.mark.anyio
 @pytest.mark.long_build
-@pytest.mark.timeout(BUILD_LIMIT_S + 2 * RUN_LIMIT_S)
+@pytest.mark.timeout(BUILD_LIMIT_S + 2 * len(VERSIONS) * RUN_LIMIT_S)
 async def test_the_official_client_comes_through_its_scenario_and_a_restart(tmp_path: Path) -> None:
     with tool_folder("ahp-driver") as folder:
         program = tmp_path / "driver"
         shutil.copy(built(folder), program)
-    kept = tmp_path / "kept.json"
-    async with door_server(tmp_path, SCRIPT) as (server, port):
-        await drive(program, f"ws://127.0.0.1:{port}/ahp", kept, "first")
-        await server.kill()
-    async with door_server(tmp_path, SCRIPT) as (_, port):
-        await drive(program, f"ws://127.0.0.1:{port}/ahp", kept, "again")
+    for version in VERSIONS:
+        home = tmp_path / version
+        home.mkdir()
+        kept = home / "kept.json"
+        async with door_server(home, SCRIPT) as (server, port):
+            await drive(program, version, f"ws://127.0.0.1:{port}/ahp", kept, "first")
+            await server.kill()
+        async with door_server(home, SCRIPT) as (_, port):
+            await drive(program, version, f"ws://127.0.0.1:{port}/ahp", kept, "again")
 
 
-async def drive(program: Path, *args: str | Path) -> None:
+async def drive(program: Path, version: str, *args: str | Path) -> None:
     with anyio.fail_after(RUN_LIMIT_S):
-        environ = {**os.environ, "RUST_BACKTRACE": "0"}
+        environ = {**os.environ, "RUST_BACKTRACE": "0", "AHP_VERSION": version}
         process = await anyio.run_process([program, *args], check=False, stderr=subprocess.STDOUT, env=environ)
     assert process.returncode == 0, process.stdout.decode()
 

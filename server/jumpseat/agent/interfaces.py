@@ -299,6 +299,11 @@ class BackgroundCommand(Protocol):
         """Return the seconds since its end; ``None`` while it runs."""
         ...
 
+    @property
+    def output_bytes(self) -> int:
+        """Return the number of bytes written so far; it changes exactly when there is new output."""
+        ...
+
     async def wait(self) -> None:
         """Wait until the command itself has exited."""
         ...

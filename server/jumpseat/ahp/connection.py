@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from jumpseat.ahp.hub.channels import Channel, Numbered, Origin
 from jumpseat.ahp.hub.held_deltas import HeldDeltas
 from jumpseat.ahp.live.dispatches import attempt, carry_out
-from jumpseat.ahp.live.door import Door
+from jumpseat.ahp.live.door import TAKEN, Door
 from jumpseat.ahp.live.errors import AhpError, error_of
 from jumpseat.ahp.methods import changesets, files, handshake, sessions
 from jumpseat.ahp.names import Names
@@ -125,14 +125,14 @@ class AhpConnection:
     def _unsubscribe(self, params: Any) -> None:
         uri = channel_of(self._names.inward(params))
         self.door.hub.unsubscribe(self, uri)
-        self.door.withdraw_tools(self.client_id, uri)
+        self.door.withdraw_tools(self.client_id, self.rights, uri)
 
     # --- dispatches ---------------------------------------------------------------------------------------------
 
     def _take_dispatch(self, params: Any) -> None:
         members = checked(self._names.inward(params))
         channel, client_seq, action = members.get("channel"), members.get("clientSeq"), members.get("action")
-        if not self.initialized or not isinstance(channel, str) or not isinstance(client_seq, int):
+        if not self.initialized or not isinstance(channel, str) or not _is_number(client_seq):
             log.info("ignored a malformed dispatch", extra=fields(client=self.label))
             return
         if len(self._dispatches) >= MOST_WAITING:
@@ -171,16 +171,18 @@ class AhpConnection:
         if self.door.hub.get(channel, self.rights) is None:
             return
         mirror = self.door.mirror(channel, self.rights) if channel != ROOT else None
-        origin = Origin(self.client_id, client_seq)
+        origin = Origin(self.client_id, client_seq, access=self.rights)
         if mirror is None:
             reason = attempt(channel, action, None, lambda: self.door.configure(action, origin, self.rights))
+        elif not self.door.may_act(mirror.session_id, self.client_id, self.rights):
+            reason = TAKEN
         else:
             reason = attempt(channel, action, mirror, lambda: carry_out(mirror, channel, action, origin))
         if reason is not None:
             self._refuse(channel, client_seq, action, reason)
 
     def _refuse(self, channel: str, client_seq: int, action: Any, reason: str) -> None:
-        self.door.hub.refuse(Origin(self.client_id, client_seq), channel, action, reason)
+        self.door.hub.refuse(Origin(self.client_id, client_seq, access=self.rights), channel, action, reason)
 
     # --- messages to the client ---------------------------------------------------------------------------------
 
@@ -266,6 +268,11 @@ class AhpConnection:
         self.door.connections.discard(self)
         self.door.hub.leave(self)
         self._on_close(self)
+
+
+def _is_number(value: Any) -> TypeGuard[int]:
+    """Return whether a value is an unsigned integer that all clients can read."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
 
 
 def checked(params: Any) -> JsonObject:

@@ -8,7 +8,7 @@ from typing import Final
 
 from jumpseat.ahp.connection import AFTER, AHP, BEFORE
 from jumpseat.ahp.live.dispatches import SERVED
-from jumpseat.ahp.translation.dispatched import ACTIONS
+from jumpseat.ahp.translation.shapes import ACTIONS
 
 NOTIFICATIONS: Final = (
     "action",
@@ -30,6 +30,8 @@ ACTIONS_SENT: Final = (
     "session/mcpServerStateChanged",
     "session/ready",
     "session/titleChanged",
+    "chat/backgroundWorkRemoved",
+    "chat/backgroundWorkSet",
     "chat/delta",
     "chat/error",
     "chat/inputCompleted",

@@ -10,6 +10,7 @@ import orjson
 
 from jumpseat.ahp.states.deltas import JoinedDeltas
 from jumpseat.ahp.states.values import Action, JsonObject, Reducer, State
+from jumpseat.sessions.access import EVERYTHING, Access
 
 RING_ACTIONS: Final = 1000
 RING_BYTES: Final = 4 << 20
@@ -17,11 +18,15 @@ RING_BYTES: Final = 4 << 20
 
 
 class Origin(NamedTuple):
-    """The dispatch that an action is the echo of. ``via`` is the other replica that its sender is connected to."""
+    """The dispatch that an action is the echo of.
+
+    ``access`` are the rights of its sender, ``via`` is the other replica that the sender is connected to.
+    """
 
     client_id: str
     client_seq: int
     via: Subscriber | None = None
+    access: Access = EVERYTHING
 
 
 class Numbered(NamedTuple):

@@ -1,7 +1,7 @@
 """The channels of a server, and the clients that subscribe to them. Sends everything; decides nothing.
 
-A client is known by the id that it has chosen, together with its token: no other token can take over its
-subscriptions. A client whose connection is lost keeps its place for :data:`GRACE_S`: until then, the channels that
+A client is known by the id that it has chosen, together with its token: another token with the same id is another
+client. A client whose connection is lost keeps its place for :data:`GRACE_S`: until then, the channels that
 it subscribes to stay open, and it gets what it has missed.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 from msgspec import Struct, field
@@ -26,11 +26,18 @@ MOST_CLIENTS: Final = 10_000
 """The clients that are remembered; of those without a connection, the ones that left first are forgotten."""
 
 
-class Known(Struct):
+class Identity(NamedTuple):
+    """What makes a client: tokens do not share the names of their clients."""
+
+    client_id: str
+    access: Access
+
+
+class Known(Struct, eq=False):
     """A client. ``expires_at`` is the end of its grace, ``None`` while it is connected."""
 
-    access: Access
-    connection: Subscriber | None
+    identity: Identity
+    connection: Subscriber | None = None
     subscriptions: set[str] = field(default_factory=set[str])
     expires_at: float | None = None
 
@@ -52,7 +59,8 @@ class Hub:
         self._own: dict[str, tuple[State, Reducer]] = {}
         # The further channels that belong to one, in the order in which they were opened.
         self._parts: dict[str, dict[str, None]] = {}
-        self._clients: dict[str, Known] = {}
+        self._clients: dict[Identity, Known] = {}
+        self._by_connection: dict[Subscriber, Known] = {}
 
     # --- channels -----------------------------------------------------------------------------------------------
 
@@ -139,7 +147,7 @@ class Hub:
 
     def refuse(self, origin: Origin, uri: str, action: Action, reason: str) -> None:
         """Refuse a dispatched action. Only its sender is told: others would apply the action nevertheless."""
-        known = self._clients.get(origin.client_id)
+        known = self._clients.get(Identity(origin.client_id, origin.access))
         sender = origin.via or (known.connection if known is not None else None)
         if sender is not None:
             sender.deliver(envelope_of(uri, action, self.numbers.last, origin, reason))
@@ -149,25 +157,26 @@ class Hub:
         wanted = {one for uri in uris for one in (uri, *self._parts.get(uri, ()))}
         return any(wanted & known.subscriptions for known in self._clients.values())
 
+    def all_wanted(self) -> set[str]:
+        """Return all channels that a client subscribes to, or may come back to."""
+        return set[str]().union(*(known.subscriptions for known in self._clients.values()))
+
     # --- clients ------------------------------------------------------------------------------------------------
 
-    def access_of(self, client_id: str) -> Access | None:
-        """Return the rights of a client that is connected or may come back; ``None`` for others."""
-        known = self._clients.get(client_id)
-        return known.access if known is not None else None
+    def tokens_of(self, client_id: str) -> list[Access]:
+        """Return the rights of the clients with an id that are connected or may come back."""
+        return [identity.access for identity in self._clients if identity.client_id == client_id]
+
+    def knows(self, connection: Subscriber) -> bool:
+        """Return whether a connection is that of a client."""
+        return connection in self._by_connection
 
     def introduce(self, connection: Subscriber, access: Access) -> None:
-        """Make a connection that of its client, without any subscriptions.
-
-        Raises:
-            InvalidRequestError: the id belongs to another token.
-        """
-        known = self._clients.get(connection.client_id)
-        if known is not None:
-            if known.access != access:
-                raise InvalidRequestError(f"clientId {connection.client_id[:100]!r} is taken")
+        """Make a connection that of its client, without any subscriptions."""
+        identity = Identity(connection.client_id, access)
+        if (known := self._clients.pop(identity, None)) is not None:
             self._drop(known)
-        self._clients[connection.client_id] = Known(access, connection)
+        self._clients[identity] = self._by_connection[connection] = Known(identity, connection)
         self._forget_some()
 
     def subscribe(self, connection: Subscriber, uri: str, turns: int | None = None) -> JsonObject:
@@ -177,7 +186,7 @@ class Hub:
             UnknownItemError: there is no such channel for the client.
         """
         known = self._known(connection)
-        channel = self.get(uri, known.access)
+        channel = self.get(uri, known.identity.access)
         if channel is None:
             raise UnknownItemError("channel", uri)
         known.subscriptions.add(uri)
@@ -186,51 +195,47 @@ class Hub:
 
     def has_subscriber(self, uri: str, connection: Subscriber) -> bool:
         """Return whether a connection subscribes to a channel."""
-        known = self._clients.get(connection.client_id)
-        return known is not None and known.connection is connection and uri in known.subscriptions
+        known = self._by_connection.get(connection)
+        return known is not None and uri in known.subscriptions
 
     def unsubscribe(self, connection: Subscriber, uri: str) -> None:
         """End a subscription. Unknown channels are ignored."""
         known = self._known(connection)
         known.subscriptions.discard(uri)
-        if (channel := self.get(uri, known.access)) is not None:
+        if (channel := self.get(uri, known.identity.access)) is not None:
             channel.subscribers.pop(connection, None)
 
     def leave(self, connection: Subscriber) -> None:
         """Keep the place of a client whose connection is lost."""
         for channel in self._channels.values():
             channel.subscribers.pop(connection, None)
-        known = self._clients.get(connection.client_id)
-        if known is not None and known.connection is connection:
+        if (known := self._by_connection.pop(connection, None)) is not None:
             known.connection, known.expires_at = None, self._clock() + GRACE_S
 
-    def expire(self) -> list[str]:
-        """Forget the clients whose grace has ended, and return their ids."""
+    def expire(self) -> list[Identity]:
+        """Forget the clients whose grace has ended, and return them."""
         now = self._clock()
         gone = [
-            client_id
-            for client_id, known in self._clients.items()
+            identity
+            for identity, known in self._clients.items()
             if known.expires_at is not None and known.expires_at <= now
         ]
-        for client_id in gone:
-            del self._clients[client_id]
+        for identity in gone:
+            del self._clients[identity]
         return gone
 
     def reconnect(self, connection: Subscriber, access: Access, last_seen: int, uris: Iterable[str]) -> JsonObject:
         """Give a client its place again, and return what it has missed: actions, or else snapshots.
 
         A client that is unknown, as all are after a restart, gets a place.
-
-        Raises:
-            UnknownItemError: the client is that of another token.
         """
-        known = self._clients.setdefault(connection.client_id, Known(access, None))
-        if known.access != access:
-            raise UnknownItemError("client", connection.client_id)
+        identity = Identity(connection.client_id, access)
+        known = self._clients.setdefault(identity, Known(identity))
         self._forget_some()
         came_from_ahead = last_seen > self.numbers.last or not self.numbers.may_have_given(last_seen)
         self.numbers.raise_to(last_seen)
         self._drop(known)
+        self._by_connection[connection] = known
         known.connection, known.expires_at = connection, None
         wanted = list(dict.fromkeys(uris))
         found = {uri: channel for uri in wanted if (channel := self.get(uri, access)) is not None}
@@ -246,20 +251,21 @@ class Hub:
         return {"type": "replay", "actions": actions, "missing": [uri for uri in wanted if uri not in found]}
 
     def _known(self, connection: Subscriber) -> Known:
-        known = self._clients.get(connection.client_id)
-        if known is None or known.connection is not connection:
+        known = self._by_connection.get(connection)
+        if known is None:
             raise InvalidRequestError("another connection has taken the place of this one")
         return known
 
     def _drop(self, known: Known) -> None:
         """End the subscriptions of the connection that a client had before."""
         if known.connection is not None:
+            self._by_connection.pop(known.connection, None)
             for channel in self._channels.values():
                 channel.subscribers.pop(known.connection, None)
 
     def _forget_some(self) -> None:
         while len(self._clients) > MOST_CLIENTS:
-            gone = next((name for name, known in self._clients.items() if known.connection is None), None)
+            gone = next((one for one, known in self._clients.items() if known.connection is None), None)
             if gone is None:
                 return
             del self._clients[gone]

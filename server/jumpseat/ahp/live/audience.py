@@ -67,6 +67,11 @@ class Audience(ConnectedClient):
         readers = self._readers()
         return bool(readers) and all(reader.behind for reader in readers)
 
+    @property
+    def has_slow_reader(self) -> bool:
+        """Return whether much of what was sent to a connection is unread."""
+        return any(reader.behind for reader in self._readers())
+
     async def drain(self) -> None:
         """Wait until one of the connections has read most of what it was sent. A slower one delays no other."""
         if not self.behind:

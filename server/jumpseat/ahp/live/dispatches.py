@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.ahp.hub.channels import Origin
-from jumpseat.ahp.live import client_tools, commands, customizations, marks
+from jumpseat.ahp.live import client_tools, commands, customizations
 from jumpseat.ahp.live.mirror import Cause, Mirror
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import Action, JsonObject
@@ -33,6 +33,7 @@ _ID: Final = re.compile(r"[!-~]{1,200}")
 """Ids of turns: visible ASCII, because they become part of a header."""
 
 NO_TURN: Final = "no turn is active"
+TURN_ACTIVE: Final = "a turn is active"
 READ_ONLY: Final[Mapping[str, str]] = {
     "chat": "this chat is that of a sub-agent, which clients can only watch",
     "terminal": "this terminal is that of a command of the agent, which clients can only watch",
@@ -88,13 +89,17 @@ def _start_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
     turn_id, session, chat = action["turnId"], mirror.session, mirror.chat
     if mirror.state["lifecycle"] != "ready":
         raise InvalidRequestError("the session is not ready")
-    if chat.get("activeTurn") is not None or session.queue.running:
-        raise InvalidRequestError("a turn is active")
+    asking = mirror.translator.main.turn
+    only_asks = asking is not None and asking.only_asks
+    if session.queue.running or (chat.get("activeTurn") is not None and not only_asks):
+        raise InvalidRequestError(TURN_ACTIVE)
     if any(turn["id"] == turn_id for turn in chat["turns"]):
         raise InvalidRequestError(f"turn {turn_id[:100]!r} exists")
     prompt = _prompt(mirror, turn_id, action["message"])
     _use_model(mirror, action["message"])
     if commands.is_command(mirror, prompt.text):
+        if only_asks:
+            raise InvalidRequestError(TURN_ACTIVE)
         commands.run(mirror, action, origin)
         return
     cause = Cause("chat/turnStarted", turn_id)
@@ -157,7 +162,9 @@ def _cancel_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
     active: JsonObject | None = mirror.chat.get("activeTurn")
     if active is None or active["id"] != action["turnId"]:
         raise InvalidRequestError(NO_TURN)
-    session = mirror.session
+    session, turn = mirror.session, mirror.translator.main.turn
+    if turn is not None and turn.only_asks:
+        raise InvalidRequestError("the turn ends with the answers to its questions")
     if (command := mirror.commands.get(action["turnId"])) is not None:
         mirror.cancelling[action["turnId"]] = origin
         command.cancel()
@@ -311,13 +318,11 @@ def _remove_client(mirror: Mirror, action: Action, origin: Origin) -> None:
     client_tools.remove_client(mirror, origin.client_id, origin)
 
 
-_DIRECT: Final = frozenset(
-    (
-        "chat/draftChanged",
-        "chat/isReadChanged",
-        "chat/isArchivedChanged",
-    )
-)
+def _keep(mirror: Mirror, action: Action, origin: Origin) -> None:
+    mirror.keeper.change(action, origin)
+
+
+_DIRECT: Final = frozenset(("chat/isReadChanged", "chat/isArchivedChanged"))
 _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/turnStarted": _start_turn,
     "chat/turnCancelled": _cancel_turn,
@@ -329,8 +334,9 @@ _HANDLERS: Final[Mapping[str, Callable[[Mirror, Action, Origin], None]]] = {
     "chat/pendingMessageRemoved": _remove_queued,
     "chat/queuedMessagesReordered": _reorder,
     "session/titleChanged": _set_title,
-    "session/isReadChanged": marks.change,
-    "session/isArchivedChanged": marks.change,
+    "session/isReadChanged": _keep,
+    "session/isArchivedChanged": _keep,
+    "chat/draftChanged": _keep,
     "session/customizationToggled": customizations.toggle,
     "session/mcpServerStartRequested": customizations.start_server,
     "session/mcpServerStopRequested": customizations.stop_server,

@@ -21,7 +21,7 @@ from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools, customizations
 from jumpseat.ahp.live.audience import Reader
 from jumpseat.ahp.live.errors import AhpError
-from jumpseat.ahp.live.marks import marks_of
+from jumpseat.ahp.live.kept import kept_of
 from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject
@@ -56,6 +56,7 @@ Clients that subscribe after the answer to ``createSession``, and wait for the a
 SWEEP_S: Final = 15.0
 UNWANTED_S: Final = 60.0
 """The time after which a session is closed that nobody wants: who has created one still has to subscribe to it."""
+TAKEN: Final = "the clientId is that of another token in this session"
 
 
 class Peer(Reader, Protocol):
@@ -83,6 +84,8 @@ class Door:
         self._mirrors: dict[str, Mirror] = {}
         self._opening: dict[str, anyio.Event] = {}
         self._awaits_ready: dict[str, anyio.Event] = {}
+        # By session: the rights of the clients that have acted there, by their ids.
+        self._tokens: dict[str, dict[str, Access]] = {}
         # Since when nobody wants a session, as the sweeps have seen it.
         self._unwanted: dict[str, float] = {}
         self._agents = agents_with(server.models.declared(SessionSettings(cwd=Path.cwd())))
@@ -228,8 +231,9 @@ class Door:
             await self._add(mirror, "creating")
             if config.get("autoApprove") is True:
                 session.permissions.set_mode("allow-all")
-            if options.get("activeClient") is not None:
-                client_tools.begin_with(mirror, options["activeClient"])
+            if (client := options.get("activeClient")) is not None:
+                self.may_act(session_id, client["clientId"], access)
+                client_tools.begin_with(mirror, client)
         finally:
             del self._opening[session_id]
             ended.set()
@@ -258,7 +262,7 @@ class Door:
         self._mirrors[mirror.session_id] = mirror
         try:
             storage = self._server.registry.storage(mirror.session)
-            await mirror.open(lifecycle=lifecycle, marks=marks_of(storage.client_metadata))
+            await mirror.open(lifecycle=lifecycle, kept=kept_of(storage.client_metadata))
         except BaseException:
             del self._mirrors[mirror.session_id]
             raise
@@ -267,15 +271,16 @@ class Door:
     def _readers(self, uris: Iterable[str]) -> list[Reader]:
         channels = [channel for uri in uris if (channel := self.hub.get(uri)) is not None]
         subscribed: set[object] = {subscriber for channel in channels for subscriber in channel.subscribers}
-        return [reader for reader in self.connections if reader in subscribed]
+        # Asked for with each delta: the cost is that of the smaller set.
+        return list(self.connections & subscribed)
 
     def close(self, session_id: str) -> None:
         """Forget a session that is deleted or no longer live."""
         mirror = self._mirrors.pop(session_id, None)
         self._unwanted.pop(session_id, None)
+        self._tokens.pop(session_id, None)
         if mirror is not None:
-            mirror.gone = True
-            mirror.customized.set()
+            mirror.end()
             for uri in mirror.uris:
                 self.hub.close(uri)
 
@@ -287,22 +292,42 @@ class Door:
 
     async def sweep(self) -> None:
         """Forget the clients whose grace has ended, and close the sessions that nobody wants."""
-        for client_id in self.hub.expire():
-            self.withdraw_tools(client_id)
-        unwanted = [mirror for mirror in self._mirrors.values() if not self.hub.is_wanted(mirror.uris)]
+        for client_id, access in self.hub.expire():
+            self.withdraw_tools(client_id, access)
+        unwanted = self._unwanted_mirrors()
         now, before = anyio.current_time(), self._unwanted
         self._unwanted = {one.session_id: before.get(one.session_id, now) for one in unwanted}
+        for mirror in list(self._mirrors.values()):
+            mirror.changesets.close_unwanted()
         for mirror in unwanted:
             if self._unwanted[mirror.session_id] + UNWANTED_S <= now and not self.hub.is_wanted(mirror.uris):
                 await self._leave(mirror)
-            else:
-                mirror.changesets.close_unwanted()
 
-    def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
+    def _unwanted_mirrors(self) -> list[Mirror]:
+        # Not one by one: many sessions and many clients would hold others up.
+        wanted = self.hub.all_wanted()
+        return [
+            mirror
+            for mirror in self._mirrors.values()
+            if wanted.isdisjoint((*mirror.uris, *self.hub.parts(mirror.session_uri)))
+        ]
+
+    def withdraw_tools(self, client_id: str, access: Access, uri: str | None = None) -> None:
         """Withdraw the tools of a client that has left a session, or all of them."""
         for mirror in self._mirrors.values():
-            if uri in (None, mirror.session_uri):
+            if uri in (None, mirror.session_uri) and self.has_acted(mirror.session_id, client_id, access):
                 client_tools.remove_client(mirror, client_id)
+
+    def may_act(self, session_id: str, client_id: str, access: Access) -> bool:
+        """Return whether a client is that of the token that has used its id in a session first.
+
+        Actions and active clients have no other name than the id, also in sessions that several tokens see.
+        """
+        return self._tokens.setdefault(session_id, {}).setdefault(client_id, access) == access
+
+    def has_acted(self, session_id: str, client_id: str, access: Access) -> bool:
+        """Return whether a client has used its id in a session first."""
+        return self._tokens.get(session_id, {}).get(client_id) == access
 
     async def _leave(self, mirror: Mirror) -> None:
         session = self._server.registry.get_live(mirror.session_id)
@@ -365,7 +390,7 @@ class Door:
             stored = self.registry(access).store.get_existing(session_id)
         except JumpseatError:
             return summary
-        return {**summary, "status": summary["status"] | marks_of(stored.client_metadata)}
+        return {**summary, "status": summary["status"] | kept_of(stored.client_metadata).marks}
 
     def registry(self, access: Access) -> SessionRegistry:
         """Return the sessions that exist for connections with these rights."""

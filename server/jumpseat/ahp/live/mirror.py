@@ -14,16 +14,19 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.session.queue_items import Prompt, QueueItem
 from jumpseat.agent.session.session import Session
 from jumpseat.ahp.hub.channels import Origin
 from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live.audience import Audience, Reader
+from jumpseat.ahp.live.background import Background
 from jumpseat.ahp.live.changesets import OpenChangesets
+from jumpseat.ahp.live.kept import Keeper, Kept
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session
-from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed
+from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, changed, present
 from jumpseat.ahp.translation import attachments, config
 from jumpseat.ahp.translation.changesets import catalogue
 from jumpseat.ahp.translation.queues import Waiting, queue_actions
@@ -35,11 +38,12 @@ from jumpseat.ahp.translation.summaries import (
     live_summary,
     with_activity,
 )
-from jumpseat.ahp.translation.terminals import Closed, Opened
+from jumpseat.ahp.translation.terminals import Closed, Opened, Step
 from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_uri
 from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
+from jumpseat.store.session.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.mcp import McpOauthToken
@@ -83,10 +87,12 @@ class Mirror(Audience):
         self.session_uri, self.chat_uri = session_uri(session_id), chat_uri(session_id)
         self.translator = SessionTranslator(session_id)
         self.ctx: Context | None = None
-        # The session whose events arrive, until the last of them, when it is no longer live.
-        self._source: Session | None = None
+        self.source: Session | None = None
+        """The session whose events arrive, until the last of them, when it is no longer live."""
         self.created_at = ""
         self.changesets = OpenChangesets(self)
+        self.background = Background(self)
+        self.keeper = Keeper(self)
         self._hub = hub
         self._on_summary = on_summary
         self._causes: dict[Cause, Origin] = {}
@@ -129,12 +135,12 @@ class Mirror(Audience):
 
     # --- opening ------------------------------------------------------------------------------------------------
 
-    async def open(self, *, lifecycle: str, marks: int) -> None:
+    async def open(self, *, lifecycle: str, kept: Kept) -> None:
         """Open the channels in the state to which the log leads, and apply what has happened since it was read.
 
-        ``marks`` are the bits of the status that clients have set.
+        ``kept`` is what clients have kept with the session.
         """
-        session = self._source = self.session
+        session = self.source = self.session
         storage = self.context.registry.storage(session)
         workspace = storage.workspace
         title = (workspace.name or workspace.summary if workspace is not None else None) or ""
@@ -145,19 +151,21 @@ class Mirror(Audience):
             "status": IDLE,
             "modifiedAt": session.started_at,
             "turns": [],
+            **present({"draft": kept.draft}),
         }
         states = await self._fold(chat)
         access = storage.created_by
         self._hub.open(self.chat_uri, states[self.chat_uri], reduce_chat, access)
         state = self._session_state(session, states, title, lifecycle)
-        state["status"] |= marks
+        state["status"] |= kept.marks
         self._hub.open(self.session_uri, state, reduce_session, access)
         self._show_parts(states)
         self._release()
         for question in session.clients.open_questions():
-            self._handle(Event.of("", "", None, question))
+            self._handle(Event.of(new_id(), utc_now(), None, question))
         self.sync_queue()
         self._follow_chat(self.chat_uri)
+        self.background.renew()
         await self.changesets.adopt(self._hub.parts(self.session_uri))
 
     async def _fold(self, chat: State) -> dict[str, State]:
@@ -230,6 +238,7 @@ class Mirror(Audience):
             left[uri] = self.state_of(uri)
         self._show_parts(left)
         self.changesets.renew()
+        self.background.renew()
         self._release()
 
     def _show_turns(self, uri: str, states: dict[str, State], origin: Origin | None = None) -> None:
@@ -261,9 +270,16 @@ class Mirror(Audience):
 
     def follow(self) -> None:
         """Follow the session from now on that was opened again."""
-        self._source = self.session
+        self.source = self.session
         self.sync_queue()
         self.changesets.renew()
+        self.background.renew()
+
+    def end(self) -> None:
+        """Follow the session no longer."""
+        self.gone = True
+        self.customized.set()
+        self.background.close()
 
     def become_ready(self) -> None:
         """Tell that the session can run turns."""
@@ -286,20 +302,34 @@ class Mirror(Audience):
             self._early = []
             self.tasks.start_soon(self._rewind)
             return
+        self.background.expect(event.payload)
         for step in self.translator.steps(event):
-            if isinstance(step, Opened):
-                self.open_part(step.uri, step.state)
-            elif isinstance(step, Closed):
-                self.close_part(step.uri)
-            else:
-                self.publish(step.action, self._origin_of(step.action), step.uri)
+            self.take(step)
         if self.tokens or self.interests:
             self._log_in(event.payload)
+        if isinstance(event.payload, events.UserMessage):
+            self._name()
         if isinstance(event.payload, _CUSTOMIZING):
             self.customized.set()
         if isinstance(event.payload, events.SessionIdle):
             self._causes.clear()
         self.changesets.note(event.payload)
+        self.background.note(event.payload)
+
+    def take(self, step: Step) -> None:
+        """Carry out a step of the translation."""
+        if isinstance(step, Opened):
+            self.open_part(step.uri, step.state)
+        elif isinstance(step, Closed):
+            self.close_part(step.uri)
+        else:
+            self.publish(step.action, self._origin_of(step.action), step.uri)
+
+    def _name(self) -> None:
+        """Let a session without a name have its first prompt as its title, as in lists of stored sessions."""
+        prompt = self.source.history.first_prompt if self.source is not None else None
+        if prompt is not None and not self.state["title"]:
+            self.publish({"type": "session/titleChanged", "title": shorten(prompt)})
 
     def _log_in(self, payload: events.EventPayload) -> None:
         host = self.context.mcp.get(self.session)
@@ -327,7 +357,10 @@ class Mirror(Audience):
             return False
         if is_of_chat and action["type"] not in _SILENT:
             self._follow_chat(uri)
-        elif action["type"] in ("session/titleChanged", "session/isReadChanged", "session/isArchivedChanged"):
+        elif action["type"] == "session/titleChanged":
+            # Lists have it for the main chat, too.
+            self._follow_chat(self.chat_uri)
+        elif action["type"] in ("session/isReadChanged", "session/isArchivedChanged"):
             self._on_summary(self, self.summary())
         return True
 
@@ -338,7 +371,7 @@ class Mirror(Audience):
     @property
     def working(self) -> bool:
         """Return whether the session works."""
-        return self._source is not None and self._source.working
+        return self.source is not None and self.source.working
 
     def open_part(self, uri: str, state: State) -> None:
         """Open a further channel of the session. A chat joins the session's catalogue."""
@@ -359,7 +392,9 @@ class Mirror(Audience):
         session, chat = self._hub.get(self.session_uri), self._hub.get(uri)
         if session is None or chat is None:
             return
-        actions = list(actions_for_session(session.state, chat.state))
+        # No action changes the title of a chat: lists have that of the session for the main one.
+        title = {"title": session.state["title"]} if uri == self.chat_uri else {}
+        actions = list(actions_for_session(session.state, {**chat.state, **title}))
         for action in actions:
             self._hub.publish(self.session_uri, action)
         if uri != self.chat_uri:
@@ -423,9 +458,9 @@ class Mirror(Audience):
 
     def sync_queue(self) -> None:
         """Publish the changes of the queue."""
-        if self._source is None:
+        if self.source is None:
             return
-        waiting, steering = self._source.queue.waiting()
+        waiting, steering = self.source.queue.waiting()
         queued = [self._waiting(item) for item in waiting]
         for action in list(queue_actions(self.chat, queued, [self._waiting(prompt) for prompt in steering])):
             self.publish(action)

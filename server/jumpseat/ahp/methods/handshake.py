@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.ahp.live.door import Peer
-from jumpseat.ahp.live.errors import NOT_FOUND, UNSUPPORTED_VERSION, AhpError
+from jumpseat.ahp.live.errors import UNSUPPORTED_VERSION, AhpError
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.attachments import uri_of
 from jumpseat.commands.completions import TRIGGERS
@@ -38,7 +38,7 @@ async def initialize(connection: Peer, params: JsonObject) -> JsonObject:
     connection.client_id = client_id
     hub = connection.door.hub
     hub.introduce(connection, connection.rights)
-    connection.door.withdraw_tools(client_id)
+    connection.door.withdraw_tools(client_id, connection.rights)
     connection.initialized = True
     snapshots: list[JsonObject] = []
     for uri in dict.fromkeys(_strings(params, "initialSubscriptions", required=False)):
@@ -64,7 +64,7 @@ async def reconnect(connection: Peer, params: JsonObject) -> JsonObject:
     """Give a client its place again, with what it has missed.
 
     Raises:
-        AhpError: the client is that of another token, a param is missing, or the client is initialized.
+        AhpError: a param is missing, or the client is initialized.
     """
     _check_new(connection)
     client_id, last_seen = _client_id(params), params.get("lastSeenServerSeq")
@@ -74,10 +74,7 @@ async def reconnect(connection: Peer, params: JsonObject) -> JsonObject:
     for uri in uris:
         await _open(connection, uri)
     connection.client_id = client_id
-    try:
-        result = connection.door.hub.reconnect(connection, connection.rights, last_seen, uris)
-    except UnknownItemError:
-        raise AhpError(NOT_FOUND, f"unknown client {client_id[:100]!r}") from None
+    result = connection.door.hub.reconnect(connection, connection.rights, last_seen, uris)
     connection.initialized = connection.returned = True
     for uri in uris:
         connection.door.note_client(connection, uri)

@@ -133,7 +133,7 @@ class ClusterDoor(OwnerDoor):
         if message.get("method") == OPENED:
             self._show(link, message["params"])
         elif message.get("method") == ACTION:
-            self._apply(message["params"])
+            self._apply(link, message["params"])
         elif message.get("method") in (PART_OPENED, PART_CLOSED):
             self._show_part(message["params"])
 
@@ -158,8 +158,7 @@ class ClusterDoor(OwnerDoor):
         mirror = self._mirrors.pop(session_id, None)
         self.forget_clients(session_id)
         if mirror is not None:
-            mirror.gone = True
-            mirror.customized.set()
+            mirror.end()
 
     # --- sessions of all replicas ---------------------------------------------------------------------------------
 
@@ -263,7 +262,7 @@ class ClusterDoor(OwnerDoor):
         for uri in [uri for uri in states if uri not in far.uris]:
             self.hub.open_part(far.uris[0], uri, states[uri], REDUCERS[kind_of(uri)])
         for client in states[far.uris[0]]["activeClients"]:
-            if (access := self.hub.access_of(client["clientId"])) is not None:
+            for access in self.hub.tokens_of(client["clientId"]):
                 self._tell(far, self._link(access), ARRIVE, clientId=client["clientId"], isNew=False)
 
     async def _open_again(self, far: Far, uri: str) -> None:
@@ -290,7 +289,7 @@ class ClusterDoor(OwnerDoor):
         else:
             self.hub.open_part(far.uris[0], uri, state, REDUCERS[kind_of(uri)])
 
-    def _apply(self, params: JsonObject) -> None:
+    def _apply(self, link: Link, params: JsonObject) -> None:
         """Apply an action of the owner, or pass its refusal on."""
         envelope: JsonObject = params["envelope"]
         uri, action = envelope["channel"], envelope["action"]
@@ -298,7 +297,9 @@ class ClusterDoor(OwnerDoor):
         if far is None or far.source != params["from"]:
             return
         sender = envelope.get("origin")
-        origin = Origin(sender["clientId"], sender["clientSeq"]) if sender is not None else None
+        origin = None
+        if sender is not None:
+            origin = Origin(sender["clientId"], sender["clientSeq"], access=link.access)
         if (reason := envelope.get("rejectionReason")) is not None:
             if origin is not None:
                 self.hub.refuse(origin, uri, action, reason)
@@ -343,13 +344,12 @@ class ClusterDoor(OwnerDoor):
             mirror = self.mirror(channel, peer.rights)
             if mirror is None:
                 return False
-            if not self.may_act(session_id, client_id, peer.rights):
-                self.hub.refuse(Origin(client_id, client_seq), channel, action, "the clientId is taken")
-                return True
-            self.note_place(session_id, client_id, self._place)
+            if self.may_act(session_id, client_id, peer.rights):
+                self.note_place(session_id, client_id, self._place)
             return False
         if self.hub.get(channel, peer.rights) is not None:
-            self._send(peer, far.session_id, channel, Origin(client_id, client_seq), action)
+            origin = Origin(client_id, client_seq, access=peer.rights)
+            self._send(peer, far.session_id, channel, origin, action)
         return True
 
     def _send(self, peer: Peer, session_id: str, channel: str, origin: Origin, action: Action) -> None:
@@ -398,17 +398,17 @@ class ClusterDoor(OwnerDoor):
         elif (far := self._far.get(session_id)) is not None and is_active(self._state(far.uris[0]), peer.client_id):
             self._tell(far, self._link(peer.rights), ARRIVE, clientId=peer.client_id, isNew=is_new)
 
-    def withdraw_tools(self, client_id: str, uri: str | None = None) -> None:
+    def withdraw_tools(self, client_id: str, access: Access, uri: str | None = None) -> None:
         if (place := self._left.pop(client_id, None)) is not None:
             if all(guest.place != place for guest in self._guests.values()):
                 self.forget_place(place)
             return
         for mirror in list(self._mirrors.values()):
-            if uri in (None, mirror.session_uri):
+            if uri in (None, mirror.session_uri) and self.has_acted(mirror.session_id, client_id, access):
                 self.withdraw_from(mirror, client_id, self._place)
         for far in list(self._far.values()):
             if uri in (None, far.uris[0]) and is_active(self._state(far.uris[0]), client_id):
-                self._tell(far, far.link, WITHDRAW, clientId=client_id)
+                self._tell(far, self._link(access), WITHDRAW, clientId=client_id)
 
     # --- lists and files ------------------------------------------------------------------------------------------
 

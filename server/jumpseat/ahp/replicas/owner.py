@@ -14,7 +14,7 @@ from jumpseat.ahp.hub.channels import Channel, Numbered, Origin
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools
 from jumpseat.ahp.live.dispatches import attempt, carry_out
-from jumpseat.ahp.live.door import Door
+from jumpseat.ahp.live.door import TAKEN, Door
 from jumpseat.ahp.live.errors import error_of
 from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.live.mirror import Mirror
@@ -52,9 +52,8 @@ class OwnerDoor(Door, ABC):
 
     def __init__(self, server: Server, tasks: TaskGroup, numbers: Numbers) -> None:
         super().__init__(server, tasks, numbers)
-        # By session and client: the place where the client is, and its token.
+        # By session and client: the place where the client is.
         self._places: dict[str, dict[str, str]] = {}
-        self._tokens: dict[str, dict[str, tuple[str | None, bool]]] = {}
 
     @abstractmethod
     async def open_here(self, uri: str, access: Access) -> Mirror | None:
@@ -67,11 +66,6 @@ class OwnerDoor(Door, ABC):
     def find(self, session_id: str) -> Mirror | None:
         """Return the open mirror of a session of this replica."""
         return self._mirrors.get(session_id)
-
-    def may_act(self, session_id: str, client_id: str, access: Access) -> bool:
-        """Return whether a client is that of the token that has used its id in a session first."""
-        token = access.name, access.all
-        return self._tokens.setdefault(session_id, {}).setdefault(client_id, token) == token
 
     def note_place(self, session_id: str, client_id: str, place: str) -> None:
         """Note at which replica a client of a session is."""
@@ -151,7 +145,7 @@ class Guest:
     def show(self, mirror: Mirror) -> None:
         """Subscribe to a session, and send the states of its channels."""
         hub = self.door.hub
-        if hub.access_of(self.client_id) is None:
+        if not hub.knows(self):
             hub.introduce(self, self.rights)
         uris = (*mirror.uris, *hub.parts(mirror.session_uri))
         states = {uri: hub.subscribe(self, uri)["state"] for uri in uris}
@@ -176,10 +170,7 @@ class Guest:
 
     def leave(self, session_id: str) -> None:
         """End the subscriptions to a session."""
-        if (
-            self.door.hub.access_of(self.client_id) is not None
-            and (mirror := self.door.find(session_id)) is not None
-        ):
+        if self.door.hub.knows(self) and (mirror := self.door.find(session_id)) is not None:
             for uri in (*mirror.uris, *self.door.hub.parts(mirror.session_uri)):
                 self.door.hub.unsubscribe(self, uri)
 
@@ -257,9 +248,9 @@ class OwnerService:
 
     def _carry_out(self, mirror: Mirror, params: JsonObject) -> JsonObject:
         client_id, action, channel = params["clientId"], params["action"], params["channel"]
-        origin = Origin(client_id, params["clientSeq"], self.guest)
+        origin = Origin(client_id, params["clientSeq"], self.guest, self._rights)
         if not self._door.may_act(mirror.session_id, client_id, self._rights):
-            return {"refused": f"clientId {client_id[:100]!r} is taken"}
+            return {"refused": TAKEN}
         if self._door.hub.get(channel) is None:
             return {}
         reason = attempt(channel, action, mirror, lambda: carry_out(mirror, channel, action, origin))
@@ -276,7 +267,9 @@ class OwnerService:
 
     async def _withdraw(self, params: JsonObject) -> JsonObject:
         """Withdraw the tools of a client, unless it has come to another replica."""
-        self._door.withdraw_from(await self._mirror(params), params["clientId"], params["place"])
+        mirror, client_id = await self._mirror(params), params["clientId"]
+        if self._door.has_acted(mirror.session_id, client_id, self._rights):
+            self._door.withdraw_from(mirror, client_id, params["place"])
         return {}
 
     async def _request(self, params: JsonObject) -> JsonObject:

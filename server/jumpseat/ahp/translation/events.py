@@ -46,6 +46,8 @@ class Translator(Struct):
     _asking: dict[str, Call] = field(default_factory=dict[str, Call])
     # The open questions of sub-agents, which may outlast a turn.
     _foreign: dict[str, events.PermissionRequested] = field(default_factory=dict[str, events.PermissionRequested])
+    # The ids of the open questions that are forms.
+    _open_inputs: set[str] = field(default_factory=set[str])
     _skips_deltas: bool = False
     # A sub-agent whose first run has ended: no event tells of the ends of later ones.
     _has_ended: bool = False
@@ -83,6 +85,15 @@ class Translator(Struct):
                 if event.persisted and isinstance(payload, _OF_TURNS):
                     turn.last_at = event.timestamp
                 yield from self._in_turn(turn, payload)
+                if turn.only_asks and not (self._asking or self._open_inputs):
+                    yield from self.end_turn()
+            case payload if isinstance(payload, _QUESTIONS) and not _is_answered(payload):
+                # That of a sub-agent in the background, or of an MCP server.
+                message = {"text": _ASKS, "origin": {"kind": "systemNotification"}}
+                yield from self._begin(event.id, event, message)
+                if (turn := self.turn) is not None:
+                    turn.only_asks = True
+                    yield from self._in_turn(turn, payload)
             case _:
                 pass
 
@@ -130,6 +141,7 @@ class Translator(Struct):
         if turn is None:
             return
         self._asking.clear()
+        self._open_inputs.clear()
         end: JsonObject = {"turnId": turn.id, "duration": turn.duration}
         if turn.aborted:
             yield {"type": "chat/turnCancelled", **end}
@@ -165,6 +177,7 @@ class Translator(Struct):
             yield from self._begin(turn_id, event, message)
         if self.turn is not None:
             self.turn.works, self.turn.error, self.turn.last_at = True, None, event.timestamp
+            self.turn.only_asks = False
 
     def _end_agent(
         self, event: events.Event, end: events.SubagentCompleted | events.SubagentFailed
@@ -241,6 +254,7 @@ class Translator(Struct):
                 | events.ExitPlanModeRequested()
                 | events.AutoModeSwitchRequested()
             ):
+                self._open_inputs.add(payload.request_id)
                 yield {"type": "chat/inputRequested", "request": forms.request_of(payload)}
             case (
                 events.UserInputCompleted()
@@ -248,6 +262,7 @@ class Translator(Struct):
                 | events.ExitPlanModeCompleted()
                 | events.AutoModeSwitchCompleted()
             ):
+                self._open_inputs.discard(payload.request_id)
                 yield {"type": "chat/inputCompleted", **forms.completion_of(payload)}
             case events.SessionCompactionComplete(success=True) if turn.works:
                 yield _part(turn, {"kind": "systemNotification", "content": "The conversation was summarized"})
@@ -332,7 +347,20 @@ _OF_TURNS: Final = (
 """The stored events within a turn, of which the last one gives the time of its end."""
 
 
+_QUESTIONS: Final = (
+    events.PermissionRequested,
+    events.UserInputRequested,
+    events.ElicitationRequested,
+    events.ExitPlanModeRequested,
+    events.AutoModeSwitchRequested,
+)
+_ASKS: Final = "A question from the background"
+
 _DELTAS: Final = (events.MessageDelta, events.ReasoningDelta, events.ToolCallDelta)
+
+
+def _is_answered(payload: events.EventPayload) -> bool:
+    return isinstance(payload, events.PermissionRequested) and bool(payload.resolved_by_hook)
 
 
 def _part(turn: Turn, part: JsonObject) -> Action:

@@ -19,7 +19,7 @@ from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject, State, present
 from jumpseat.ahp.translation.edits import with_edits
 from jumpseat.ahp.translation.events import Translator
-from jumpseat.ahp.translation.terminals import Closed, Opened, Published, Step, Terminals
+from jumpseat.ahp.translation.terminals import Closed, Ended, Opened, Published, Step, Terminals
 from jumpseat.ahp.translation.uris import chat_uri, kind_of, session_uri, sub_agent_uri
 from jumpseat_protocol import events
 
@@ -89,6 +89,14 @@ class SessionTranslator:
         """Return the id of the question for the result of a call in a chat, by the call's id for clients."""
         found = next((chat for chat in self._chats() if chat.uri == uri), None)
         return found.translator.request_of(call_id) if found is not None else None
+
+    def terminal_of(self, chat: str, shell_id: str) -> str | None:
+        """Return the terminal of a command in the background. See :meth:`Terminals.of_shell`."""
+        return self._terminals.of_shell(chat, shell_id)
+
+    def show_output(self, chat: str, shell_id: str, text: str, ended: Ended | None) -> Iterator[Step]:
+        """Return the steps that show the output of such a command. See :meth:`Terminals.show_output`."""
+        return self._terminals.show_output(chat, shell_id, text, ended)
 
     def _chats(self) -> list[AgentChat]:
         return [self._main, *self._agents.values()]

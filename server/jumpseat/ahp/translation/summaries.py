@@ -95,6 +95,6 @@ def live_summary(uri: str, session: State, chat: State, created_at: str) -> Json
             "activity": chat.get("activity"),
             "workingDirectories": session.get("workingDirectories"),
             "defaultChat": session.get("defaultChat"),
-            "chats": [{name: chat[name] for name in ("resource", "title", "status")}],
+            "chats": [{"resource": chat["resource"], "title": session["title"], "status": chat["status"]}],
         }
     )

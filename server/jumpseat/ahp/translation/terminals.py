@@ -2,7 +2,8 @@
 
 A terminal is opened by the first output of its command, or by the result of the call, which refers to it. A call
 that fails has none. Output that is shown while a call runs is not stored: with the result, the terminal shows what
-the log has. A command that runs on in the background shows what the model has read of it.
+the log has. That of a command that runs on in the background shows what :meth:`Terminals.show_output` is told, and
+after a restart what the model has read.
 """
 
 from __future__ import annotations
@@ -54,12 +55,19 @@ class Closed(NamedTuple):
 Step: TypeAlias = Opened | Published | Closed
 
 
+class Ended(NamedTuple):
+    """The end of a command."""
+
+    exit_code: int | None
+
+
 class Terminal(Struct):
-    """A terminal with the text that it shows."""
+    """A terminal with the text that it shows. ``is_live``: that is all output, not what the model has read."""
 
     uri: str
     shown: str = ""
     has_ended: bool = False
+    is_live: bool = False
 
 
 class Terminals(Struct):
@@ -95,6 +103,21 @@ class Terminals(Struct):
                     yield from self._end(terminal, rest.get("exitCode"))
             case _:
                 pass
+
+    def of_shell(self, chat: str, shell_id: str) -> str | None:
+        """Return the terminal of a command in the background that the agent of a chat has started."""
+        terminal = self._behind.get((chat, shell_id))
+        return terminal.uri if terminal is not None else None
+
+    def show_output(self, chat: str, shell_id: str, text: str, ended: Ended | None) -> Iterator[Step]:
+        """Return the steps after which the terminal of such a command shows its output so far, or the end of it."""
+        terminal = self._behind.get((chat, shell_id))
+        if terminal is None or terminal.has_ended:
+            return
+        terminal.is_live = True
+        yield from _write(terminal, text)
+        if ended is not None:
+            yield from self._end(terminal, ended.exit_code)
 
     def end_calls(self) -> Iterator[Step]:
         """Return the steps at the end of all turns: calls without a result have no terminal."""
@@ -176,7 +199,8 @@ class Terminals(Struct):
         terminal, outcome = self._behind.get((chat, shell_id)), _outcome_of(end)
         if terminal is None or outcome is None:
             return
-        yield from _write(terminal, "\n".join(filter(None, (terminal.shown, outcome.output))))
+        if not terminal.is_live:
+            yield from _write(terminal, "\n".join(filter(None, (terminal.shown, outcome.output))))
         if outcome.shell_id is None or (call is not None and call.tool == "stop_bash"):
             del self._behind[chat, shell_id]
             yield from self._end(terminal, outcome.exit_code)

@@ -45,7 +45,8 @@ class Turn(Struct):
     ``owners`` are the ids of the clients that run tools, by the names of the tools.
 
     ``works`` is true while a call of the model and its tools are not done, which is so after a crash, too.
-    ``calls_tools``: the last answer of the model does.
+    ``calls_tools``: the last answer of the model does. ``only_asks``: the turn has no prompt, but questions that
+    came while there was no turn, and lasts as long as they are open.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Turn(Struct):
     message_ids: set[str] = field(default_factory=set[str])
     works: bool = False
     calls_tools: bool = False
+    only_asks: bool = False
     aborted: bool = False
     error: JsonObject | None = None
     usage: JsonObject = field(default_factory=lambda: JsonObject())

@@ -18,6 +18,11 @@ const ROOT: &str = "ahp-root://";
 const GONE: &str = "ahp-chat:/gone";
 const WAIT: Duration = Duration::from_secs(60);
 
+/// The version of the protocol that is spoken, from `AHP_VERSION`.
+fn version() -> String {
+    std::env::var("AHP_VERSION").unwrap_or_else(|_| "1.0.0".into())
+}
+
 /// One client: its connection, and what it has folded.
 struct Peer {
     id: String,
@@ -49,8 +54,8 @@ impl Peer {
 
     async fn hello(url: &str, id: &str) -> Result<Self> {
         let mut peer = Self::connect(url, id).await?;
-        let answer = peer.client.initialize(id.into(), vec!["1.0.0".into()], vec![ROOT.into()]).await?;
-        ensure!(answer.protocol_version == "1.0.0");
+        let answer = peer.client.initialize(id.into(), vec![version()], vec![ROOT.into()]).await?;
+        ensure!(answer.protocol_version == version());
         ensure!(matches!(answer.snapshots[0].state, SnapshotState::Root(_)));
         peer.last_seen = answer.server_seq as u64;
         Ok(peer)
