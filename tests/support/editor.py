@@ -36,14 +36,15 @@ models = ["one", "two"]
 
 
 class Schemas:
-    """The schemas of ACP v1: the stable one, and the one with unstable additions."""
+    """The schemas of a version of ACP: the stable one, and the one with unstable additions."""
 
-    def __init__(self, package: Path) -> None:
+    def __init__(self, package: Path, version: int = 1) -> None:
+        self.version = version
         self._validators: dict[str, Draft202012Validator] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._roots: dict[str, JsonObject] = {}
         for name in ("schema.json", "schema.unstable.json"):
-            root: JsonObject = json.loads((package / "schema" / "v1" / name).read_text())
+            root: JsonObject = json.loads((package / "schema" / f"v{version}" / name).read_text())
             for definition, schema in root["$defs"].items():
                 kind = next(
                     (suffix for suffix in ("Request", "Response", "Notification") if definition.endswith(suffix)),
@@ -137,7 +138,10 @@ class Editor(Wire):
     # --- requests ----------------------------------------------------------------------------------------------
 
     async def initialize(self, capabilities: JsonObject | None = None) -> JsonObject:
-        params = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
+        params: JsonObject = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
+        if self._schemas.version > 1:
+            info = {"name": "tests", "version": "1"}
+            params = {"protocolVersion": self._schemas.version, "capabilities": capabilities or {}, "info": info}
         self._schemas.check("initialize", "Request", params)
         return await self.call("initialize", params)
 
@@ -154,10 +158,13 @@ class Editor(Wire):
         return await self.ask("session/prompt", params)
 
     async def say(self, session: str, text: str) -> JsonObject:
-        """Send a prompt and wait for the end of its turn."""
+        """Send a prompt and wait for the end of its turn; in version 2, return the state at the end."""
+        since = len(self.messages)
         answer = await self.response(await self.begin(session, text))
         assert "error" not in answer, answer["error"]
-        return answer["result"]
+        if self._schemas.version == 1:
+            return answer["result"]
+        return await self.update("state_update", since=since, state="idle")
 
     async def cancel(self, session: str) -> None:
         await self.notify("session/cancel", {"sessionId": session})

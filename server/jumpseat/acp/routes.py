@@ -1,10 +1,13 @@
-"""The table of ACP's methods and of the functions that serve them."""
+"""The table of the methods of version 1, and the way to the function that serves a method.
+
+Those of version 2 are in :mod:`jumpseat.acp.draft_routes`, which is imported for editors that speak it.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -19,20 +22,13 @@ from jumpseat.acp.methods import (
     session_open,
     session_prompt,
 )
+from jumpseat.acp.route import Notified, Route
 from jumpseat.acp.translation import params as p
 from jumpseat.errors import InvalidRequestError
+from jumpseat.rpc.json_rpc_peer import ResponseError
 from jumpseat.rpc.wire_errors import check_size, invalid_params
+from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.wire import WireModel
-
-Answer: TypeAlias = dict[str, Any]
-
-
-class Route(NamedTuple):
-    """A method: its params, and its function. Plain functions run in the order of arrival, coroutines as tasks."""
-
-    params: type[WireModel]
-    serve: Callable[[AcpContext, Any], Answer | Awaitable[Answer]]
-
 
 REQUESTS: Final[Mapping[str, Route]] = {
     "initialize": Route(p.InitializeParams, initialize.initialize),
@@ -55,19 +51,24 @@ REQUESTS: Final[Mapping[str, Route]] = {
     "providers/disable": Route(p.ProviderParams, providers.disable),
 }
 
-NOTIFICATIONS: Final[Mapping[str, tuple[type[WireModel], Callable[[AcpContext, Any], None]]]] = {
-    "session/cancel": (p.SessionParams, session_prompt.cancel),
+NOTIFICATIONS: Final[Mapping[str, Notified]] = {
+    "session/cancel": Notified(p.SessionParams, session_prompt.cancel),
 }
 """In addition to ``$/cancel_request``, which cancels any request."""
 
 
 def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
-    """Return the function that serves a request, or ``None`` for an unknown method."""
-    route = REQUESTS.get(method)
-    if route is None:
+    """Return the function that serves a request, or ``None`` for a method that no version has.
+
+    The editor's version is looked at with each request: the first one may precede ``initialize``.
+    """
+    if method not in REQUESTS and _requests(ctx).get(method) is None:
         return None
 
     def serve(params: Any) -> Any:
+        route = _requests(ctx).get(method)
+        if route is None:
+            raise ResponseError(f"Unhandled method {method}", METHOD_NOT_FOUND)
         if ctx.server.process.ending:
             raise InvalidRequestError("the server is shutting down")
         result = route.serve(ctx, _validate(method, route.params, params))
@@ -78,11 +79,30 @@ def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
 
 def find_notification(ctx: AcpContext, method: str) -> Callable[[Any], None] | None:
     """Return the function that serves a notification, or ``None`` for an unknown method."""
-    route = NOTIFICATIONS.get(method)
-    if route is None:
+    if method not in NOTIFICATIONS:
         return None
-    model, handler = route
-    return lambda params: handler(ctx, _validate(method, model, params))
+
+    def take(params: Any) -> None:
+        notified = _notifications(ctx)[method]
+        notified.take(ctx, _validate(method, notified.params, params))
+
+    return take
+
+
+def _requests(ctx: AcpContext) -> Mapping[str, Route]:
+    if ctx.editor.version.number == 1:
+        return REQUESTS
+    from jumpseat.acp import draft_routes
+
+    return draft_routes.REQUESTS
+
+
+def _notifications(ctx: AcpContext) -> Mapping[str, Notified]:
+    if ctx.editor.version.number == 1:
+        return NOTIFICATIONS
+    from jumpseat.acp import draft_routes
+
+    return draft_routes.NOTIFICATIONS
 
 
 def _validate(method: str, model: type[WireModel], params: Any) -> Any:

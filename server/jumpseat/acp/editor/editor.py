@@ -8,6 +8,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
 from jumpseat.acp.translation.params import ClientCapabilities
+from jumpseat.acp.translation.versions import V1, Version
 from jumpseat_protocol.wire import WireModel
 
 R = TypeVar("R", bound=WireModel)
@@ -33,8 +34,12 @@ class EditorConnection(Protocol):
 
 
 class Editor(Struct):
-    """The peer of a connection. ``initialize`` sets ``capabilities`` and ``client_name`` (``name/version``)."""
+    """The peer of a connection.
+
+    ``initialize`` sets ``capabilities``, ``client_name`` (``name/version``) and the ``version`` of the protocol.
+    """
 
     connection: EditorConnection
     capabilities: ClientCapabilities = field(default_factory=ClientCapabilities)
     client_name: str | None = None
+    version: Version = V1

@@ -44,7 +44,7 @@ async def set_config_option(ctx: AcpContext, params: SetConfigOptionParams) -> d
         await _set_effort(ctx, view, value)
     else:
         raise InvalidRequestError(f"unknown option {params.config_id[:100]!r}")
-    return {"configOptions": view.options()}
+    return {"configOptions": ctx.editor.version.options(view.options())}
 
 
 def set_title(ctx: AcpContext, params: SetTitleParams) -> dict[str, Any]:
