@@ -254,7 +254,7 @@ async def test_a_slash_command_has_the_same_life(tmp_path: Path, draft_schemas: 
 async def test_a_command_in_the_background_outlasts_its_prompt(tmp_path: Path, draft_schemas: Schemas) -> None:
     (tmp_path / "wait").touch()
     command = "echo begun; while [ -e wait ]; do sleep 0.1; done"
-    turns: list[Any] = [calls("bash", "c1", command=command, mode="async", shellId="s"), {"text": "done"}]
+    turns: list[Any] = [calls("bash", "c1", command=command, mode="async"), {"text": "done"}]
     async with running_editor(tmp_path, draft_schemas, *turns, answers=ALLOWED) as (_, editor):
         session = await editor.new(tmp_path)
         idle = await editor.say(session, "go")
@@ -271,7 +271,7 @@ async def test_a_sub_agent_in_the_background_outlasts_its_prompt(tmp_path: Path,
     arguments = {"agent_type": "explore", "description": "look", "prompt": "look around", "mode": "background"}
     task = {"tool_calls": [{"id": "c1", "name": "task", "arguments": {**arguments, "name": "scout"}}]}
     prompts: list[JsonObject] = [
-        {"when": "look around", "turns": [{"text": "seen", "delay_s": 1}]},
+        {"when": "look around", "turns": [{"text": "seen", "delay_ms": 1000}]},
         {"turns": [task, {"text": "done"}, {"text": "all done"}]},
     ]
     async with running_editor(tmp_path, draft_schemas, prompts=prompts, answers=ALLOWED) as (_, editor):
