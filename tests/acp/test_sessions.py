@@ -18,7 +18,7 @@ MODES = "https://agentclientprotocol.com/protocol/session-modes#"
 
 async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
-        answer = await editor.call("initialize", {"protocolVersion": 65535, "clientCapabilities": {}, "_meta": {}})
+        answer = await editor.call("initialize", {"protocolVersion": 1, "clientCapabilities": {}, "_meta": {}})
         assert answer["protocolVersion"] == 1
         capabilities = answer["agentCapabilities"]
         assert capabilities["loadSession"] is True

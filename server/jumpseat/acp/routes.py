@@ -15,6 +15,7 @@ from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.methods import (
     authenticate,
     initialize,
+    mcp_message,
     providers,
     session_config,
     session_end,
@@ -33,12 +34,14 @@ from jumpseat_protocol.wire import WireModel
 REQUESTS: Final[Mapping[str, Route]] = {
     "initialize": Route(p.InitializeParams, initialize.initialize),
     "authenticate": Route(p.AuthenticateParams, authenticate.authenticate),
+    "auth/status": Route(p.Nothing, authenticate.status),
     "logout": Route(p.Nothing, authenticate.logout),
     "session/new": Route(p.NewSessionParams, session_open.new),
     "session/load": Route(p.OpenSessionParams, session_open.load),
     "session/resume": Route(p.OpenSessionParams, session_open.resume),
     "session/fork": Route(p.OpenSessionParams, session_open.fork),
     "session/list": Route(p.ListParams, session_list.list_sessions),
+    "session/status": Route(p.SessionParams, session_list.status),
     "session/delete": Route(p.SessionParams, session_end.delete),
     "session/close": Route(p.SessionParams, session_end.close),
     "session/prompt": Route(p.PromptParams, session_prompt.prompt),
@@ -52,6 +55,7 @@ REQUESTS: Final[Mapping[str, Route]] = {
 }
 
 NOTIFICATIONS: Final[Mapping[str, Notified]] = {
+    "mcp/message": Notified(p.McpNotificationParams, mcp_message.notify),
     "session/cancel": Notified(p.SessionParams, session_prompt.cancel),
 }
 """In addition to ``$/cancel_request``, which cancels any request."""

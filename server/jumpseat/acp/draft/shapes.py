@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from jumpseat.acp.translation.params import ClientCapabilities, ClientSessionCapabilities, ConfigOptionCapabilities
-
-PLAN_ID: Final = "plan"
-"""The id of a session's only plan."""
+from jumpseat.acp.translation.plans import PLAN_ID
 
 
 def update_of(update: dict[str, Any]) -> dict[str, Any] | None:

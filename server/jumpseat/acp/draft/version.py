@@ -22,13 +22,15 @@ Payload: TypeAlias = events.EventPayload | events.UnknownPayload
 CAPABILITIES: Final[dict[str, Any]] = {
     "session": {
         "prompt": {"image": {}, "embeddedContext": {}},
-        "mcp": {"stdio": {}, "http": {}},
+        "mcp": {"stdio": {}, "http": {}, "acp": {}},
         "delete": {},
         "additionalDirectories": {},
         "systemPrompt": {"mode": {"override": {}}},
         "fork": {},
+        "status": {},
         "title": {},
     },
+    "auth": {"status": {}},
     "providers": {},
 }
 
@@ -49,6 +51,12 @@ class Draft(Version):
 
     def opened(self, opened: dict[str, Any], commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return shapes.opened_of(opened, commands)
+
+    def status(self, status: str, running: bool = False, waiting: bool = False) -> dict[str, Any]:
+        if status != "open":
+            return {"status": status}
+        state = "idle" if not running else "requires_action" if waiting else "running"
+        return {"status": status, "state": {"state": state}}
 
     def options(self, options: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return shapes.options_of(options)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
+from jumpseat.acp.editor.mcp_servers import EditorMcp
 from jumpseat.acp.translation.params import ClientCapabilities
 from jumpseat.acp.translation.versions import V1, Version
 from jumpseat_protocol.wire import WireModel
@@ -37,9 +38,11 @@ class Editor(Struct):
     """The peer of a connection.
 
     ``initialize`` sets ``capabilities``, ``client_name`` (``name/version``) and the ``version`` of the protocol.
+    ``mcp`` are the MCP servers that it serves.
     """
 
     connection: EditorConnection
+    mcp: EditorMcp
     capabilities: ClientCapabilities = field(default_factory=ClientCapabilities)
     client_name: str | None = None
     version: Version = V1

@@ -13,7 +13,7 @@ import anyio
 from jumpseat.acp.editor import questions
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.translation.options import State, mode_id, modes_of, options_of
-from jumpseat.acp.translation.plans import entries_of, entries_of_todos
+from jumpseat.acp.translation.plans import PLAN_ID, entries_of, entries_of_todos
 from jumpseat.acp.translation.updates import (
     AskForm,
     AskPermission,
@@ -188,7 +188,16 @@ class SessionView:
                 return
             if entries != self._plan:
                 self._plan = entries
-                self.send({"sessionUpdate": "plan", "entries": entries})
+                self._show_plan(entries)
+
+    def _show_plan(self, entries: list[dict[str, Any]]) -> None:
+        if self._editor.capabilities.plan is None:
+            self.send({"sessionUpdate": "plan", "entries": entries})
+        elif entries:
+            plan = {"type": "items", "planId": PLAN_ID, "entries": entries}
+            self.send({"sessionUpdate": "plan_update", "plan": plan})
+        else:
+            self.send({"sessionUpdate": "plan_removed", "planId": PLAN_ID})
 
     def replay(self, history: Iterable[events.EventPayload | events.UnknownPayload]) -> None:
         """Send the updates for the events of the log."""

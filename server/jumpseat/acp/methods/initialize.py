@@ -34,7 +34,7 @@ AGENT: Final = {"name": "jumpseat", "title": "Jumpseat", "version": __version__}
 CAPABILITIES: Final[dict[str, Any]] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-    "mcpCapabilities": {"http": True, "sse": True},
+    "mcpCapabilities": {"http": True, "sse": True, "acp": True},
     "sessionCapabilities": {
         "list": {},
         "delete": {},
@@ -42,10 +42,11 @@ CAPABILITIES: Final[dict[str, Any]] = {
         "close": {},
         "additionalDirectories": {},
         "fork": {},
+        "status": {},
         "title": {},
         "systemPrompt": {"mode": {"override": {}}},
     },
-    "auth": {"logout": {}},
+    "auth": {"logout": {}, "status": {}},
     "providers": {},
 }
 

@@ -110,7 +110,7 @@ def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:
         "workingDirectory": setup.cwd,
         **ATTENDED,
         "requestElicitation": elicitation.form is not None or elicitation.url is not None,
-        "mcpServers": _servers(setup.mcp_servers),
+        "mcpServers": _servers(ctx, setup.mcp_servers),
     }
     if ctx.editor.client_name is not None:
         options["clientName"] = ctx.editor.client_name
@@ -135,7 +135,7 @@ def _folders(setup: SessionSetup) -> list[Path]:
     return folders
 
 
-def _servers(servers: list[McpServer]) -> dict[str, Any]:
+def _servers(ctx: AcpContext, servers: list[McpServer]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for server in servers:
         if server.name in options:
@@ -145,6 +145,11 @@ def _servers(servers: list[McpServer]) -> dict[str, Any]:
                 raise InvalidRequestError(f"mcpServers.{server.name}: command is required")
             env = {variable.name: variable.value for variable in server.env}
             options[server.name] = {"type": "stdio", "command": server.command, "args": server.args, "env": env}
+        elif server.type == "acp":
+            if not server.server_id:
+                raise InvalidRequestError(f"mcpServers.{server.name}: serverId is required")
+            ctx.editor.mcp.ids.add(server.server_id)
+            options[server.name] = {"type": "acp", "serverId": server.server_id}
         else:
             if not server.url:
                 raise InvalidRequestError(f"mcpServers.{server.name}: url is required")

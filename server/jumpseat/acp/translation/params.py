@@ -108,10 +108,11 @@ def _pairs(value: Any) -> Any:
 
 
 class McpServer(WireModel):
-    """An MCP server for the session: a command (without ``type``), or a URL."""
+    """An MCP server for the session: a command (without ``type``), a URL, or one that the editor serves itself."""
 
     name: str = Field(min_length=1)
-    type: Literal["stdio", "http", "sse"] = "stdio"
+    type: Literal["stdio", "http", "sse", "acp"] = "stdio"
+    server_id: str | None = None
     command: str | None = None
     args: list[str] = Field(default_factory=list)
     env: list[Pair] = Field(default_factory=list[Pair], repr=False)
@@ -208,6 +209,7 @@ class SessionParams(WireModel):
 class ListParams(WireModel):
     cwd: PathText | None = None
     cursor: str | None = None
+    archived: str | None = None
 
 
 class PromptParams(WireModel):
@@ -219,6 +221,15 @@ class PromptParams(WireModel):
     def is_queued(self) -> bool:
         """Return whether the editor wants the prompt to wait until the running one has ended. Only in version 2."""
         return self.meta is not None and self.meta.get("jumpseat/delivery") == "queue"
+
+
+class McpNotificationParams(WireModel):
+    """A notification of an MCP server of the editor, which belongs to a request."""
+
+    server_id: str
+    request_id: str
+    method: str
+    params: dict[str, Any] | None = None
 
 
 class SetModeParams(WireModel):
@@ -270,6 +281,13 @@ class PermissionAnswer(WireModel):
 class ElicitationAnswer(WireModel):
     action: str
     content: dict[str, Any] | None = None
+
+
+class McpOutcome(WireModel):
+    """The outcome of a request to an MCP server of the editor; a result may be ``null``."""
+
+    result: Any = None
+    error: dict[str, Any] | None = None
 
 
 class FileText(WireModel):

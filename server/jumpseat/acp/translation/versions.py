@@ -46,6 +46,11 @@ class Version:
         del commands
         return opened
 
+    def status(self, status: str, running: bool = False, waiting: bool = False) -> dict[str, Any]:
+        """Return the status of a session; an open one may be ``running``, and ``waiting`` for an answer."""
+        del running, waiting
+        return {"status": status}
+
     def options(self, options: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the options of a session."""
         return options
