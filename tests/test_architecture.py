@@ -228,7 +228,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("tools.declared",),
     },
-    "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
+    "acp": {"acp.draft", "acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
     "cli.sessions": {"cli", "errors", "store.session"},
     "configured": {
         *("agent.permissions", "agent.session", "config", "errors", "options", "parsing", "sandbox", "sessions"),

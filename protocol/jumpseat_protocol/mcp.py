@@ -369,7 +369,7 @@ class McpDiscoverParams(WireModel):
 class McpDiscovered(WireModel):
     name: str
     """The name of the server."""
-    type: Literal["stdio", "http", "sse", "acp"]
+    type: Literal["stdio", "http", "sse"]
     source: McpSource
     """Where its configuration was found."""
     source_plugin: str | None = None

@@ -26,7 +26,7 @@ def outcome(params: JsonObject) -> JsonObject:
     match params["method"]:
         case "server/discover":
             about = {"name": "ide", "version": "1"}
-            found = {"supportedVersions": [VERSION], "capabilities": {"tools": {}}, "serverInfo": about}
+            found: JsonObject = {"supportedVersions": [VERSION], "capabilities": {"tools": {}}, "serverInfo": about}
             return {"result": {**base, "ttlMs": 0, "cacheScope": "private", **found}}
         case "tools/list":
             return {"result": {**base, "ttlMs": 0, "cacheScope": "private", "tools": [TOOL]}}
@@ -114,7 +114,11 @@ async def test_a_cancelled_call_is_cancelled_in_the_editor(tmp_path: Path, schem
         tasks.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("answer", [failing("not today"), lambda _: {"error": {"code": 1, "message": "not today"}}])
+def refuses(_params: JsonObject) -> JsonObject:
+    return {"error": {"code": 1, "message": "not today"}}
+
+
+@pytest.mark.parametrize("answer", [failing("not today"), refuses])
 async def test_a_server_that_fails_is_reported(tmp_path: Path, schemas: Schemas, answer: Any) -> None:
     capabilities: JsonObject = {"session": {"notices": {}}}
     answers = {"mcp/message": answer}

@@ -14,7 +14,8 @@ from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.editor.mcp_servers import EditorMcp
 from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
-from jumpseat.acp.routes import NOTIFICATIONS, find_notification, find_route
+from jumpseat.acp.routes import find_notification, find_route
+from jumpseat.acp.v1_routes import NOTIFICATIONS
 from jumpseat.rpc import wire_errors
 from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer

@@ -1,64 +1,24 @@
-"""The table of the methods of version 1, and the way to the function that serves a method.
+"""The way from the name of a method to the function that serves it, in the version of the editor.
 
-Those of version 2 are in :mod:`jumpseat.acp.draft_routes`, which is imported for editors that speak it.
+The methods of version 2 are in :mod:`jumpseat.acp.draft_routes`, which is imported for editors that speak it.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
 from jumpseat.acp.editor.context import AcpContext
-from jumpseat.acp.methods import (
-    authenticate,
-    initialize,
-    mcp_message,
-    providers,
-    session_config,
-    session_end,
-    session_list,
-    session_open,
-    session_prompt,
-)
 from jumpseat.acp.route import Notified, Route
-from jumpseat.acp.translation import params as p
+from jumpseat.acp.v1_routes import NOTIFICATIONS, REQUESTS
 from jumpseat.errors import InvalidRequestError
 from jumpseat.rpc.json_rpc_peer import ResponseError
 from jumpseat.rpc.wire_errors import check_size, invalid_params
 from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.wire import WireModel
-
-REQUESTS: Final[Mapping[str, Route]] = {
-    "initialize": Route(p.InitializeParams, initialize.initialize),
-    "authenticate": Route(p.AuthenticateParams, authenticate.authenticate),
-    "auth/status": Route(p.Nothing, authenticate.status),
-    "logout": Route(p.Nothing, authenticate.logout),
-    "session/new": Route(p.NewSessionParams, session_open.new),
-    "session/load": Route(p.OpenSessionParams, session_open.load),
-    "session/resume": Route(p.OpenSessionParams, session_open.resume),
-    "session/fork": Route(p.OpenSessionParams, session_open.fork),
-    "session/list": Route(p.ListParams, session_list.list_sessions),
-    "session/status": Route(p.SessionParams, session_list.status),
-    "session/delete": Route(p.SessionParams, session_end.delete),
-    "session/close": Route(p.SessionParams, session_end.close),
-    "session/prompt": Route(p.PromptParams, session_prompt.prompt),
-    "session/set_mode": Route(p.SetModeParams, session_config.set_mode),
-    "session/set_model": Route(p.SetModelParams, session_config.set_model),
-    "session/set_config_option": Route(p.SetConfigOptionParams, session_config.set_config_option),
-    "session/set_title": Route(p.SetTitleParams, session_config.set_title),
-    "providers/list": Route(p.Nothing, providers.list_providers),
-    "providers/set": Route(p.SetProviderParams, providers.set_provider),
-    "providers/disable": Route(p.ProviderParams, providers.disable),
-}
-
-NOTIFICATIONS: Final[Mapping[str, Notified]] = {
-    "mcp/message": Notified(p.McpNotificationParams, mcp_message.notify),
-    "session/cancel": Notified(p.SessionParams, session_prompt.cancel),
-}
-"""In addition to ``$/cancel_request``, which cancels any request."""
 
 
 def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
