@@ -25,3 +25,9 @@ def schemas() -> Schemas:
 def draft_schemas() -> Schemas:
     """Return the schemas of version 2, a draft."""
     return Schemas(package(), 2)
+
+
+@pytest.fixture(params=[1, 2])
+def each_version(request: pytest.FixtureRequest, schemas: Schemas, draft_schemas: Schemas) -> Schemas:
+    """Return the schemas of each version in turn."""
+    return schemas if request.param == 1 else draft_schemas

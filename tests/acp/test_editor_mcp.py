@@ -36,11 +36,6 @@ def outcome(params: JsonObject) -> JsonObject:
             return {"error": {"code": -32601, "message": f"no {other}"}}
 
 
-@pytest.fixture(params=[1, 2])
-def each_version(request: pytest.FixtureRequest, schemas: Schemas, draft_schemas: Schemas) -> Schemas:
-    return schemas if request.param == 1 else draft_schemas
-
-
 def output_of(editor: Editor, session: str) -> str:
     return editor.updates(session, "tool_call_update")[-1]["rawOutput"].get("output", "")
 

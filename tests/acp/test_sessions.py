@@ -29,6 +29,52 @@ async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Sche
         assert (await editor.error_of("authenticate", {"methodId": "other"}))["code"] == -32602
 
 
+async def test_an_editor_with_a_terminal_can_offer_the_setup(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
+        methods = (await editor.initialize({"auth": {"terminal": True}}))["authMethods"]
+        assert [method["id"] for method in methods] == ["configured", "setup"]
+        assert (methods[1]["type"], methods[1]["args"]) == ("terminal", ["--setup"])
+        # The editor itself runs it.
+        assert (await editor.error_of("authenticate", {"methodId": "setup"}))["code"] == -32602
+    for command in (["acp", "--setup"], ["--acp", "--stdio", "--log-level", "error", "--setup"]):
+        ran = await anyio.run_process([executable(), *command], env=environment(tmp_path), check=False)
+        # Without a terminal nobody can be asked.
+        assert (ran.returncode, b"terminal" in ran.stderr) == (1, True), ran.stderr
+
+
+async def test_the_status_of_the_login_and_of_sessions(tmp_path: Path, each_version: Schemas) -> None:
+    async with running_editor(tmp_path, each_version) as (_, editor):
+        assert await editor.call("auth/status") == {"state": "authenticated", "accounts": [{"label": "fake"}]}
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        state = {} if each_version.version == 1 else {"state": {"state": "idle"}}
+        assert await editor.call("session/status", {"sessionId": session}) == {"status": "open", **state}
+        await editor.call("session/close", {"sessionId": session})
+        assert await editor.call("session/status", {"sessionId": session}) == {"status": "saved"}
+        assert (await editor.error_of("session/status", {"sessionId": "other"}))["code"] == -32002
+
+
+async def test_a_stored_session_gets_a_title(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        await editor.call("session/close", {"sessionId": session})
+        answer = await editor.call("session/set_title", {"sessionId": session, "title": " My work "})
+        assert answer == {"title": "My work"}
+        assert [one["title"] for one in (await editor.call("session/list"))["sessions"]] == ["My work"]
+        assert (await editor.error_of("session/set_title", {"sessionId": session, "title": " "}))["code"] == -32602
+        assert (await editor.error_of("session/set_title", {"sessionId": "other", "title": "x"}))["code"] == -32002
+
+
+async def test_sessions_are_not_archived(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        for filters, count in (({}, 1), ({"archived": "exclude"}, 1), ({"archived": "include"}, 1)):
+            assert len((await editor.call("session/list", filters))["sessions"]) == count
+        assert (await editor.error_of("session/list", {"archived": "only"}))["code"] == -32602
+
+
 async def test_an_editor_may_have_any_name(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
         info = {"name": "Ed\r\nitor: é\u0000", "title": "Editor", "version": "1"}
