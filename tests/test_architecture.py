@@ -33,7 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "edits": set(),
     "agent.shell": set(),
     "store": set(),
-    "shown": set(),
+    "shown": {"agent"},
     "ahp.states": set(),
     "agent": {"errors"},
     "system": {"errors"},
@@ -165,6 +165,7 @@ ROOMS: dict[str, set[str]] = {
         *("store.project", "store.session", "system"),
     },
     "acp.translation": {"agent", "errors", "shown", "store.session"},
+    "acp.draft": {"acp.translation", "agent.conversation", "shown"},
     "ahp.translation": {"agent", "ahp.states", "errors", "parsing", "sessions", "shown"},
     "cluster.relay": {
         *("agent", "agent.session", "cluster.nats", "cluster.replicas", "cluster.sessions", "errors", "rpc"),
@@ -199,7 +200,17 @@ ROOMS: dict[str, set[str]] = {
         *("observability", "sessions", "store.session", "store.user", "system"),
     },
     "acp.methods": {
-        *("acp.editor", "acp.translation", "agent", "agent.session", "commands", "errors", "rpc", "sessions"),
+        *(
+            "acp.draft",
+            "acp.editor",
+            "acp.translation",
+            "agent",
+            "agent.session",
+            "commands",
+            "errors",
+            "rpc",
+            "sessions",
+        ),
     },
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
@@ -217,7 +228,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("tools.declared",),
     },
-    "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
+    "acp": {"acp.draft", "acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
     "cli.sessions": {"cli", "errors", "store.session"},
     "configured": {
         *("agent.permissions", "agent.session", "config", "errors", "options", "parsing", "sandbox", "sessions"),

@@ -70,6 +70,12 @@ def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_lan
     assert not {name for name in loaded if name.startswith(("jumpseat.acp", "jumpseat.ahp"))}
 
 
+def test_an_editor_of_version_1_loads_nothing_of_version_2() -> None:
+    loaded = loaded_by("import jumpseat.acp.connection")
+    late = ("acp.draft", "acp.draft_routes", "acp.methods.draft", "acp.facts", "acp.coverage", "mcp.over_client")
+    assert not loaded & {f"jumpseat.{name}" for name in late}
+
+
 def test_a_session_with_a_provider_loads_the_http_library_before_its_first_turn(tmp_path: Path) -> None:
     for kind, is_loaded in (("openai", True), ("scripted", False)):
         loaded = loaded_by(f"""

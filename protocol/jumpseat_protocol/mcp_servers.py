@@ -11,7 +11,7 @@ from jumpseat_protocol.wire import Number, WireModel
 
 
 class McpServerConfig(WireModel):
-    """An MCP server: a ``command`` to run, or the ``url`` of a running server.
+    """An MCP server: a ``command`` to run, the ``url`` of a running server, or one of an editor.
 
     ``tools`` are the names of the tools to offer; all by default, and with ``["*"]``. ``timeout`` is that of one
     call, in milliseconds. With ``headers_refresh_ttl_ms``, a client provides headers that are valid for so long.
@@ -21,7 +21,9 @@ class McpServerConfig(WireModel):
     model_config = ConfigDict(extra="allow")
     only_keeps: ClassVar[bool] = True
 
-    type: Literal["local", "stdio", "http", "sse"] | None = None
+    type: Literal["local", "stdio", "http", "sse", "acp"] | None = None
+    """How the server is reached; ``acp``: over the connection of an editor, which serves it as ``server_id``."""
+    server_id: str | None = None
     command: str | None = Field(default=None, min_length=1)
     """The program to run."""
     args: list[str] | None = None
@@ -49,6 +51,10 @@ class McpServerConfig(WireModel):
 
     @model_validator(mode="after")
     def _one_way_in(self) -> McpServerConfig:
+        if self.type == "acp":
+            if self.server_id is None or self.command is not None or self.url is not None:
+                raise ValueError("expected a serverId, and neither a command nor a url")
+            return self
         remote = self.type in ("http", "sse") or (self.type is None and self.command is None)
         if remote and self.url is None:
             raise ValueError("expected a command to run, or the url of a server")
@@ -64,7 +70,9 @@ class McpServerConfig(WireModel):
         return self.url is not None
 
     @property
-    def transport(self) -> Literal["stdio", "http", "sse"]:
+    def transport(self) -> Literal["stdio", "http", "sse", "acp"]:
+        if self.type == "acp":
+            return "acp"
         if not self.remote:
             return "stdio"
         return "sse" if self.type == "sse" else "http"

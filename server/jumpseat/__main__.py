@@ -78,6 +78,9 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from jumpseat.cli.commands import expand, load_command
 
     argv = expand(argv)
+    if "--setup" in argv and (argv[0] == "acp" or "--acp" in argv):
+        # An editor runs its agent once more, in a terminal, with this option behind its own.
+        argv = ["setup"]
     if argv[:1] in (["chat"], ["run"], ["setup"]) or (not argv and _is_at_a_terminal()):
         from jumpseat_terminal import command as terminal
 

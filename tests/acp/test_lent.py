@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.editor.editor_buffers import LentTerminals
+from jumpseat.acp.editor.mcp_servers import EditorMcp
 from jumpseat.tools.shell.terminal import UNKNOWN
 from jumpseat_protocol.wire import WireModel
 from tests.support.editor import Schemas, failing, option, running_editor
@@ -385,7 +386,9 @@ async def test_a_command_whose_terminal_never_comes_is_given_up_and_a_late_termi
 ) -> None:
     async with anyio.create_task_group() as tasks:
         editor = SilentEditor(tasks)
-        terminals = LentTerminals(Editor(editor), "s", lambda _call, _terminal: None, timeout_s=0.25)
+        terminals = LentTerminals(
+            Editor(editor, EditorMcp(editor.ask)), "s", lambda _call, _terminal: None, timeout_s=0.25
+        )
         async with tool_session(tmp_path, terminals=terminals) as ctx:
             first = await call(ctx, "bash", command="touch ran")
             assert not first.ok

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.support.editor import CONFIG, Schemas, option, running_editor, value_of
+from tests.support.forked import executable
 from tests.support.server import JsonObject, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +21,7 @@ MODES = "https://agentclientprotocol.com/protocol/session-modes#"
 
 async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
-        answer = await editor.call("initialize", {"protocolVersion": 65535, "clientCapabilities": {}, "_meta": {}})
+        answer = await editor.call("initialize", {"protocolVersion": 1, "clientCapabilities": {}, "_meta": {}})
         assert answer["protocolVersion"] == 1
         capabilities = answer["agentCapabilities"]
         assert capabilities["loadSession"] is True
@@ -27,6 +30,54 @@ async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Sche
         assert answer["agentInfo"]["name"] == "jumpseat"
         assert await editor.call("authenticate", {"methodId": "configured"}) == {}
         assert (await editor.error_of("authenticate", {"methodId": "other"}))["code"] == -32602
+
+
+async def test_an_editor_with_a_terminal_can_offer_the_setup(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
+        methods = (await editor.initialize({"auth": {"terminal": True}}))["authMethods"]
+        assert [method["id"] for method in methods] == ["configured", "setup"]
+        assert (methods[1]["type"], methods[1]["args"]) == ("terminal", ["--setup"])
+        # The editor itself runs it.
+        assert (await editor.error_of("authenticate", {"methodId": "setup"}))["code"] == -32602
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
+    for command in (["acp", "--setup"], ["--acp", "--stdio", "--log-level", "error", "--setup"]):
+        ran = await anyio.run_process([executable(), *command], input=b"", env=environ, check=False)
+        # Without a terminal nobody can be asked.
+        assert ran.returncode != 0
+        assert b"setup asks questions in a terminal" in ran.stderr, ran.stderr
+
+
+async def test_the_status_of_the_login_and_of_sessions(tmp_path: Path, each_version: Schemas) -> None:
+    async with running_editor(tmp_path, each_version) as (_, editor):
+        assert await editor.call("auth/status") == {"state": "authenticated", "accounts": [{"label": "fake"}]}
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        state = {} if each_version.version == 1 else {"state": {"state": "idle"}}
+        assert await editor.call("session/status", {"sessionId": session}) == {"status": "open", **state}
+        await editor.call("session/close", {"sessionId": session})
+        assert await editor.call("session/status", {"sessionId": session}) == {"status": "saved"}
+        assert (await editor.error_of("session/status", {"sessionId": "other"}))["code"] == -32002
+
+
+async def test_a_stored_session_gets_a_title(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        await editor.call("session/close", {"sessionId": session})
+        answer = await editor.call("session/set_title", {"sessionId": session, "title": " My work "})
+        assert answer == {"title": "My work"}
+        assert [one["title"] for one in (await editor.call("session/list"))["sessions"]] == ["My work"]
+        assert (await editor.error_of("session/set_title", {"sessionId": session, "title": " "}))["code"] == -32602
+        assert (await editor.error_of("session/set_title", {"sessionId": "other", "title": "x"}))["code"] == -32002
+
+
+async def test_sessions_are_not_archived(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas) as (_, editor):
+        session = await editor.new(tmp_path)
+        await editor.say(session, "hi")
+        for filters, count in (({}, 1), ({"archived": "exclude"}, 1), ({"archived": "include"}, 1)):
+            assert len((await editor.call("session/list", filters))["sessions"]) == count
+        assert (await editor.error_of("session/list", {"archived": "only"}))["code"] == -32602
 
 
 async def test_an_editor_may_have_any_name(tmp_path: Path, schemas: Schemas) -> None:

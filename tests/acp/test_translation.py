@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pytest
 
+from jumpseat.acp.draft.patches import patches_of
 from jumpseat.acp.translation import tool_calls
 from jumpseat.acp.translation.content import blocks_of, path_of, prompt_of
 from jumpseat.acp.translation.diffs import diffs_of
@@ -356,3 +358,38 @@ def test_a_todo_in_another_state_is_pending() -> None:
         ("d", "pending"),
         ("6", "pending"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old_name", "operation"),
+    [
+        (None, "-- one\n", None, "add"),
+        ("-- one\n", None, None, "delete"),
+        ("-- one\n", "++ two\n", None, "modify"),
+        ("-- one\nsame\n", "++ two\nsame", "/work/old", "move"),
+    ],
+)
+def test_a_patch_of_git_changes_the_file_as_the_diff_says(
+    tmp_path: Path, before: str | None, after: str | None, old_name: str | None, operation: str
+) -> None:
+    name = str(tmp_path / 'a "b" \t c')
+    old = str(tmp_path / "old") if old_name is not None else name
+    diff = unified_diff(name, before, after, old_name=old if old_name is not None else None)
+    (content,) = patches_of(diff).contents
+    (change,) = content["changes"]
+    assert (change["operation"], change["path"]) == (operation, name)
+    assert change.get("oldPath") == (old if operation == "move" else None)
+    if before is not None:
+        Path(old).write_text(before)
+    command = ["git", "apply", "-p0", "--unsafe-paths", "--directory=/", "-"]
+    applied = subprocess.run(
+        command, input=content["patch"]["text"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert applied.returncode == 0, applied.stderr
+    # git removes a folder that it has emptied.
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()} if tmp_path.exists() else {}
+    assert found == ({Path(name).name: after} if after is not None else {})
+
+
+def test_a_text_that_is_no_diff_is_no_patch() -> None:
+    assert patches_of("just words\n").contents == []

@@ -363,6 +363,19 @@ async def test_the_todos_of_the_model_are_its_plan_also_after_a_load(tmp_path: P
         await editor.update("plan", entries=looked)
 
 
+async def test_an_editor_with_plans_gets_the_plan_and_its_removal(tmp_path: Path, schemas: Schemas) -> None:
+    noted = "INSERT INTO todos (id, title) VALUES ('a', 'Look');"
+    turns = [calls("sql", query=noted), calls("sql", "call-2", query="DELETE FROM todos"), {"text": "ok"}]
+    async with running_editor(tmp_path, schemas, *turns, initialize=False) as (_, editor):
+        editor.unstable = True
+        await editor.initialize({"plan": {}})
+        session = await editor.new(tmp_path)
+        await editor.say(session, "go")
+        shown = [update["sessionUpdate"] for update in editor.updates(session) if "plan" in update["sessionUpdate"]]
+        # Two changes that follow each other closely may be one.
+        assert shown in (["plan_update", "plan_removed"], [])
+
+
 SHOWS: dict[str, Any] = {"session": {"compaction": {}}}
 SUMMARY: dict[str, Any] = {
     "when": "^Please create a detailed summary",

@@ -36,41 +36,50 @@ models = ["one", "two"]
 
 
 class Schemas:
-    """The schemas of ACP v1: the stable one, and the one with unstable additions."""
+    """The schemas of a version of ACP: the stable one, and the one with unstable additions."""
 
-    def __init__(self, package: Path) -> None:
-        self._validators: dict[str, Draft202012Validator] = {}
-        self._names: dict[tuple[str, str], str] = {}
-        self._roots: dict[str, JsonObject] = {}
+    def __init__(self, package: Path, version: int = 1) -> None:
+        self.version = version
+        self._validators: dict[tuple[str, int], Draft202012Validator] = {}
+        # The definitions of a method, with their schemas: the stable one first.
+        self._found: dict[tuple[str, str], list[tuple[str, JsonObject]]] = {}
         for name in ("schema.json", "schema.unstable.json"):
-            root: JsonObject = json.loads((package / "schema" / "v1" / name).read_text())
+            root: JsonObject = json.loads((package / "schema" / f"v{version}" / name).read_text())
             for definition, schema in root["$defs"].items():
                 kind = next(
                     (suffix for suffix in ("Request", "Response", "Notification") if definition.endswith(suffix)),
                     "",
                 )
-                method = schema.get("x-method")
-                if method is not None and (method, kind) not in self._names:
-                    self._names[method, kind] = definition
-                    self._roots[definition] = root
+                if (method := schema.get("x-method")) is not None:
+                    self._found.setdefault((method, kind), []).append((definition, root))
 
     def knows(self, method: str) -> bool:
-        return any(method == known for known, _ in self._names)
+        return any(method == known for known, _ in self._found)
 
-    def check(self, method: str, kind: str, value: Any) -> None:
-        """Validate ``value`` as the request, response or notification of a method; fails if it is invalid."""
-        definition = self._names.get((method, kind))
-        assert definition is not None, f"{method} has no {kind} in the protocol"
-        if definition not in self._validators:
-            root = {**self._roots[definition], "$ref": f"#/$defs/{definition}"}
-            for other in ("anyOf", "oneOf", "title"):
-                root.pop(other, None)
-            self._validators[definition] = Draft202012Validator(root)
-        errors = [
-            f"{'/'.join(map(str, error.path))}: {error.message[:300]}"
-            for error in self._validators[definition].iter_errors(value)  # pyright: ignore[reportUnknownMemberType]
+    def check(self, method: str, kind: str, value: Any, *, unstable: bool = False) -> None:
+        """Validate ``value`` as the request, response or notification of a method; fails if it is invalid.
+
+        ``unstable``: additions of the unstable schema to a stable one are valid, too.
+        """
+        found = self._found.get((method, kind))
+        assert found is not None, f"{method} has no {kind} in the protocol"
+        problems = [
+            [
+                f"{'/'.join(map(str, error.path))}: {error.message[:300]}"
+                for error in self._validator(*one).iter_errors(value)  # pyright: ignore[reportUnknownMemberType]
+            ]
+            for one in (found if unstable else found[:1])
         ]
-        assert not errors, f"{method} {kind}: {errors}"
+        assert not all(problems), f"{method} {kind}: {problems[0]}"
+
+    def _validator(self, definition: str, root: JsonObject) -> Draft202012Validator:
+        key = definition, id(root)
+        if key not in self._validators:
+            schema = {**root, "$ref": f"#/$defs/{definition}"}
+            for other in ("anyOf", "oneOf", "title"):
+                schema.pop(other, None)
+            self._validators[key] = Draft202012Validator(schema)
+        return self._validators[key]
 
 
 class Editor(Wire):
@@ -79,6 +88,8 @@ class Editor(Wire):
     def __init__(self, stream: ByteStream, schemas: Schemas) -> None:
         super().__init__(stream)
         self.answers: dict[str, Any] = {}
+        self.unstable = False
+        """True for an editor with unstable capabilities."""
         self._schemas = schemas
         self._asked: dict[Any, str] = {}
         self._to_answer: list[JsonObject] = []
@@ -100,7 +111,7 @@ class Editor(Wire):
         method = message.get("method")
         if method is not None:
             kind = "Request" if "id" in message else "Notification"
-            self._schemas.check(method, kind, message["params"])
+            self._schemas.check(method, kind, message["params"], unstable=self.unstable)
             if "id" in message and method in self.answers:
                 self._to_answer.append(message)
                 self._question.set()
@@ -137,14 +148,17 @@ class Editor(Wire):
     # --- requests ----------------------------------------------------------------------------------------------
 
     async def initialize(self, capabilities: JsonObject | None = None) -> JsonObject:
-        params = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
-        self._schemas.check("initialize", "Request", params)
+        params: JsonObject = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
+        if self._schemas.version > 1:
+            info = {"name": "tests", "version": "1"}
+            params = {"protocolVersion": self._schemas.version, "capabilities": capabilities or {}, "info": info}
+        self._schemas.check("initialize", "Request", params, unstable=True)
         return await self.call("initialize", params)
 
     async def new(self, cwd: Path, **more: Any) -> str:
         """Create a session; returns its id."""
         params: JsonObject = {"cwd": str(cwd), "mcpServers": [], **more}
-        self._schemas.check("session/new", "Request", params)
+        self._schemas.check("session/new", "Request", params, unstable=True)
         return (await self.call("session/new", params))["sessionId"]
 
     async def begin(self, session: str, text: str) -> int:
@@ -154,10 +168,13 @@ class Editor(Wire):
         return await self.ask("session/prompt", params)
 
     async def say(self, session: str, text: str) -> JsonObject:
-        """Send a prompt and wait for the end of its turn."""
+        """Send a prompt and wait for the end of its turn; in version 2, return the state at the end."""
+        since = len(self.messages)
         answer = await self.response(await self.begin(session, text))
         assert "error" not in answer, answer["error"]
-        return answer["result"]
+        if self._schemas.version == 1:
+            return answer["result"]
+        return await self.update("state_update", since=since, state="idle")
 
     async def cancel(self, session: str) -> None:
         await self.notify("session/cancel", {"sessionId": session})

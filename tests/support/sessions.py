@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -116,6 +116,13 @@ class RecordingClient:
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> events.AutoModeSwitchAnswer:
         raise ClientCallError("nobody answers")
+
+    mcp_servers: Collection[str] = ()
+
+    async def ask_mcp(
+        self, server_id: str, message: JsonObject, notified: Callable[[JsonObject], None]
+    ) -> JsonObject:
+        raise ClientCallError("this client serves nothing")
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         self.to_transform.append(sections)

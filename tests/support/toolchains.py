@@ -34,6 +34,8 @@ INSTALL_LIMIT_S = 240
 # The newest published versions at the time of writing; raise them after reading the changes of the packages.
 NEWEST_PYPI_SDK = os.environ.get("JUMPSEAT_NEWEST_PYPI_SDK") or "1.0.27"
 ACP_PYPI = os.environ.get("JUMPSEAT_ACP_PYPI") or "0.12.1"
+ACP_NPM_1 = "1.9.0"
+"""The last version of the first line of the package, which editors still use."""
 ACP_NPM = os.environ.get("JUMPSEAT_ACP_NPM") or "2.4.0"
 NEWEST_NPM_SDK = os.environ.get("JUMPSEAT_NEWEST_NPM_SDK") or "1.0.14"
 
@@ -100,12 +102,12 @@ def require_npm(package: str, version: str) -> Path:
     return tool.folder
 
 
-def require_acp_sdk(registry: Literal["pypi", "npm"]) -> Path:
+def require_acp_sdk(registry: Literal["pypi", "npm"], version: str | None = None) -> Path:
     """Install an SDK of the Agent Client Protocol if necessary and return its folder, like :func:`require_sdk`.
 
     The JavaScript SDK contains the protocol's schemas.
     """
-    version = {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
+    version = version or {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
     folder = TOOLS / f"acp-{registry}-{version}"
     stamp = folder / ".installed"
     with locked(TOOLS / f"{folder.name}.lock"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -12,8 +12,10 @@ from anyio.abc import TaskGroup
 from jumpseat import errors
 from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.editor import Editor
+from jumpseat.acp.editor.mcp_servers import EditorMcp
 from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
-from jumpseat.acp.routes import NOTIFICATIONS, REQUESTS, find_notification, find_route
+from jumpseat.acp.routes import find_notification, find_route
+from jumpseat.acp.v1_routes import NOTIFICATIONS, REQUESTS
 from jumpseat.rpc import wire_errors
 from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
@@ -90,7 +92,7 @@ class AcpConnection(ConnectedClient):
 
     def serve(self, ctx: Context) -> None:
         """Serve the methods of ACP."""
-        acp = self._ctx = AcpContext(ctx, Editor(self))
+        acp = self._ctx = AcpContext(ctx, Editor(self, EditorMcp(self.ask)))
         self.peer.find = lambda method: find_route(acp, method) or find_notification(acp, method)
 
     async def ask(self, method: str, params: dict[str, Any], result: type[R]) -> R:
@@ -142,6 +144,15 @@ class AcpConnection(ConnectedClient):
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
         return await ask_about_auto_mode(self._require_context().editor, params)
+
+    @property
+    def mcp_servers(self) -> Collection[str]:
+        return self._ctx.editor.mcp.ids if self._ctx is not None else ()
+
+    async def ask_mcp(
+        self, server_id: str, message: dict[str, Any], notified: Callable[[dict[str, Any]], None]
+    ) -> dict[str, Any]:
+        return await self._require_context().editor.mcp.ask(server_id, message, notified)
 
     async def _ask_json(self, method: str, params: WireModel) -> Any:
         raise errors.ClientCallError(f"editors do not answer {method!r}")

@@ -1,73 +1,38 @@
-"""The table of ACP's methods and of the functions that serve them."""
+"""The way from the name of a method to the function that serves it, in the version of the editor.
+
+The methods of version 2 are in :mod:`jumpseat.acp.draft_routes`, which is imported for editors that speak it.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
 from jumpseat.acp.editor.context import AcpContext
-from jumpseat.acp.methods import (
-    authenticate,
-    initialize,
-    providers,
-    session_config,
-    session_end,
-    session_list,
-    session_open,
-    session_prompt,
-)
-from jumpseat.acp.translation import params as p
+from jumpseat.acp.route import Notified, Route
+from jumpseat.acp.v1_routes import NOTIFICATIONS, REQUESTS
 from jumpseat.errors import InvalidRequestError
+from jumpseat.rpc.json_rpc_peer import ResponseError
 from jumpseat.rpc.wire_errors import check_size, invalid_params
+from jumpseat_protocol.envelope import METHOD_NOT_FOUND
 from jumpseat_protocol.wire import WireModel
-
-Answer: TypeAlias = dict[str, Any]
-
-
-class Route(NamedTuple):
-    """A method: its params, and its function. Plain functions run in the order of arrival, coroutines as tasks."""
-
-    params: type[WireModel]
-    serve: Callable[[AcpContext, Any], Answer | Awaitable[Answer]]
-
-
-REQUESTS: Final[Mapping[str, Route]] = {
-    "initialize": Route(p.InitializeParams, initialize.initialize),
-    "authenticate": Route(p.AuthenticateParams, authenticate.authenticate),
-    "logout": Route(p.Nothing, authenticate.logout),
-    "session/new": Route(p.NewSessionParams, session_open.new),
-    "session/load": Route(p.OpenSessionParams, session_open.load),
-    "session/resume": Route(p.OpenSessionParams, session_open.resume),
-    "session/fork": Route(p.OpenSessionParams, session_open.fork),
-    "session/list": Route(p.ListParams, session_list.list_sessions),
-    "session/delete": Route(p.SessionParams, session_end.delete),
-    "session/close": Route(p.SessionParams, session_end.close),
-    "session/prompt": Route(p.PromptParams, session_prompt.prompt),
-    "session/set_mode": Route(p.SetModeParams, session_config.set_mode),
-    "session/set_model": Route(p.SetModelParams, session_config.set_model),
-    "session/set_config_option": Route(p.SetConfigOptionParams, session_config.set_config_option),
-    "session/set_title": Route(p.SetTitleParams, session_config.set_title),
-    "providers/list": Route(p.Nothing, providers.list_providers),
-    "providers/set": Route(p.SetProviderParams, providers.set_provider),
-    "providers/disable": Route(p.ProviderParams, providers.disable),
-}
-
-NOTIFICATIONS: Final[Mapping[str, tuple[type[WireModel], Callable[[AcpContext, Any], None]]]] = {
-    "session/cancel": (p.SessionParams, session_prompt.cancel),
-}
-"""In addition to ``$/cancel_request``, which cancels any request."""
 
 
 def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
-    """Return the function that serves a request, or ``None`` for an unknown method."""
-    route = REQUESTS.get(method)
-    if route is None:
+    """Return the function that serves a request, or ``None`` for a method that no version has.
+
+    The editor's version is looked at with each request: the first one may precede ``initialize``.
+    """
+    if method not in REQUESTS and _requests(ctx).get(method) is None:
         return None
 
     def serve(params: Any) -> Any:
+        route = _requests(ctx).get(method)
+        if route is None:
+            raise ResponseError(f"Unhandled method {method}", METHOD_NOT_FOUND)
         if ctx.server.process.ending:
             raise InvalidRequestError("the server is shutting down")
         result = route.serve(ctx, _validate(method, route.params, params))
@@ -78,11 +43,30 @@ def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
 
 def find_notification(ctx: AcpContext, method: str) -> Callable[[Any], None] | None:
     """Return the function that serves a notification, or ``None`` for an unknown method."""
-    route = NOTIFICATIONS.get(method)
-    if route is None:
+    if method not in NOTIFICATIONS:
         return None
-    model, handler = route
-    return lambda params: handler(ctx, _validate(method, model, params))
+
+    def take(params: Any) -> None:
+        notified = _notifications(ctx)[method]
+        notified.take(ctx, _validate(method, notified.params, params))
+
+    return take
+
+
+def _requests(ctx: AcpContext) -> Mapping[str, Route]:
+    if ctx.editor.version.number == 1:
+        return REQUESTS
+    from jumpseat.acp import draft_routes
+
+    return draft_routes.REQUESTS
+
+
+def _notifications(ctx: AcpContext) -> Mapping[str, Notified]:
+    if ctx.editor.version.number == 1:
+        return NOTIFICATIONS
+    from jumpseat.acp import draft_routes
+
+    return draft_routes.NOTIFICATIONS
 
 
 def _validate(method: str, model: type[WireModel], params: Any) -> Any:

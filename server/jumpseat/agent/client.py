@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -137,6 +137,23 @@ class Client(Protocol):
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
         """Ask the user whether to continue with a model chosen by the provider."""
+        ...
+
+    @property
+    def mcp_servers(self) -> Collection[str]:
+        """Return the ids of the MCP servers that the client serves over its own connection."""
+        ...
+
+    async def ask_mcp(
+        self, server_id: str, message: JsonObject, notified: Callable[[JsonObject], None]
+    ) -> JsonObject:
+        """Send a request to such a server. It has an ``id``, a ``method``, and perhaps ``params``.
+
+        ``notified`` gets the notifications that belong to the request, each with a ``method`` and ``params``.
+
+        Returns:
+            An object with the server's ``result``, or its ``error``.
+        """
         ...
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:

@@ -53,6 +53,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     # `jumpseat acp` is the form for people and for settings of editors.
     is_command = bool(argv) and argv[0] in ("acp", "ahp")
     known = parser.parse_options([f"--{argv[0]}", *argv[1:]] if is_command else argv)
+    if known.setup:
+        parser.error("--setup requires --acp")
     if known.acp and known.ahp:
         parser.error("--acp and --ahp are mutually exclusive")
     other = "--acp" if known.acp else "--ahp" if known.ahp else None
@@ -127,6 +129,7 @@ def _add_doors(parser: CommandParser) -> None:
         help="also serve the page with this origin, such as https://agents.example.org; can be repeated",
     )
     add("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
+    add("--setup", action="store_true", help="with --acp: the same as 'jumpseat setup', for editors")
     add("--ahp", action="store_true", help="speak the Agent Host Protocol, on stdin and stdout")
     add("--host", metavar="ADDR", help="listen on this address; default: loopback")
     add("--no-token", action="store_true", help="serve processes of the same user without a token")

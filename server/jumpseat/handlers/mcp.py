@@ -30,7 +30,7 @@ def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
         servers=[
             McpDiscovered(
                 name=entry.name,
-                type=entry.config.transport,
+                type=transport,
                 source=entry.source,
                 source_plugin=entry.plugin,
                 enabled=entry.enabled,
@@ -38,6 +38,8 @@ def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
             for entry in found.values()
             # Every session has the built-in ones, in whichever folder.
             if entry.config is not None and entry.source not in (None, "builtin")
+            # Only an editor serves servers itself.
+            if (transport := entry.config.transport) != "acp"
         ]
     )
 

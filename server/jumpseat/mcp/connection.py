@@ -17,6 +17,7 @@ import anyio
 import mcp.types as types
 from msgspec import Struct
 
+from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import ProviderAuthError, ProviderError
 from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason, NeedsLoginError
@@ -95,7 +96,7 @@ class ConnectionContext(Struct, frozen=True):
     ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``
     or ``prompts`` after the server has announced a new list. ``tokens`` are the server's tokens by URL.
     ``sandbox`` confines the process of the server, ``outside`` decides whether it starts unconfined. ``github``
-    makes the settings of GitHub's own server.
+    makes the settings of GitHub's own server. ``client_of`` returns the client that serves a server itself.
     """
 
     environ: Mapping[str, str]
@@ -110,6 +111,7 @@ class ConnectionContext(Struct, frozen=True):
     credentials: Credentials
     tokens: dict[str, ClientTokens]
     github: MakeConfig
+    client_of: Callable[[str], Client | None] = lambda _: None
     sandbox: SessionSandbox | None = None
     outside: OutsideStarts | None = None
 
@@ -287,7 +289,16 @@ class Connection:
     @asynccontextmanager
     async def _transport(self, config: McpServerConfig) -> AsyncGenerator[tuple[Streams, Child | None], None]:
         context = self._context
-        if config.remote:
+        if config.transport == "acp":
+            # Imported for servers of editors only.
+            from jumpseat.mcp.over_client import client_streams
+
+            server_id = config.server_id or ""
+            if (client := context.client_of(server_id)) is None:
+                raise ServerFailedError("the editor that serves it is not connected")
+            async with client_streams(client, server_id) as streams:
+                yield streams, None
+        elif config.remote:
             auth = await context.credentials.auth(context.tokens, config, self._ask_token, self._ask_headers)
             async with http_streams(config, auth) as streams:
                 yield streams, None

@@ -14,6 +14,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.client import Client
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import ServerEntry
@@ -360,9 +361,13 @@ class McpHost:
             sandbox=self._sandbox,
             outside=self._outside(),
             github=self._github_config,
+            client_of=self._client_of,
         )
         state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)
+
+    def _client_of(self, server_id: str) -> Client | None:
+        return next((client for client in self.session.clients if server_id in client.mcp_servers), None)
 
     def _outside(self) -> OutsideStarts | None:
         sandboxes = self._services.sandboxes

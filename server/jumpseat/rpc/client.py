@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import anyio
@@ -172,6 +173,16 @@ class ConnectedClient:
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
         return (await self._ask("autoModeSwitch.request", params, AutoModeSwitchResponse)).response
+
+    @property
+    def mcp_servers(self) -> Collection[str]:
+        """The ids of the MCP servers that the client serves over this connection. Only editors serve any."""
+        return ()
+
+    async def ask_mcp(
+        self, server_id: str, message: dict[str, Any], notified: Callable[[dict[str, Any]], None]
+    ) -> dict[str, Any]:
+        raise ClientCallError(f"the {self.noun} serves no MCP server {server_id[:100]!r}")
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         params = SystemMessageTransformParams(

@@ -44,6 +44,18 @@ def set_session_name(ctx: Parts, session: Session, name: str, *, by_user: bool) 
     session.emit(SessionTitleChanged(title=name))
 
 
+def set_stored_name(ctx: Parts, session_id: str, name: str) -> None:
+    """Name a session that is not live, for its user.
+
+    Raises:
+        InvalidRequestError: the name is empty.
+        SessionNotFoundError: there is no such session.
+    """
+    if not name.strip():
+        raise InvalidRequestError("the name of a session must not be empty")
+    ctx.registry.store.get_existing(session_id).rename(name.strip(), by_user=True)
+
+
 async def set_reasoning_effort(ctx: Context, session: Session, effort: str) -> None:
     """Set the reasoning effort from the next model call on, and emit ``session.model_change``.
 

@@ -587,9 +587,11 @@ class SessionRegistry:
         """Look at the files that the next list would look at, while other tasks go on."""
         await self.store.prepare_list()
 
-    def latest(self, not_after: str | None = None) -> Iterator[bytes]:
+    def latest(
+        self, not_after: str | None = None, session_filter: SessionListFilter | None = None
+    ) -> Iterator[bytes]:
         """Return the entries of :meth:`list` on the wire. See :meth:`SessionStore.latest`."""
-        return self.store.latest(not_after)
+        return self.store.latest(not_after, session_filter.wire() if session_filter is not None else None)
 
     def metadata(self, session_id: str) -> SessionMetadata | None:
         """Return the list entry of a stored session."""

@@ -7,7 +7,9 @@ from typing import Any, Protocol, TypeVar
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
+from jumpseat.acp.editor.mcp_servers import EditorMcp
 from jumpseat.acp.translation.params import ClientCapabilities
+from jumpseat.acp.translation.versions import V1, Version
 from jumpseat_protocol.wire import WireModel
 
 R = TypeVar("R", bound=WireModel)
@@ -33,8 +35,14 @@ class EditorConnection(Protocol):
 
 
 class Editor(Struct):
-    """The peer of a connection. ``initialize`` sets ``capabilities`` and ``client_name`` (``name/version``)."""
+    """The peer of a connection.
+
+    ``initialize`` sets ``capabilities``, ``client_name`` (``name/version``) and the ``version`` of the protocol.
+    ``mcp`` are the MCP servers that it serves.
+    """
 
     connection: EditorConnection
+    mcp: EditorMcp
     capabilities: ClientCapabilities = field(default_factory=ClientCapabilities)
     client_name: str | None = None
+    version: Version = V1

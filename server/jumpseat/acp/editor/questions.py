@@ -51,7 +51,7 @@ async def ask_permission(editor: Editor, session_id: str, step: AskPermission) -
     """Ask whether a tool call may run. Where the editor fails, the user is not available."""
     params = {"sessionId": session_id, "toolCall": step.call, "options": options_for(step.request)}
     try:
-        answer = await editor.connection.ask(PERMISSION, params, PermissionAnswer)
+        answer = await editor.connection.ask(PERMISSION, editor.version.permission(params), PermissionAnswer)
     except ClientCallError as error:
         log.warning("session %s: the editor did not ask for permission: %s", session_id, error)
         return PermissionDecision(kind="user-not-available")
@@ -150,7 +150,7 @@ async def _choose(
     editor: Editor, session_id: str, call: dict[str, Any], options: list[dict[str, str]]
 ) -> dict[str, str] | None:
     """Return the option that the user chose, or ``None``."""
-    params = {"sessionId": session_id, "toolCall": call, "options": options}
+    params = editor.version.permission({"sessionId": session_id, "toolCall": call, "options": options})
     outcome = (await editor.connection.ask(PERMISSION, params, PermissionAnswer)).outcome
     if outcome.outcome != "selected":
         return None

@@ -13,7 +13,7 @@ import anyio
 from jumpseat.acp.editor import questions
 from jumpseat.acp.editor.editor import Editor
 from jumpseat.acp.translation.options import State, mode_id, modes_of, options_of
-from jumpseat.acp.translation.plans import entries_of, entries_of_todos
+from jumpseat.acp.translation.plans import PLAN_ID, entries_of, entries_of_todos
 from jumpseat.acp.translation.updates import (
     AskForm,
     AskPermission,
@@ -53,6 +53,8 @@ class SessionView:
     def __init__(self, server: Context, editor: Editor, session_id: str, cwd: str) -> None:
         self.session_id = session_id
         self.translator = Translator(cwd, self._text_of)
+        self.inserted: dict[str, anyio.Event] = {}
+        """Set when the prompt with an id has its place in the conversation, for those who wait for that."""
         self.models: Sequence[ModelInfo] = ()
         self.models_known = anyio.Event()
         self._server = server
@@ -65,6 +67,10 @@ class SessionView:
         self._plan: list[dict[str, Any]] = []
         self._plan_changed = False
         self._plan_lock = anyio.Lock()
+        session = server.registry.get_live(session_id)
+        self.follower = editor.version.follow(
+            self.translator, self._is_running, working=session is not None and session.working
+        )
 
     @property
     def session(self) -> Session:
@@ -83,12 +89,20 @@ class SessionView:
         if not self._announced and isinstance(event.payload, events.McpServerStatusChanged):
             # Before the response that opens the session, the editor does not know the session.
             return
-        for step in self.translator.steps(event, lossy=lossy):
-            self._take(step)
+        self.take(self.follower.steps(event, lossy=lossy))
+        if isinstance(event.payload, events.UserMessage) and event.payload.message_id in self.inserted:
+            self.inserted[event.payload.message_id].set()
 
     def send(self, update: dict[str, Any]) -> None:
-        """Send a ``session/update``."""
-        self._editor.connection.notify("session/update", {"sessionId": self.session_id, "update": update})
+        """Send a ``session/update``, which has the form of version 1."""
+        body = self._editor.version.update(update)
+        if body is not None:
+            self._editor.connection.notify("session/update", {"sessionId": self.session_id, "update": body})
+
+    def take(self, steps: Iterable[Step]) -> None:
+        """Carry out steps."""
+        for step in steps:
+            self._take(step)
 
     def _take(self, step: Step) -> None:
         match step:
@@ -127,8 +141,7 @@ class SessionView:
             self._announced = True
             self.send_commands()
             for server in listed_servers(self._server, self.session):
-                for step in self.translator.server_status(server.name, server.status, server.error):
-                    self._take(step)
+                self.take(self.translator.server_status(server.name, server.status, server.error))
             workspace = self._server.registry.storage(self.session).workspace
             if workspace is not None and (title := workspace.name or workspace.summary):
                 self.send({"sessionUpdate": "session_info_update", "title": title})
@@ -145,16 +158,15 @@ class SessionView:
 
     def send_commands(self) -> None:
         """Send the slash commands. The user runs one by a prompt that begins with its name."""
-        self.send(
-            {
-                "sessionUpdate": "available_commands_update",
-                "availableCommands": [
-                    {"name": command.name, "description": command.description or command.name}
-                    | ({"input": {"hint": command.input.hint}} if command.input and command.input.hint else {})
-                    for command in self.commands()
-                ],
-            }
-        )
+        self.send({"sessionUpdate": "available_commands_update", "availableCommands": self.listed_commands()})
+
+    def listed_commands(self) -> list[dict[str, Any]]:
+        """Return the slash commands as ACP lists them."""
+        return [
+            {"name": command.name, "description": command.description or command.name}
+            | ({"input": {"hint": command.input.hint}} if command.input and command.input.hint else {})
+            for command in self.commands()
+        ]
 
     def commands(self) -> list[SlashCommandInfo]:
         """Return the slash commands that prompts of the editor can begin with."""
@@ -176,14 +188,22 @@ class SessionView:
                 return
             if entries != self._plan:
                 self._plan = entries
-                self.send({"sessionUpdate": "plan", "entries": entries})
+                self._show_plan(entries)
+
+    def _show_plan(self, entries: list[dict[str, Any]]) -> None:
+        if self._editor.capabilities.plan is None:
+            self.send({"sessionUpdate": "plan", "entries": entries})
+        elif entries:
+            plan = {"type": "items", "planId": PLAN_ID, "entries": entries}
+            self.send({"sessionUpdate": "plan_update", "plan": plan})
+        else:
+            self.send({"sessionUpdate": "plan_removed", "planId": PLAN_ID})
 
     def replay(self, history: Iterable[events.EventPayload | events.UnknownPayload]) -> None:
         """Send the updates for the events of the log."""
         for payload in history:
-            for update in self.translator.replay(payload):
-                self._take(update)
-        self.translator.end_replay()
+            self.take(self.follower.replay(payload))
+        self.take(self.follower.end_replay())
 
     def _text_of(self, path: str) -> str | None:
         """Return the masked text of a file, or ``None`` if it is missing, unreadable or too large."""
@@ -298,6 +318,10 @@ class SessionView:
 
     # --- running ------------------------------------------------------------------------------------------------
 
+    def _is_running(self) -> bool:
+        session = self._server.registry.get_live(self.session_id)
+        return session is not None and session.queue.running
+
     async def run_command(self, work: Awaitable[None]) -> bool:
         """Run a slash command and return whether it finished; ``False`` means that it was cancelled."""
         with anyio.CancelScope() as scope:
@@ -310,6 +334,15 @@ class SessionView:
 
     def cancel(self) -> Awaitable[None]:
         """Cancel commands and abort the turn at once. The result completes when the turn has ended."""
+        self._cancel_commands()
+        return self.session.abort("user_initiated")
+
+    def cancel_foreground(self) -> None:
+        """Cancel commands, the running prompt and the waiting ones. What runs in the background goes on."""
+        self._cancel_commands()
+        if self.session.interrupt(flush=False) is None:
+            self.session.queue.clear_waiting()
+
+    def _cancel_commands(self) -> None:
         for scope in self._running_commands:
             scope.cancel()
-        return self.session.abort("user_initiated")

@@ -33,6 +33,15 @@ async def authenticate(ctx: AcpContext, params: AuthenticateParams) -> dict[str,
     return {}
 
 
+async def status(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
+    """Return whether there is a model to call, and which accounts or providers are configured."""
+    found = await ctx.server.models.auth_status()
+    adapters = ctx.server.models.adapters
+    labels = [found.login] if found.login else [*adapters.configured, *adapters.fallback]
+    state = "authenticated" if found.is_authenticated else "unauthenticated"
+    return {"state": state, "accounts": [{"label": label} for label in labels]}
+
+
 def logout(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
     """Forget the credentials that editors have set by ``providers/set``. Those of the operator stay."""
     ctx.server.models.routes.reset()

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from jumpseat.acp.editor.context import AcpContext
-from jumpseat.acp.translation.params import InitializeParams
+from jumpseat.acp.translation.params import Implementation, InitializeParams
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol.version import __version__
-
-VERSION: Final = 1
-"""The only version of ACP. A client of another version gets this one in the response, and decides."""
 
 AUTH_METHOD: Final = {
     "id": "configured",
@@ -22,10 +20,21 @@ AUTH_METHOD: Final = {
     ),
 }
 
+TERMINAL_METHOD: Final[dict[str, Any]] = {
+    "type": "terminal",
+    "id": "setup",
+    "name": "Set up a provider of models",
+    "description": "Questions in a terminal: enter a key, try it, choose a model",
+    "args": ["--setup"],
+}
+"""For editors that can run the agent in a terminal. ``--setup`` turns ``jumpseat acp`` into ``jumpseat setup``."""
+
+AGENT: Final = {"name": "jumpseat", "title": "Jumpseat", "version": __version__}
+
 CAPABILITIES: Final[dict[str, Any]] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-    "mcpCapabilities": {"http": True, "sse": True},
+    "mcpCapabilities": {"http": True, "sse": True, "acp": True},
     "sessionCapabilities": {
         "list": {},
         "delete": {},
@@ -33,10 +42,11 @@ CAPABILITIES: Final[dict[str, Any]] = {
         "close": {},
         "additionalDirectories": {},
         "fork": {},
+        "status": {},
         "title": {},
         "systemPrompt": {"mode": {"override": {}}},
     },
-    "auth": {"logout": {}},
+    "auth": {"logout": {}, "status": {}},
     "providers": {},
 }
 
@@ -47,18 +57,60 @@ async def _warm(ctx: AcpContext) -> None:
 
 
 def initialize(ctx: AcpContext, params: InitializeParams) -> dict[str, Any]:
-    """Store the editor's capabilities and return the server's. Returns at once, before anything is loaded."""
+    """Store the editor's capabilities and return the server's. Returns at once, before anything is loaded.
+
+    An editor that can speak version 2 or a later one gets version 2, all others version 1.
+
+    Raises:
+        InvalidRequestError: an editor of version 2 has no ``info``, or wants another version than before.
+    """
     ctx.editor.connection.tasks.start_soon(_warm, ctx)
+    if params.protocol_version > 1:
+        return _initialize_draft(ctx, params)
+    if ctx.editor.version.number != 1:
+        raise InvalidRequestError(f"the connection speaks version {ctx.editor.version.number} already")
     ctx.editor.capabilities = params.client_capabilities
-    if params.client_info is not None and params.client_info.name:
-        named = f"{params.client_info.name}/{params.client_info.version or '0'}"
+    note_client(ctx, params.client_info)
+    return {
+        "protocolVersion": 1,
+        "agentCapabilities": CAPABILITIES,
+        "agentInfo": AGENT,
+        "authMethods": auth_methods(ctx),
+    }
+
+
+def note_client(ctx: AcpContext, info: Implementation | None) -> None:
+    """Note the name and the version of the editor."""
+    if info is not None and info.name:
+        named = f"{info.name}/{info.version or '0'}"
         # The name becomes part of an HTTP header.
         ctx.editor.client_name = "".join(
             character for character in named if character.isascii() and character.isprintable()
         )[:100]
+
+
+def auth_methods(ctx: AcpContext) -> list[dict[str, Any]]:
+    """Return the authentication methods that the editor can offer."""
+    has_terminal = ctx.editor.capabilities.auth.terminal not in (None, False)
+    return [AUTH_METHOD, TERMINAL_METHOD] if has_terminal else [AUTH_METHOD]
+
+
+def _initialize_draft(ctx: AcpContext, params: InitializeParams) -> dict[str, Any]:
+    # Imported for editors of version 2 only.
+    from jumpseat.acp.draft import shapes
+    from jumpseat.acp.draft.version import CAPABILITIES as DRAFT_CAPABILITIES
+    from jumpseat.acp.draft.version import Draft
+
+    if params.protocol_version == Draft.number and params.info is None:
+        raise InvalidRequestError("info is required")
+    if ctx.views and ctx.editor.version.number == 1:
+        raise InvalidRequestError("the connection speaks version 1 already")
+    ctx.editor.version = Draft()
+    ctx.editor.capabilities = shapes.abilities_of(params.capabilities)
+    note_client(ctx, params.info)
     return {
-        "protocolVersion": VERSION,
-        "agentCapabilities": CAPABILITIES,
-        "agentInfo": {"name": "jumpseat", "title": "Jumpseat", "version": __version__},
-        "authMethods": [AUTH_METHOD],
+        "protocolVersion": Draft.number,
+        "capabilities": DRAFT_CAPABILITIES,
+        "info": AGENT,
+        "authMethods": shapes.auth_methods_of(auth_methods(ctx)),
     }

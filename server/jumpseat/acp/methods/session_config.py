@@ -8,8 +8,8 @@ from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.options import DEFAULT, EFFORT, MODE, MODEL, MODES, PERMISSIONS, mode_of, values_of
 from jumpseat.acp.translation.params import SetConfigOptionParams, SetModelParams, SetModeParams, SetTitleParams
-from jumpseat.errors import InvalidRequestError
-from jumpseat.sessions.changes import set_reasoning_effort, set_session_name
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError
+from jumpseat.sessions.changes import set_reasoning_effort, set_session_name, set_stored_name
 from jumpseat.sessions.options import check_allowed
 
 
@@ -44,13 +44,17 @@ async def set_config_option(ctx: AcpContext, params: SetConfigOptionParams) -> d
         await _set_effort(ctx, view, value)
     else:
         raise InvalidRequestError(f"unknown option {params.config_id[:100]!r}")
-    return {"configOptions": view.options()}
+    return {"configOptions": ctx.editor.version.options(view.options())}
 
 
 def set_title(ctx: AcpContext, params: SetTitleParams) -> dict[str, Any]:
-    """Name the session."""
-    view = ctx.view(params.session_id)
-    set_session_name(ctx.server, view.session, params.title, by_user=True)
+    """Name a session, whether it is live or only stored."""
+    try:
+        session = ctx.server.registry.live(params.session_id)
+    except SessionNotFoundError:
+        set_stored_name(ctx.server, params.session_id, params.title)
+    else:
+        set_session_name(ctx.server, session, params.title, by_user=True)
     return {"title": params.title.strip()}
 
 

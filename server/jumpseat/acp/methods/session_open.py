@@ -35,31 +35,37 @@ async def new(ctx: AcpContext, params: NewSessionParams) -> dict[str, Any]:
     session = await create_session(ctx.server, options)
     view = ctx.open(session)
     session.permissions.path_scope.added_folders = folders
-    return {"sessionId": session.id, **await _opened_result(ctx, view)}
+    return {"sessionId": session.id, **await opened_result(ctx, view)}
 
 
 async def load(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Resume a session, and send its history before the response."""
-    view = await _resume(ctx, params)
-    log = ctx.server.registry.storage(view.session).log.read()
-    masked = ctx.server.process.secrets.mask_records(log.records)
-    view.replay(decode_payload(record["type"], record.get("data")) for record in masked if "agentId" not in record)
-    return await _opened_result(ctx, view)
+    view = await reopen(ctx, params)
+    send_history(ctx, view)
+    return await opened_result(ctx, view)
 
 
 async def resume(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Resume a session without its history."""
-    return await _opened_result(ctx, await _resume(ctx, params))
+    return await opened_result(ctx, await reopen(ctx, params))
 
 
 async def fork(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Copy a session and resume the copy."""
     new_id = ctx.server.registry.fork(params.session_id, None, None)
-    view = await _resume(ctx, params.model_copy(update={"session_id": new_id}))
-    return {"sessionId": new_id, **await _opened_result(ctx, view)}
+    view = await reopen(ctx, params.model_copy(update={"session_id": new_id}))
+    return {"sessionId": new_id, **await opened_result(ctx, view)}
 
 
-async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
+def send_history(ctx: AcpContext, view: SessionView) -> None:
+    """Send the history of a session."""
+    log = ctx.server.registry.storage(view.session).log.read()
+    masked = ctx.server.process.secrets.mask_records(log.records)
+    view.replay(decode_payload(record["type"], record.get("data")) for record in masked if "agentId" not in record)
+
+
+async def reopen(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
+    """Open a stored or live session in a new view."""
     folders = _folders(params)
     if (before := ctx.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
@@ -72,13 +78,15 @@ async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
     return view
 
 
-async def _opened_result(ctx: AcpContext, view: SessionView) -> dict[str, Any]:
+async def opened_result(ctx: AcpContext, view: SessionView) -> dict[str, Any]:
+    """Return the state of a session that was opened, for the response. Updates about it may follow from now on."""
     view.models = ctx.server.models.declared(view.session.settings)
     ctx.editor.connection.tasks.start_soon(view.find_models)
     with anyio.move_on_after(MODELS_WAIT_S):
         await view.models_known.wait()
     view.announce_soon()
-    return {"modes": view.modes(), "configOptions": view.options()}
+    opened = {"modes": view.modes(), "configOptions": view.options()}
+    return ctx.editor.version.opened(opened, view.listed_commands())
 
 
 def _validate(method: str, model: type[M], options: dict[str, Any]) -> M:
@@ -102,7 +110,7 @@ def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:
         "workingDirectory": setup.cwd,
         **ATTENDED,
         "requestElicitation": elicitation.form is not None or elicitation.url is not None,
-        "mcpServers": _servers(setup.mcp_servers),
+        "mcpServers": _servers(ctx, setup.mcp_servers),
     }
     if ctx.editor.client_name is not None:
         options["clientName"] = ctx.editor.client_name
@@ -127,7 +135,7 @@ def _folders(setup: SessionSetup) -> list[Path]:
     return folders
 
 
-def _servers(servers: list[McpServer]) -> dict[str, Any]:
+def _servers(ctx: AcpContext, servers: list[McpServer]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for server in servers:
         if server.name in options:
@@ -137,6 +145,11 @@ def _servers(servers: list[McpServer]) -> dict[str, Any]:
                 raise InvalidRequestError(f"mcpServers.{server.name}: command is required")
             env = {variable.name: variable.value for variable in server.env}
             options[server.name] = {"type": "stdio", "command": server.command, "args": server.args, "env": env}
+        elif server.type == "acp":
+            if not server.server_id:
+                raise InvalidRequestError(f"mcpServers.{server.name}: serverId is required")
+            ctx.editor.mcp.ids.add(server.server_id)
+            options[server.name] = {"type": "acp", "serverId": server.server_id}
         else:
             if not server.url:
                 raise InvalidRequestError(f"mcpServers.{server.name}: url is required")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 
@@ -11,13 +11,12 @@ from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import prompt_of, text_block
 from jumpseat.acp.translation.params import PromptParams, SessionParams
+from jumpseat.acp.translation.updates import stop_reason_of
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.commands.results import AgentPrompt, shown_text
 from jumpseat.commands.running import invoke
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
-
-STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
 
 
 def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
@@ -28,12 +27,8 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
     view = ctx.view(params.session_id)
     session = view.session
     text, attachments = prompt_of(params.prompt)
-    name, _, args = text.strip().partition(" ")
-    if name.startswith("/") and any(
-        name[1:] in (command.name, *(command.aliases or ())) and command.kind != "skill"
-        for command in view.commands()
-    ):
-        return _command(ctx, view, name[1:], args.strip())
+    if (command := command_of(view, text)) is not None:
+        return _command(ctx, view, *command)
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.queue.running:
         view.translator.usage.reset()
@@ -76,16 +71,48 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
             raise ProviderAuthError(failed.reason)
         raise TurnFailedError(failed.reason)
     usage = view.translator.usage
-    reason = STOP_REASONS.get(usage.finish_reason or "", "end_turn")
-    return {"stopReason": reason, "usage": usage.wire()}
+    return {"stopReason": stop_reason_of(usage.finish_reason), "usage": usage.wire()}
+
+
+def command_of(view: SessionView, text: str) -> tuple[str, str] | None:
+    """Return the slash command of a prompt, and its arguments; ``None`` if it has none. Skills are prompts."""
+    name, _, args = text.strip().partition(" ")
+    if name.startswith("/") and any(
+        name[1:] in (command.name, *(command.aliases or ())) and command.kind != "skill"
+        for command in view.commands()
+    ):
+        return name[1:], args.strip()
+    return None
 
 
 async def _command(ctx: AcpContext, view: SessionView, name: str, args: str) -> dict[str, Any]:
+    def begin(prompt: Prompt) -> None:
+        view.translator.own_messages.add(prompt.id)
+
+    def show(text: str) -> None:
+        view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(text)})
+
+    finished = await run_command(ctx, view, (name, args), begin, show)
+    return {"stopReason": "end_turn" if finished else "cancelled"}
+
+
+async def run_command(
+    ctx: AcpContext,
+    view: SessionView,
+    command: tuple[str, str],
+    begin: Callable[[Prompt], None],
+    show: Callable[[str], None],
+) -> bool:
+    """Run a slash command, and return whether it finished: it may be cancelled.
+
+    ``begin`` gets the prompt that the command stands for, before that is sent, ``show`` a text of the command.
+    """
+
     async def run() -> None:
-        result = await invoke(ctx.server, view.session, name, args)
+        result = await invoke(ctx.server, view.session, *command)
         if isinstance(result, AgentPrompt):
             prompt = result.as_prompt()
-            view.translator.own_messages.add(prompt.id)
+            begin(prompt)
             view.session.send(prompt)
             try:
                 await prompt.run.done.wait()
@@ -93,7 +120,6 @@ async def _command(ctx: AcpContext, view: SessionView, name: str, args: str) -> 
                 with anyio.CancelScope(shield=True):
                     await view.session.queue.withdraw(prompt)
         elif shown := shown_text(result):
-            view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(shown)})
+            show(shown)
 
-    finished = await view.run_command(run())
-    return {"stopReason": "end_turn" if finished else "cancelled"}
+    return await view.run_command(run())

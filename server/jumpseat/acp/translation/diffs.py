@@ -9,27 +9,42 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 Reader: TypeAlias = Callable[[str], str | None]
 """Returns the current text of a file by its path, or ``None`` where it is unknown."""
 
+
+class Renderer(Protocol):
+    """Converts a unified diff for editors: :func:`diffs_of`, or its counterpart for version 2."""
+
+    def __call__(
+        self, unified: str, path: str | None = None, *, read: Reader | None = None, applied: bool = False
+    ) -> Diffs: ...
+
+
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-class _Hunk(Struct):
-    """A hunk: its first line on both sides, the numbers of lines still to read, and the lines read."""
+class Hunk(Struct):
+    """A hunk: its first line on both sides, the numbers of lines still to read, and the lines read.
+
+    ``text`` are its lines as they are in the diff, the first one included.
+    """
 
     name: str
     created: bool
+    deleted: bool
+    old_name: str
     old_line: int
     line: int
     old_left: int
     new_left: int
     old: list[str] = field(default_factory=list[str])
     new: list[str] = field(default_factory=list[str])
+    text: list[str] = field(default_factory=list[str])
     _last: tuple[list[str], ...] = ()
 
     def take(self, text: str) -> bool:
@@ -39,12 +54,15 @@ class _Hunk(Struct):
             # "No newline at end of file" is about the line before, on each of its sides.
             for side in self._last:
                 side[-1] = side[-1].removesuffix("\n")
+            if self._last:
+                self.text.append(text)
             return bool(self._last)
         if (self.old_left, self.new_left) == (0, 0):
             return False
         self._last = {"-": (self.old,), "+": (self.new,)}.get(mark, (self.old, self.new))
         for side in self._last:
             side.append(line)
+        self.text.append(text)
         self.old_left -= mark != "+"
         self.new_left -= mark != "-"
         return True
@@ -67,7 +85,7 @@ def diffs_of(unified: str, path: str | None = None, *, read: Reader | None = Non
     ``applied`` means that the files already contain the change. ``path`` overrides the file name of a diff of one
     file. The result is empty if ``unified`` is not a diff.
     """
-    hunks = _hunks(unified, path)
+    hunks = hunks_of(unified, path)
     contents: list[dict[str, Any]] = []
     for name, group in groupby(hunks, key=lambda hunk: hunk.name):
         found = list(group)
@@ -80,10 +98,11 @@ def diffs_of(unified: str, path: str | None = None, *, read: Reader | None = Non
     return Diffs(contents, [{"path": hunk.name, "line": max(1, hunk.line)} for hunk in hunks])
 
 
-def _hunks(unified: str, path: str | None) -> list[_Hunk]:
-    hunks: list[_Hunk] = []
-    name, created, old = path or "", False, ""
-    current: _Hunk | None = None
+def hunks_of(unified: str, path: str | None = None) -> list[Hunk]:
+    """Return the hunks of a unified diff; ``path`` overrides the file name of a diff of one file."""
+    hunks: list[Hunk] = []
+    name, created, deleted, old = path or "", False, False, ""
+    current: Hunk | None = None
     for text in unified.split("\n"):
         if current is not None and current.take(text):
             continue
@@ -91,16 +110,19 @@ def _hunks(unified: str, path: str | None) -> list[_Hunk]:
         if text.startswith("--- "):
             created, old = text == "--- /dev/null", text[4:].removeprefix("a/")
         elif text.startswith("+++ "):
-            new = old if text == "+++ /dev/null" else text[4:].removeprefix("b/")
+            deleted = text == "+++ /dev/null"
+            new = old if deleted else text[4:].removeprefix("b/")
             name = path or f"/{new.lstrip('/')}"
         elif name and (found := _HUNK.match(text)) is not None:
             old_line, olds, line, news = found.groups(default="1")
-            current = _Hunk(name, created, int(old_line), int(line), int(olds), int(news))
+            before = name if path or created else f"/{old.lstrip('/')}"
+            current = Hunk(name, created, deleted, before, int(old_line), int(line), int(olds), int(news))
+            current.text.append(text)
             hunks.append(current)
     return hunks
 
 
-def _other_side(text: str, hunks: list[_Hunk], *, applied: bool) -> str | None:
+def _other_side(text: str, hunks: list[Hunk], *, applied: bool) -> str | None:
     """Apply or revert ``hunks`` and return the result, or ``None`` if they do not match ``text``."""
     # splitlines would also split at line ends that diffs do not know.
     lines = [line for line in re.split(r"(?<=\n)", text) if line]

@@ -1,6 +1,6 @@
 """The params and results that editors send. Unknown fields are ignored.
 
-Source: the JSON Schemas of ACP v1, stable and unstable (https://agentclientprotocol.com).
+Source: the JSON Schemas of ACP, versions 1 and 2, stable and unstable (https://agentclientprotocol.com).
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ class ElicitationCapabilities(Lenient):
     url: dict[str, Any] | None = None
 
 
+class ClientAuthCapabilities(Lenient):
+    terminal: StrictBool | dict[str, Any] | None = None
+    """True in version 1, an object in version 2."""
+
+
 class ClientCapabilities(Lenient):
     """The editor's capabilities; missing ones are not supported. An empty object means that one is supported."""
 
@@ -68,14 +73,22 @@ class ClientCapabilities(Lenient):
     terminal: StrictBool = False
     session: ClientSessionCapabilities = Field(default_factory=ClientSessionCapabilities)
     elicitation: ElicitationCapabilities = Field(default_factory=ElicitationCapabilities)
+    auth: ClientAuthCapabilities = Field(default_factory=ClientAuthCapabilities)
+    plan: dict[str, Any] | None = None
 
 
 class InitializeParams(WireModel):
+    """``capabilities`` and ``info`` are those of version 2."""
+
     protocol_version: StrictInt = Field(ge=0)
     client_capabilities: ClientCapabilities = Field(default_factory=ClientCapabilities)
     client_info: Implementation | None = None
+    capabilities: ClientCapabilities = Field(default_factory=ClientCapabilities)
+    info: Implementation | None = None
 
-    _or_default = field_validator("client_capabilities", "client_info", mode="wrap")(_or_default)
+    _or_default = field_validator("client_capabilities", "client_info", "capabilities", "info", mode="wrap")(
+        _or_default
+    )
 
 
 class AuthenticateParams(WireModel):
@@ -95,10 +108,11 @@ def _pairs(value: Any) -> Any:
 
 
 class McpServer(WireModel):
-    """An MCP server for the session: a command (without ``type``), or a URL."""
+    """An MCP server for the session: a command (without ``type``), a URL, or one that the editor serves itself."""
 
     name: str = Field(min_length=1)
-    type: Literal["stdio", "http", "sse"] = "stdio"
+    type: Literal["stdio", "http", "sse", "acp"] = "stdio"
+    server_id: str | None = None
     command: str | None = None
     args: list[str] = Field(default_factory=list)
     env: list[Pair] = Field(default_factory=list[Pair], repr=False)
@@ -178,6 +192,16 @@ class OpenSessionParams(SessionSetup):
     session_id: str
 
 
+class ReplayFrom(WireModel):
+    type: Literal["start"]
+
+
+class ResumeParams(OpenSessionParams):
+    """``session/resume`` of version 2: with ``replay_from``, the history precedes the response."""
+
+    replay_from: ReplayFrom | None = None
+
+
 class SessionParams(WireModel):
     session_id: str
 
@@ -185,11 +209,27 @@ class SessionParams(WireModel):
 class ListParams(WireModel):
     cwd: PathText | None = None
     cursor: str | None = None
+    archived: str | None = None
 
 
 class PromptParams(WireModel):
     session_id: str
     prompt: list[ContentBlock]
+    meta: dict[str, Any] | None = Field(default=None, alias="_meta")
+
+    @property
+    def is_queued(self) -> bool:
+        """Return whether the editor wants the prompt to wait until the running one has ended. Only in version 2."""
+        return self.meta is not None and self.meta.get("jumpseat/delivery") == "queue"
+
+
+class McpNotificationParams(WireModel):
+    """A notification of an MCP server of the editor, which belongs to a request."""
+
+    server_id: str
+    request_id: str
+    method: str
+    params: dict[str, Any] | None = None
 
 
 class SetModeParams(WireModel):
@@ -241,6 +281,13 @@ class PermissionAnswer(WireModel):
 class ElicitationAnswer(WireModel):
     action: str
     content: dict[str, Any] | None = None
+
+
+class McpOutcome(WireModel):
+    """The outcome of a request to an MCP server of the editor; a result may be ``null``."""
+
+    result: Any = None
+    error: dict[str, Any] | None = None
 
 
 class FileText(WireModel):

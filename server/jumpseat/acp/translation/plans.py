@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+PLAN_ID: Final = "plan"
+"""The id of a session's only plan."""
+
 _ENTRY: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[([ xX~/-])\]\s+)?(\S.*)$")
 _STATUS: Final = {"x": "completed", "X": "completed", "~": "in_progress", "/": "in_progress", "-": "in_progress"}
 _TODO_STATUS: Final = {"in_progress": "in_progress", "done": "completed", "completed": "completed"}

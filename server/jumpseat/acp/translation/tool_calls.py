@@ -7,7 +7,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from jumpseat.acp.translation.content import text_block
-from jumpseat.acp.translation.diffs import Diffs, Reader, diffs_of
+from jumpseat.acp.translation.diffs import Diffs, Reader, Renderer, diffs_of
 from jumpseat.shown.calls import argument, kind_of, title_of
 from jumpseat.shown.questions import LANGUAGE, describe, fenced
 from jumpseat_protocol import events
@@ -47,7 +47,11 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def completion_update(
-    call: events.ToolExecutionComplete, tool: str, path: str | None, read: Reader | None = None
+    call: events.ToolExecutionComplete,
+    tool: str,
+    path: str | None,
+    read: Reader | None = None,
+    render: Renderer = diffs_of,
 ) -> dict[str, Any]:
     """Return the ``tool_call_update`` of a call that has ended. ``path`` is its file, if it has one."""
     body: dict[str, Any] = {
@@ -57,7 +61,7 @@ def completion_update(
     result, error = call.result, call.error
     text = result.content if result is not None else error.message if error is not None else ""
     detail = result.detailed_content if result is not None else None
-    diffs = diffs_of(detail, path, read=read, applied=True) if detail else Diffs([], [])
+    diffs = render(detail, path, read=read, applied=True) if detail else Diffs([], [])
     if diffs.contents:
         body["content"], body["locations"] = diffs.contents, diffs.locations
     else:
@@ -85,7 +89,11 @@ def _binary_block(result: events.BinaryResult) -> dict[str, Any] | None:
 
 
 def permission_call(
-    request: PermissionRequest, call_id: str, title: str | None, read: Reader | None = None
+    request: PermissionRequest,
+    call_id: str,
+    title: str | None,
+    read: Reader | None = None,
+    render: Renderer = diffs_of,
 ) -> dict[str, Any]:
     """Return the tool call of a permission question, with its changes and locations."""
     body: dict[str, Any] = {"toolCallId": call_id, "status": "pending"}
@@ -93,7 +101,7 @@ def permission_call(
     body |= {"kind": described.kind, "title": described.title, "rawInput": described.arguments}
     facts = described.facts
     if isinstance(request, WritePermission):
-        diffs = diffs_of(request.diff, None if request.file_edits else request.file_name, read=read)
+        diffs = render(request.diff, None if request.file_edits else request.file_name, read=read)
         body["locations"] = diffs.locations
         if diffs.contents:
             # In the place of the unified diff.

@@ -7,14 +7,14 @@ tool and its file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
 from jumpseat.acp.translation import tool_calls
 from jumpseat.acp.translation.content import blocks_of, text_block
-from jumpseat.acp.translation.diffs import Reader
+from jumpseat.acp.translation.diffs import Reader, Renderer, diffs_of
 from jumpseat.store.session.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest
@@ -22,8 +22,12 @@ from jumpseat_protocol.visible import exact_line
 
 JsonObject: TypeAlias = dict[str, Any]
 
+STOP_REASONS: Final = {"max_tokens": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
+
 INTERRUPTED: Final = "\n\n*(interrupted)*"
 """Marker of an aborted prompt in a loaded session; Markdown, like answers."""
+INTERRUPTED_ID: Final = "interrupted"
+"""The message with the marker, if there is no message before."""
 
 
 class Update(Struct, frozen=True):
@@ -157,12 +161,15 @@ class Usage(Struct):
 class Translator(Struct):
     """``cwd`` resolves relative paths; ``read`` returns a file's current text; ``titled``: a title was sent.
 
-    ``own_messages`` are the ids of the editor's own prompts.
+    ``own_messages`` are the ids of the editor's own prompts, which are not sent to it. With ``whole``, complete
+    messages are sent as wholes, and every message has an id. ``render`` converts diffs.
     """
 
     cwd: str
     read: Reader | None = None
     titled: bool = False
+    whole: bool = False
+    render: Renderer = diffs_of
     own_messages: set[str] = field(default_factory=set[str])
     # The running calls by their ids, which some models use again, and the number of calls with each id so far.
     _calls: dict[str, list[Call]] = field(default_factory=dict[str, list[Call]])
@@ -173,6 +180,7 @@ class Translator(Struct):
     _intentions: dict[str, str] = field(default_factory=dict[str, str])
     _compaction: str | None = None
     _failed_servers: set[str] = field(default_factory=set[str])
+    _last_message: str = INTERRUPTED_ID
 
     def steps(self, event: events.Event, *, lossy: bool = False) -> Iterator[Step]:
         """Return the steps for ``event``.
@@ -205,8 +213,7 @@ class Translator(Struct):
                     self.own_messages.discard(payload.message_id)
                 elif payload.source is None:
                     # That of another client of the session; what is its own, an editor shows itself.
-                    for block in blocks_of(payload.content, payload.attachments):
-                        yield _chunk("user_message_chunk", block, payload.message_id)
+                    yield from self._user_message(payload)
             case events.ToolExecutionStart():
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionPartialResult():
@@ -274,8 +281,7 @@ class Translator(Struct):
         match payload:
             case events.UserMessage():
                 if payload.source is None:
-                    for block in blocks_of(payload.content, payload.attachments):
-                        yield _chunk("user_message_chunk", block, payload.message_id)
+                    yield from self._user_message(payload)
             case events.Reasoning():
                 yield from self._unsent_part("agent_thought_chunk", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
@@ -287,7 +293,8 @@ class Translator(Struct):
                 yield from self._unsent_part("agent_message_chunk", payload.message_id, payload.content)
             case events.Abort():
                 # A loaded session has no response to the prompt, which would say so.
-                yield Update({"sessionUpdate": "agent_message_chunk", "content": text_block(INTERRUPTED)})
+                mark: JsonObject = {"sessionUpdate": "agent_message_chunk", "content": text_block(INTERRUPTED)}
+                yield Update(mark | ({"messageId": self._last_message} if self.whole else {}))
             case events.ToolExecutionStart():
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionComplete():
@@ -297,9 +304,10 @@ class Translator(Struct):
             case _:
                 pass
 
-    def end_replay(self) -> None:
-        """Forget the calls that the log does not end: none of them runs."""
+    def end_replay(self) -> Iterable[Update]:
+        """Forget the calls that the log does not end: none of them runs. Return the last updates, here none."""
         self._calls.clear()
+        return ()
 
     def server_status(self, name: str, status: str, error: str | None) -> Iterator[Notice]:
         """Return a notice if an MCP server has failed: one until the server is connected again."""
@@ -325,14 +333,33 @@ class Translator(Struct):
     def _unsent_part(self, kind: str, message_id: str, content: str) -> Iterator[Update]:
         """Return the part of a complete message that was not sent as deltas."""
         self._held.discard(message_id)
-        if rest := content[self._sent_chars.pop(message_id, 0) :]:
-            yield _chunk(kind, text_block(rest), message_id)
+        if kind == "agent_message_chunk":
+            self._last_message = message_id
+        sent = self._sent_chars.pop(message_id, 0)
+        if rest := content[sent:]:
+            yield (
+                _whole(kind, [text_block(rest)], message_id)
+                if self.whole and not sent
+                else _chunk(kind, text_block(rest), message_id)
+            )
+
+    def _user_message(self, message: events.UserMessage) -> Iterator[Update]:
+        blocks = blocks_of(message.content, message.attachments)
+        if self.whole:
+            yield _whole("user_message_chunk", blocks, message.message_id)
+        else:
+            for block in blocks:
+                yield _chunk("user_message_chunk", block, message.message_id)
 
     # --- tool calls ---------------------------------------------------------------------------------------------
 
     def running(self, call_id: str | None) -> Call | None:
         """Return the running call of the main agent with an id; the last one, if a model has repeated the id."""
         return self._calls[call_id][-1] if call_id in self._calls else None
+
+    def running_calls(self) -> int:
+        """Return the number of running calls."""
+        return sum(map(len, self._calls.values()))
 
     def running_of(self, tool: str) -> list[Call]:
         """Return the running calls of a tool."""
@@ -354,7 +381,8 @@ class Translator(Struct):
         call = calls.pop(0) if calls else None
         if calls:
             self._calls[end.tool_call_id] = calls
-        body = tool_calls.completion_update(end, call.tool if call else "", call.path if call else None, read)
+        tool, path = (call.tool, call.path) if call is not None else ("", None)
+        body = tool_calls.completion_update(end, tool, path, read, self.render)
         if call is not None:
             body["toolCallId"] = call.id
             if call.in_terminal:
@@ -370,6 +398,7 @@ class Translator(Struct):
             call.id if call is not None else request.tool_call_id or requested.request_id,
             call.title if call is not None else None,
             self.read,
+            self.render,
         )
         if call is not None:
             yield _call_update({"toolCallId": body["toolCallId"], "status": "pending"})
@@ -386,6 +415,11 @@ class Translator(Struct):
         return body
 
 
+def stop_reason_of(finish_reason: str | None) -> str:
+    """Return the reason of the end of a prompt, for the reason that the model gave for the end of its answer."""
+    return STOP_REASONS.get(finish_reason or "", "end_turn")
+
+
 def _notice(severity: str, kind: str, message: str, event_id: str) -> Notice:
     # The user must see what a tool says, and that tools are missing, in every editor.
     shown = kind in ("tool", "tools", "mcp")
@@ -395,6 +429,10 @@ def _notice(severity: str, kind: str, message: str, event_id: str) -> Notice:
 
 def _chunk(kind: str, content: JsonObject, message_id: str) -> Update:
     return Update({"sessionUpdate": kind, "content": content, "messageId": message_id})
+
+
+def _whole(kind: str, content: list[JsonObject], message_id: str) -> Update:
+    return Update({"sessionUpdate": kind.removesuffix("_chunk"), "content": content, "messageId": message_id})
 
 
 def _call_update(body: JsonObject) -> Update:

@@ -8,28 +8,23 @@ after a restart what the model has read.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Generator, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct, field
 
-from jumpseat.agent.interfaces import EXITED, RUNNING, STARTED
 from jumpseat.ahp.states.values import Action, JsonObject, State, present
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.turns import Call
 from jumpseat.ahp.translation.uris import session_uri, terminal_uri
+from jumpseat.shown.outcomes import READERS, SHELL, outcome_of
 from jumpseat_protocol import events
 
 MOST_ENDED: Final = 64
 """The terminals of ended commands that are kept."""
 PREVIEW_CHARS: Final = 2000
 """The end of the output in the result of a call, for clients that do not open the terminal."""
-
-_CODE: Final = re.compile("-?[0-9]{1,10}")
-_TOOL: Final = "bash"
-_READERS: Final = frozenset(("read_bash", "write_bash", "stop_bash"))
 
 
 class Opened(NamedTuple):
@@ -85,7 +80,7 @@ class Terminals(Struct):
     def steps(self, chat: str, translator: Translator, event: events.Event) -> Iterator[Step]:
         """Return the steps for an event of an agent, before the translator of its chat gets the event."""
         match event.payload:
-            case events.ToolExecutionStart(tool_name=name) as start if name in _READERS:
+            case events.ToolExecutionStart(tool_name=name) as start if name in READERS:
                 arguments: Any = start.arguments
                 if isinstance(arguments, dict):
                     shell_id = str(cast("JsonObject", arguments).get("shellId"))
@@ -94,7 +89,7 @@ class Terminals(Struct):
                 yield from self._show(chat, translator, partial)
             case events.ToolExecutionComplete() as end:
                 call = translator.turn.call(end.tool_call_id, "running") if translator.turn is not None else None
-                if call is not None and call.tool == _TOOL:
+                if call is not None and call.tool == SHELL:
                     yield from self._complete(chat, translator, call, end)
                 elif (shell_id := self._read.pop((chat, end.tool_call_id), None)) is not None:
                     yield from self._read_more(chat, shell_id, end, call)
@@ -137,7 +132,7 @@ class Terminals(Struct):
         self, chat: str, translator: Translator, partial: events.ToolExecutionPartialResult
     ) -> Iterator[Step]:
         call = translator.turn.running(partial.tool_call_id) if translator.turn is not None else None
-        if call is None or call.tool != _TOOL:
+        if call is None or call.tool != SHELL:
             return
         if call.terminal is None:
             terminal = yield from self._open(chat, translator, call)
@@ -165,7 +160,7 @@ class Terminals(Struct):
     def _complete(
         self, chat: str, translator: Translator, call: Call, end: events.ToolExecutionComplete
     ) -> Iterator[Step]:
-        outcome = _outcome_of(end)
+        outcome = outcome_of(end)
         if outcome is None:
             if call.terminal is not None:
                 del self._of_calls[call.terminal]
@@ -196,7 +191,7 @@ class Terminals(Struct):
         self, chat: str, shell_id: str, end: events.ToolExecutionComplete, call: Call | None
     ) -> Iterator[Step]:
         """Show what the model has read of a command in the background."""
-        terminal, outcome = self._behind.get((chat, shell_id)), _outcome_of(end)
+        terminal, outcome = self._behind.get((chat, shell_id)), outcome_of(end)
         if terminal is None or outcome is None:
             return
         if not terminal.is_live:
@@ -213,32 +208,6 @@ class Terminals(Struct):
         self._ended.append(terminal.uri)
         if len(self._ended) > MOST_ENDED:
             yield Closed(self._ended.popleft())
-
-
-class _Outcome(NamedTuple):
-    """The output in a result, and the exit code of the command, or the id of the shell in which it runs on."""
-
-    output: str
-    exit_code: int | None = None
-    shell_id: str | None = None
-
-
-def _outcome_of(end: events.ToolExecutionComplete) -> _Outcome | None:
-    """Return what the result of a call tells about a command; ``None`` if the command has not run."""
-    if end.result is None:
-        return None
-    lines = end.result.content.split("\n")
-    for place in range(len(lines) - 1, -1, -1):
-        line, output = lines[place], "\n".join(lines[:place])
-        if not line.startswith("<") or not line.endswith(">"):
-            break
-        if line.startswith(EXITED):
-            found = _CODE.fullmatch(line[len(EXITED) : -1])
-            return _Outcome(output, int(found[0]) if found is not None else None)
-        for begin in (RUNNING, STARTED):
-            if line.startswith(begin):
-                return _Outcome(output, shell_id=line[len(begin) : -1].partition(";")[0])
-    return _Outcome(end.result.content) if end.success else None
 
 
 def _write(terminal: Terminal, text: str) -> Iterator[Step]:

@@ -63,6 +63,9 @@ def split_servers(
         return left < 0 or mask(text) != text or not is_harmless(text)
 
     for name, config in servers.items():
+        if config.transport == "acp":
+            # Its editor serves it for as long as it is connected.
+            continue
         if missing := list(_secret_values(config, is_unsafe)):
             lost[name] = ", ".join(missing)
         else:

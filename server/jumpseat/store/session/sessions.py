@@ -204,14 +204,14 @@ class SessionStore:
         """Look at the files that the next list would look at, while other tasks go on."""
         await self._index.prepare(self.ownership.names)
 
-    def latest(self, not_after: str | None = None) -> Iterator[bytes]:
+    def latest(self, not_after: str | None = None, context: Mapping[str, str] | None = None) -> Iterator[bytes]:
         """Return the entries of :meth:`list` on the wire, the last changed first.
 
         Those that have changed after the time ``not_after`` (ISO 8601) may be left out.
         """
         # The times of entries are cut to milliseconds.
         until_ns = (_milliseconds(not_after) + 1) * 1_000_000 if not_after is not None else None
-        found = (entry.json for entry in self._entries(not_after_ns=until_ns))
+        found = (entry.json for entry in self._entries(context, until_ns))
         return (json for json in found if json is not None)
 
     def _entries(

@@ -396,6 +396,9 @@ class SessionStorage:
         Raises:
             StoreError: the file cannot be written.
         """
+        if self._workspace is None:
+            # No session has these files open.
+            self._workspace = self.read_workspace()
         self._change(name=name, user_named=by_user)
 
     def move(self, context: WorkingDirectoryContext) -> None:
