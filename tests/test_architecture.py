@@ -189,6 +189,7 @@ ROOMS: dict[str, set[str]] = {
         "sessions",
         "system",
     },
+    "bridge": {"errors", "parsing", "rpc", "system"},
     "network": {"errors", "options", "rpc", "store.user", "system"},
     "acp.editor": {
         *("acp.translation", "agent", "agent.session", "commands", "errors", "sessions", "store.session"),
@@ -203,8 +204,9 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
-        *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "options"),
+        *("agent", "bridge", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "options"),
         *(
+            "rpc",
             "sandbox",
             "script",
             "sessions",
@@ -217,7 +219,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("tools.declared",),
     },
-    "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
+    "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "parsing", "rpc", "sessions", "system"},
     "cli.sessions": {"cli", "errors", "store.session"},
     "configured": {
         *("agent.permissions", "agent.session", "config", "errors", "options", "parsing", "sandbox", "sessions"),
@@ -235,7 +237,17 @@ ROOMS: dict[str, set[str]] = {
             "agent.permissions",
         ),
         *("agent.session", "agent.turns", "cluster", "commands", "config", "configured", "errors", "lsp", "mcp"),
-        *("observability", "options", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
+        *(
+            "network",
+            "observability",
+            "options",
+            "rpc",
+            "sandbox",
+            "services",
+            "sessions",
+            "store.plugins",
+            "store.project",
+        ),
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),
         *("tools.orchestrator",),
     },

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from jumpseat.ahp.live.door import Door
     from jumpseat.ahp.replicas.door import ClusterDoor
     from jumpseat.cluster.cluster import Cluster
+    from jumpseat.network.listener import Newcomer
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
@@ -441,18 +442,30 @@ class App:
         self.connections.add(connection)
         return connection
 
-    def admit_ahp(
-        self, peer: str, token: str | None, *, has_origin: bool
-    ) -> Callable[[Framing], AhpConnection] | None:
+    def connect_tcp(self, peer: str) -> Newcomer:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        # Imported here: servers on stdio listen to nobody.
+        from jumpseat.network.first_byte import TcpNewcomer
+
+        return TcpNewcomer(
+            lambda: self.connect(peer),
+            lambda: self.connect_acp(self.gate.initial_access, peer=peer),
+        )
+
+    def admit(
+        self, peer: str, path: str, token: str | None, *, has_origin: bool
+    ) -> Callable[[Framing], Newcomer] | None:
         """See :class:`jumpseat.network.serving.TcpServer`.
 
         Windows of VS Code and pages send origins: they need a token, even if programs of the same user do not.
         """
+        from jumpseat.network.site import ACP_PATH, AHP_PATH
+
         access = self.gate.access_of(token)
         if access is None or (has_origin and not self.gate.knows(token)):
             return None
-
-        return partial(self.connect_ahp, access, peer=peer)
+        connect = {AHP_PATH: self.connect_ahp, ACP_PATH: self.connect_acp}[path]
+        return partial(connect, access, peer=peer)
 
     def connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
         # Imported here, because most servers have no such clients.
@@ -504,11 +517,16 @@ class App:
         """Return the function that serves a method on one connection; ``None`` if there is no such method."""
         return find_route(ctx, self._ignored_members, method)
 
-    def connect_acp(self) -> AcpConnection:
+    def connect_acp(
+        self, access: Access | None = EVERYTHING, framing: Framing = LINES, peer: str | None = None
+    ) -> AcpConnection:
+        """Open the connection of an editor. ``access`` is ``None`` if its first request has to bring a token."""
         # Imported here, because most servers have no such client.
         from jumpseat.acp.connection import AcpConnection
 
-        connection = AcpConnection(self._handle_disconnect, self._tasks, self.secrets)
+        connection = AcpConnection(
+            self._handle_disconnect, self._tasks, self.secrets, access=access, framing=framing, peer=peer
+        )
         connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
         self.connections.add(connection)
         return connection

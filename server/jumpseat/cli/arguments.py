@@ -49,6 +49,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     known = parser.parse_options([f"--{argv[0]}", *argv[1:]] if is_command else argv)
     if known.acp and known.ahp:
         parser.error("--acp and --ahp are mutually exclusive")
+    if known.connect is not None:
+        parser.error("--connect is an option of 'jumpseat acp'")
     other = "--acp" if known.acp else "--ahp" if known.ahp else None
     # Other clients may have the sessions of an editor, too.
     listens = known.port is not None or known.ws_port is not None
@@ -121,6 +123,7 @@ def _add_doors(parser: CommandParser) -> None:
         help="also serve the page with this origin, such as https://agents.example.org; can be repeated",
     )
     add("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
+    add("--connect", metavar="URL", help="with acp: serve nothing, and pass messages on to the server at this URL")
     add("--ahp", action="store_true", help="speak the Agent Host Protocol, on stdin and stdout")
     add("--host", metavar="ADDR", help="listen on this address; default: loopback")
     add("--no-token", action="store_true", help="serve processes of the same user without a token")

@@ -230,9 +230,13 @@ def load_command(
     """
     name = argv[0] if argv else ""
     info = COMMANDS.get(name)
-    if info is None or info.module is None:
+    found = info.module if info is not None else None
+    if name == "acp" and any(word.partition("=")[0] == "--connect" for word in argv):
+        # No server of its own, which is what the other arguments of this command are about.
+        found = "acp_connect"
+    if found is None:
         return None
-    module = cast("CommandModule", import_module(f"jumpseat.cli.{info.module}"))
+    module = cast("CommandModule", import_module(f"jumpseat.cli.{found}"))
     parser = CommandParser(f"jumpseat {name}", description=module.DESCRIPTION)
     module.add_arguments(parser)
     args = parser.parse_options(argv[1:])

@@ -37,11 +37,11 @@ class Connect(Protocol):
     def __call__(self, peer: str, framing: Framing) -> Newcomer: ...
 
 
-class AdmitAhp(Protocol):
-    """See :class:`jumpseat.network.web_socket.ConnectAhp`."""
+class AdmitTo(Protocol):
+    """See :class:`jumpseat.network.web_socket.Admit`."""
 
     def __call__(
-        self, peer: str, token: str | None, *, has_origin: bool
+        self, peer: str, path: str, token: str | None, *, has_origin: bool
     ) -> Callable[[Framing], Newcomer] | None: ...
 
 
@@ -61,7 +61,7 @@ class WebServer:
         self._access = access
         self._url = ""
 
-    def newcomers(self, port: int, connect: Connect, admit_ahp: AdmitAhp) -> Callable[[str], Newcomer]:
+    def newcomers(self, port: int, connect: Connect, admit: AdmitTo) -> Callable[[str], Newcomer]:
         """Return the function that makes accepted connections of a port clients of the server."""
         options = self._options
         scheme = "http" if options.tls is None else "https"
@@ -76,9 +76,7 @@ class WebServer:
             port=port,
             prove=self._prove,
         )
-        return lambda peer: WebSocketNewcomer(
-            site, partial(connect, peer), peer, connect_ahp=partial(admit_ahp, peer)
-        )
+        return lambda peer: WebSocketNewcomer(site, partial(connect, peer), peer, admit=partial(admit, peer))
 
     def _prove(self, login_id: str, nonce: str, origin: str) -> dict[str, str] | None:
         challenge = self._access.challenge(login_id, nonce, origin)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Final, Protocol, cast
 from urllib.parse import parse_qs
+from uuid import uuid4
 
 import anyio
 from websockets.datastructures import Headers, MultipleValuesError
@@ -24,7 +25,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from jumpseat.network.listener import Newcomer
-from jumpseat.network.site import AHP_PATH, EDITOR_ORIGIN, RPC_PATH, Answer, Site
+from jumpseat.network.site import ACP_PATH, CONNECTION_ID, DOORS, EDITOR_ORIGIN, RPC_PATH, Answer, Site
 from jumpseat.rpc.transport import Framing, Wire
 from jumpseat_protocol.envelope import FramingError
 
@@ -43,16 +44,19 @@ _BYTES_AT_ONCE: Final = 8192
 _GOING_AWAY: Final = b"\x88\x02\x03\xe9"
 
 
-class ConnectAhp(Protocol):
-    """Decides about a connection of the Agent Host Protocol by its token, before the handshake."""
+class Admit(Protocol):
+    """Decides about a connection of one of ``DOORS`` by its token, before the handshake."""
 
-    def __call__(self, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
+    def __call__(self, path: str, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
         """Return the function that creates the client; ``None`` if the token is missing or wrong."""
         ...
 
 
-def _token(query: str) -> str | None:
-    """Return the token in the query of an address."""
+def token_of(query: str, authorization: str | None) -> str | None:
+    """Return the token in the query of an address (``tkn``), or else in the header ``Authorization: Bearer``."""
+    scheme, _, credentials = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer" and "tkn=" not in query:
+        return credentials.strip() or None
     try:
         found = parse_qs(query, max_num_fields=5).get("tkn")
     except ValueError:
@@ -81,8 +85,8 @@ def text_header(body_bytes: int) -> bytes:
 class WebSocketNewcomer(asyncio.Protocol):
     """The connection of a browser or another WebSocket client. See :class:`jumpseat.network.listener.Newcomer`.
 
-    ``connect`` creates the client of the server behind the connection, after the handshake, and ``connect_ahp`` one
-    of the Agent Host Protocol, whose token is in the address. ``ping_s`` is the time between pings in seconds.
+    ``connect`` creates the client of the server behind the connection, after the handshake, and ``admit`` one of
+    another protocol, whose token is in the first request. ``ping_s`` is the time between pings in seconds.
     """
 
     def __init__(
@@ -91,11 +95,11 @@ class WebSocketNewcomer(asyncio.Protocol):
         connect: Callable[[Framing], Newcomer],
         peer: str,
         ping_s: float = PING_S,
-        connect_ahp: ConnectAhp | None = None,
+        admit: Admit | None = None,
     ) -> None:
         self._site = site
         self._connect = connect
-        self._connect_ahp = connect_ahp
+        self._admit = admit
         self._peer = peer
         self._protocol = ServerProtocol(max_size=_NO_MESSAGE_BYTES, logger=log.getChild("protocol"))
         # It would log each address, header and frame, in which there are tokens.
@@ -198,16 +202,17 @@ class WebSocketNewcomer(asyncio.Protocol):
         """Answer the first request: with a file, or by becoming a client of the server."""
         try:
             host, origin = request.headers.get("Host"), request.headers.get("Origin")
+            authorization = request.headers.get("Authorization")
         except MultipleValuesError:
-            return self._refuse("two hosts or origins")
+            return self._refuse("two hosts, origins or tokens")
         if host is None or not self._site.accepts_host(host):
             return self._refuse("another host")
         path, _, query = request.path.partition("?")
         connect = self._connect
-        if path == AHP_PATH and self._connect_ahp is not None:
+        if path in DOORS and self._admit is not None:
             if origin != EDITOR_ORIGIN and not self._site.accepts_origin(origin, host):
                 return self._refuse("another origin")
-            admitted = self._connect_ahp(_token(query), has_origin=origin is not None)
+            admitted = self._admit(path, token_of(query, authorization), has_origin=origin is not None)
             if admitted is None:
                 return self._refuse("a missing or wrong token")
             connect = admitted
@@ -216,6 +221,8 @@ class WebSocketNewcomer(asyncio.Protocol):
         elif path != RPC_PATH:
             return self._send(self._site.get(request.path, host))
         response = self._protocol.accept(request)
+        if path == ACP_PATH:
+            response.headers[CONNECTION_ID] = uuid4().hex
         self._protocol.send_response(response)
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             # In this order, because the first message of the server may be sent while the client is created.
