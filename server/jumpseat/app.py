@@ -42,7 +42,7 @@ from jumpseat.configured import (
 )
 from jumpseat.errors import UnknownToolError
 from jumpseat.lsp.source import LanguageServers
-from jumpseat.mcp.session_hosts import McpHosts
+from jumpseat.mcp.session_hosts import McpHosts, secret_variables
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.log_setup import mask_logs
 from jumpseat.observability.observability import Observability
@@ -197,6 +197,7 @@ class App:
         children.withhold(self.web.key_variables)
         # Whoever has the login of the store reads and writes all sessions.
         children.withhold(config.store.login_variables)
+        children.withhold(lambda: secret_variables(config.mcp.servers))
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
         self.connections: set[AnyConnection] = set()

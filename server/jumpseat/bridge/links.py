@@ -90,7 +90,7 @@ def _context(authority: str | None) -> ssl.SSLContext:
         raise ConfigError(f"--tls-ca {authority!r}: {error.strerror or error}") from None
 
 
-def _explain(error: BaseException) -> str:
+def _explain(error: BaseException, *, tls: bool) -> str:
     """Return the reason why a connection failed, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate of the server is not valid: {error.verify_message}"
@@ -98,6 +98,8 @@ def _explain(error: BaseException) -> str:
         return f"TLS failed ({error.reason or 'unknown reason'}): does the server use TLS?"
     if isinstance(error, TimeoutError):
         return f"no answer within {OPEN_S:.0f} s"
+    if tls and isinstance(error, ConnectionResetError):
+        return "the server has closed the connection: does the server use TLS?"
     if isinstance(error, OSError):
         return f"{error.strerror or error}: is the server running?"
     return str(error)
@@ -114,7 +116,7 @@ async def open_tcp(host: str, port: int, tls: ssl.SSLContext | None) -> Link:
             streams = await asyncio.open_connection(host, port, ssl=tls, limit=MAX_BODY_BYTES)
     except OSError as error:
         refused = RefusedError if isinstance(error, ssl.SSLCertVerificationError) else LinkError
-        raise refused(f"cannot connect to {host}:{port}: {_explain(error)}") from None
+        raise refused(f"cannot connect to {host}:{port}: {_explain(error, tls=tls is not None)}") from None
     return TcpLink(*streams)
 
 
@@ -186,7 +188,7 @@ async def open_web_socket(address: str, token: str | None, tls: ssl.SSLContext |
         raise refused(f"{address}: expected a WebSocket for ACP, got HTTP status {status}") from None
     except (OSError, InvalidHandshake) as error:
         refused = RefusedError if isinstance(error, ssl.SSLCertVerificationError) else LinkError
-        raise refused(f"cannot connect to {address}: {_explain(error)}") from None
+        raise refused(f"cannot connect to {address}: {_explain(error, tls=tls is not None)}") from None
     return WebSocketLink(client)
 
 

@@ -127,7 +127,7 @@ def _shown(text: str, stream: TextIO | None) -> str:
 
 
 class CommandInfo(NamedTuple):
-    """A command as ``jumpseat --help`` lists it. Those of the terminal, ``acp`` and ``ahp`` have no module."""
+    """A command as ``jumpseat --help`` lists it. Those of the terminal and of protocols have no module."""
 
     help: str
     module: str | None = None
@@ -153,6 +153,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "completion": CommandInfo("print what a shell needs to complete commands", "completion", "SHELL"),
     "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'", group="serve editors and programs"),
     "ahp": CommandInfo("serve a client of an agent host: the same as 'jumpseat --ahp'"),
+    "mcp-server": CommandInfo("serve other agents: sessions as tools of an MCP server"),
     "token": CommandInfo("make and revoke connection tokens", "token"),
     "status": CommandInfo("print the health of running servers", "status"),
     "cluster": CommandInfo("list the replicas of a cluster", "cluster", "status"),

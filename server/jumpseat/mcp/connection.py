@@ -313,13 +313,38 @@ class Connection:
             limit.deadline = float("inf")
             self._set("needs-auth")
         url = (self.resolved_config.url if self.resolved_config else None) or ""
-        token = await self._context.credentials.ask_token(self.name, self.config, url, question)
+        if self._has_client_credentials:
+            token = await self._request_token(question)
+        else:
+            token = await self._context.credentials.ask_token(self.name, self.config, url, question)
         if token is not None:
             self._secrets.add([token] if len(token) >= SHORTEST_SECRET else [])
         if limit:
             limit.deadline = anyio.current_time() + left
             self._set("pending")
         return token
+
+    @property
+    def _has_client_credentials(self) -> bool:
+        """Whether this side logs in without a person. For servers of clients, their clients do so."""
+        config = self.resolved_config
+        return config is not None and not self.entry.literal and config.oauth_grant_type == "client_credentials"
+
+    async def _request_token(self, question: AuthQuestion) -> str | None:
+        # Imported here: few servers have such credentials.
+        from jumpseat.mcp.client_credentials import GrantFailedError, request_token
+
+        assert self.resolved_config is not None
+        if question.reason == "upscope":
+            # Another token would have the same scopes.
+            return None
+        try:
+            return await request_token(self.resolved_config, self._context.environ)
+        except GrantFailedError as error:
+            problem = self._mask(str(error))
+            log.warning("MCP server %s: %s", self.name, problem)
+            self._context.warn(f"MCP server {self.name!r}: {problem}")
+            return None
 
     async def _ask_headers(self, reason: HeadersReason) -> dict[str, str] | None:
         headers = await self._context.credentials.ask_headers(self.name, self.config, reason)

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from jumpseat.mcp.tokens import LoginTokens
 
 
+def secret_variables(servers: Mapping[str, Any]) -> list[str]:
+    """Return the names of the variables that hold the secrets of servers in ``config.toml``."""
+    named = (getattr(config, "oauth_client_secret_env", None) for config in servers.values())
+    return [name for name in named if name is not None]
+
+
 class UserServers(Protocol):
     """The servers in the user's ``mcp-config.json``, which clients write."""
 
