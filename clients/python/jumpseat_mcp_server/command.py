@@ -7,13 +7,16 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 
 from jumpseat_client import JumpseatClientError, connect_stdio
 from jumpseat_protocol.safe import one_line
 
-USAGE_ERROR = 2
+if TYPE_CHECKING:
+    from jumpseat_mcp_server.server import SessionServer
+
 TOKEN_VARIABLE = "JUMPSEAT_MCP_TOKEN"  # noqa: S105 - the name of a variable
 
 
@@ -62,11 +65,11 @@ def main(argv: Sequence[str]) -> int:
 
 async def _serve(args: argparse.Namespace) -> None:
     from jumpseat_mcp_server.server import SessionServer
-    from jumpseat_mcp_server.turns import Turns
 
-    options = ["--tools", args.tools] if args.tools is not None else []
-    async with connect_stdio(args=options, start_new_session=True) as client, anyio.create_task_group() as tasks:
-        server = SessionServer(client, Turns(client, tasks))
+    server = SessionServer()
+    async with anyio.create_task_group() as tasks:
+        # Clients wait a few seconds for the first answer, which needs no session.
+        tasks.start_soon(_open, server, ["--tools", args.tools] if args.tools is not None else [])
         if args.http is None:
             from mcp.server.stdio import stdio_server
 
@@ -77,3 +80,12 @@ async def _serve(args: argparse.Namespace) -> None:
 
             await serve_http(server.mcp, args.http, None if args.no_token else os.environ[TOKEN_VARIABLE])
         tasks.cancel_scope.cancel()
+
+
+async def _open(server: SessionServer, options: list[str]) -> None:
+    """Run the server of the sessions until cancelled."""
+    from jumpseat_mcp_server.turns import Turns
+
+    async with connect_stdio(args=options, start_new_session=True) as client, anyio.create_task_group() as tasks:
+        server.open(client, Turns(client, tasks))
+        await anyio.sleep_forever()

@@ -37,11 +37,11 @@ _ROLES: Final = {"user.message": "user", "assistant.message": "assistant"}
 
 
 class SessionServer:
-    """The server of one program. ``client`` reaches the sessions, ``turns`` runs their prompts."""
+    """The server of one program, which answers before its sessions can be reached: see :meth:`open`."""
 
-    def __init__(self, client: Client, turns: Turns) -> None:
-        self._client = client
-        self._turns = turns
+    def __init__(self) -> None:
+        self._sessions: tuple[Client, Turns] | None = None
+        self._opened = anyio.Event()
         self.mcp = Server[Any](
             "jumpseat",
             version=__version__,
@@ -50,6 +50,21 @@ class SessionServer:
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )
+
+    def open(self, client: Client, turns: Turns) -> None:
+        """Reach sessions by ``client``, and run their prompts by ``turns``."""
+        self._sessions = client, turns
+        self._opened.set()
+
+    @property
+    def _client(self) -> Client:
+        assert self._sessions is not None, "calls wait for it"
+        return self._sessions[0]
+
+    @property
+    def _turns(self) -> Turns:
+        assert self._sessions is not None, "calls wait for it"
+        return self._sessions[1]
 
     async def _list_tools(
         self, _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
@@ -60,17 +75,19 @@ class SessionServer:
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         try:
+            given = parse_arguments(params.name, params.arguments)
+            await self._opened.wait()
             if params.request_state is not None:
                 return await self._resume(ctx, params)
-            match parse_arguments(params.name, params.arguments):
-                case StartArguments() as given:
+            match given:
+                case StartArguments():
                     turn = await self._turns.start(given.prompt, given.folder or str(Path.cwd()), given.model)
                     return await self._follow(ctx, turn)
-                case ContinueArguments() as given:
+                case ContinueArguments():
                     return await self._follow(ctx, await self._turns.go_on(given.session_id, given.prompt))
-                case ReadArguments() as given:
+                case ReadArguments():
                     return await self._read(given)
-                case ListArguments() as given:
+                case ListArguments():
                     return await self._list(given)
                 case _:
                     raise AssertionError("all tools are named above")
@@ -161,7 +178,7 @@ class SessionServer:
                 **({"cursor": cursor} if cursor else {}),
             }
             page = await self._client.request("sessions.readPersistedEvents", params)
-            for record in page["events"]:
+            for record in reversed(page["events"]):
                 role = _ROLES.get(record["type"])
                 if role is not None and "agentId" not in record and (text := record["data"].get("content")):
                     found.append({"role": role, "text": text})
