@@ -219,6 +219,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("tools.declared",),
     },
+    "acp.remote": {"acp", "network", "parsing", "rpc", "sessions"},
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "parsing", "rpc", "sessions", "system"},
     "cli.sessions": {"cli", "errors", "store.session"},
     "configured": {
@@ -228,6 +229,7 @@ ROOMS: dict[str, set[str]] = {
     "app": {
         *(
             "acp",
+            "acp.remote",
             "ahp",
             "ahp.live",
             "ahp.replicas",

@@ -90,6 +90,7 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.acp.connection import AcpConnection
+    from jumpseat.acp.remote.http import HttpConnections
     from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from jumpseat.ahp.live.door import Door
     from jumpseat.ahp.replicas.door import ClusterDoor
     from jumpseat.cluster.cluster import Cluster
+    from jumpseat.network.http_door import HttpDoor
     from jumpseat.network.listener import Newcomer
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
@@ -203,6 +205,7 @@ class App:
         self.connections: set[AnyConnection] = set()
         self._ignored_members = IgnoredMembers()
         self._acp, self._speaks_ahp = options.acp, options.ahp
+        self._acp_http: HttpConnections | None = None
         self._ahp: Door | None = None
         self._cluster_door: ClusterDoor | None = None
         self._on_stdio = options.on_stdio
@@ -462,11 +465,30 @@ class App:
         """
         from jumpseat.network.site import ACP_PATH, AHP_PATH
 
-        access = self.gate.access_of(token)
-        if access is None or (has_origin and not self.gate.knows(token)):
+        access = self._access_at_once(token, has_origin=has_origin)
+        if access is None:
             return None
         connect = {AHP_PATH: self.connect_ahp, ACP_PATH: self.connect_acp}[path]
         return partial(connect, access, peer=peer)
+
+    def admit_http(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        from jumpseat.network.site import ACP_PATH
+
+        access = self._access_at_once(token, has_origin=has_origin)
+        if access is None or path != ACP_PATH:
+            return None
+        if self._acp_http is None:
+            # Imported here, because most servers have no such client.
+            from jumpseat.acp.remote.http import HttpConnections
+
+            self._acp_http = HttpConnections(self.connect_acp)
+        return self._acp_http.of(access, peer)
+
+    def _access_at_once(self, token: str | None, *, has_origin: bool) -> Access | None:
+        """Return the access of a client whose token comes with its first request."""
+        access = self.gate.access_of(token)
+        return None if has_origin and not self.gate.knows(token) else access
 
     def connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
         # Imported here, because most servers have no such clients.
@@ -528,7 +550,11 @@ class App:
         connection = AcpConnection(
             self._handle_disconnect, self._tasks, self.secrets, access=access, framing=framing, peer=peer
         )
-        connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
+        if self._cluster is None:
+            connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
+        else:
+            # The sessions of other replicas are reached by the relay, which this protocol does not use.
+            connection.refuse("a replica of a cluster does not serve the Agent Client Protocol")
         self.connections.add(connection)
         return connection
 

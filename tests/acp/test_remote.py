@@ -10,8 +10,9 @@ from subprocess import PIPE
 from typing import Any, Final
 
 import anyio
+import httpx2
 import pytest
-from anyio.abc import Process
+from anyio.abc import Process, TaskGroup, TaskStatus
 from anyio.streams.stapled import StapledByteStream
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
@@ -29,6 +30,10 @@ pytestmark = pytest.mark.anyio
 
 TOKEN: Final = "an-acp-token"
 """The connection token of the servers of these tests."""
+
+
+JSON: Final = {"Content-Type": "application/json"}
+PLAIN: Final = {"Content-Type": "text/plain"}
 
 
 class WebSocketEnd(anyio.abc.ByteStream):
@@ -69,7 +74,7 @@ class Place:
         """Connect an editor that has not sent anything yet."""
         if way == "tcp":
             stream = await anyio.connect_tcp("127.0.0.1", self.server.port or 0)
-            async with stream, self._editor(stream) as editor:
+            async with stream, self.talking(stream) as editor:
                 yield editor
         else:
             headers = {"Authorization": f"Bearer {token}"}
@@ -77,11 +82,11 @@ class Place:
             async with connect(address, proxy=None, additional_headers=headers) as client:
                 assert client.response is not None
                 assert client.response.headers["Acp-Connection-Id"]
-                async with self._editor(WebSocketEnd(client)) as editor:
+                async with self.talking(WebSocketEnd(client)) as editor:
                     yield editor
 
     @asynccontextmanager
-    async def _editor(self, stream: Any) -> AsyncGenerator[Editor]:
+    async def talking(self, stream: Any) -> AsyncGenerator[Editor]:
         editor = Editor(stream, self._schemas)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(editor.read)
@@ -97,7 +102,7 @@ class Place:
         async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            async with self._editor(StapledByteStream(process.stdin, process.stdout)) as editor:
+            async with self.talking(StapledByteStream(process.stdin, process.stdout)) as editor:
                 yield editor, process
                 await process.stdin.aclose()
                 with anyio.fail_after(WAIT_S):
@@ -275,3 +280,134 @@ async def test_the_bridge_says_why_there_is_no_connection_and_shows_no_secret(
                     assert said.count("\n") == 1
                     assert expected in said
                     assert token not in said
+
+
+class HttpEnd(anyio.abc.ByteStream):
+    """A connection over streamable HTTP as a stream of lines: it opens the stream of each session that it sees."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: str, tasks: TaskGroup) -> None:
+        self._client = client
+        self._url = url
+        self._tasks = tasks
+        self.headers: dict[str, str] = {}
+        self._opened: set[str] = set()
+        self._arrived, self._lines = anyio.create_memory_object_stream[bytes](1000)
+
+    async def send(self, item: bytes) -> None:
+        for body in item.splitlines():
+            params: Any = json.loads(body).get("params")
+            session = params.get("sessionId", "") if isinstance(params, dict) else ""  # pyright: ignore
+            if session:
+                await self._open(session)
+            headers = {**self.headers, **({"Acp-Session-Id": session} if session else {})}
+            response = await self._client.post(
+                self._url, content=body, headers={**headers, "Content-Type": "application/json"}
+            )
+            if self.headers:
+                assert (response.status_code, response.content) == (202, b"")
+            else:
+                assert response.status_code == 200
+                self.headers["Acp-Connection-Id"] = response.headers["Acp-Connection-Id"]
+                await self._arrived.send(response.content + b"\n")
+                await self._open("")
+
+    async def _open(self, session: str) -> None:
+        if session not in self._opened:
+            self._opened.add(session)
+            await self._tasks.start(self._follow, session)
+
+    async def _follow(self, session: str, *, task_status: TaskStatus[None]) -> None:
+        headers = {
+            **self.headers,
+            "Accept": "text/event-stream",
+            **({"Acp-Session-Id": session} if session else {}),
+        }
+        async with self._client.stream("GET", self._url, headers=headers) as response:
+            assert response.status_code == 200
+            task_status.started()
+            async for line in response.aiter_lines():
+                if line.startswith("data: "):
+                    await self._arrived.send(line.removeprefix("data: ").encode() + b"\n")
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        return await self._lines.receive()
+
+    async def send_eof(self) -> None:
+        """Do nothing: the connection is ended by a request."""
+
+    async def aclose(self) -> None:
+        await self._client.delete(self._url, headers=self.headers)
+        self._tasks.cancel_scope.cancel()
+
+
+async def test_an_editor_works_over_streamable_http(tmp_path: Path, schemas: Schemas) -> None:
+    script = [{"when": "make", "turns": [calls("create", path="made.txt", file_text="x"), {"text": "Made."}]}]
+    async with serving(tmp_path, schemas, script) as place:
+        url = f"http://127.0.0.1:{place.web_port}/acp"
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as client,
+            anyio.create_task_group() as tasks,
+        ):
+            end = HttpEnd(client, url, tasks)
+            async with place.talking(end) as editor:
+                await editor.initialize()
+                session = await editor.new(tmp_path)
+                prompt = await editor.begin(session, "make")
+                asked = await editor.question("session/request_permission")
+                await end.send(
+                    json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": option("allow_once")}).encode()
+                )
+                assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
+                assert editor.answer_text(session) == "Made."
+                assert (tmp_path / "made.txt").read_text() == "x"
+                await end.aclose()
+            gone = await client.get(url, headers={**end.headers, "Accept": "text/event-stream"})
+            assert gone.status_code == 404
+
+
+async def test_wrong_http_requests_get_the_status_that_the_specification_names(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    async with serving(tmp_path, schemas) as place, httpx2.AsyncClient(timeout=WAIT_S) as client:
+        url = f"http://127.0.0.1:{place.web_port}/acp"
+        ours = {"Authorization": f"Bearer {TOKEN}"}
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting()}
+        greeted = await client.post(url, json=hello, headers=ours)
+        mine = {**ours, "Acp-Connection-Id": greeted.headers["Acp-Connection-Id"]}
+        events = {"Accept": "text/event-stream"}
+        with all_cases() as case:
+            for name, method, options, status in (
+                ("no token", "POST", {"json": hello}, 403),
+                ("a wrong token", "POST", {"json": hello, "headers": {"Authorization": "Bearer x"}}, 403),
+                ("another origin", "POST", {"json": hello, "headers": {**ours, "Origin": "https://evil.org"}}, 403),
+                ("another host", "POST", {"json": hello, "headers": {**ours, "Host": "evil.org"}}, 403),
+                ("no connection", "POST", {"json": ping, "headers": ours}, 400),
+                ("unknown", "POST", {"json": ping, "headers": {**ours, "Acp-Connection-Id": "x"}}, 404),
+                ("a batch", "POST", {"json": [ping], "headers": mine}, 501),
+                (
+                    "no JSON",
+                    "POST",
+                    {"content": b"{", "headers": {**mine, "Content-Type": "application/json"}},
+                    400,
+                ),
+                (
+                    "another type",
+                    "POST",
+                    {"content": b"{}", "headers": {**mine, "Content-Type": "text/plain"}},
+                    415,
+                ),
+                ("no events", "GET", {"headers": {**mine, "Accept": "application/json"}}, 406),
+                ("a stream of nothing", "GET", {"headers": {**ours, **events}}, 400),
+                ("an unknown stream", "GET", {"headers": {**ours, **events, "Acp-Connection-Id": "x"}}, 404),
+                ("an unknown end", "DELETE", {"headers": {**ours, "Acp-Connection-Id": "x"}}, 404),
+                ("another path", "POST", {"json": ping, "headers": ours}, 404),
+                ("the end", "DELETE", {"headers": mine}, 202),
+                ("after the end", "POST", {"json": ping, "headers": mine}, 404),
+            ):
+                with case(name):
+                    address = url if name != "another path" else url.replace("/acp", "/other")
+                    answer = await client.request(method, address, **options)  # pyright: ignore[reportArgumentType]
+                    assert answer.status_code == status
+        assert TOKEN not in place.server.stderr

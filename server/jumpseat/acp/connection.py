@@ -136,6 +136,14 @@ class AcpConnection(ConnectedClient):
 
         self.peer.find = find
 
+    def refuse(self, reason: str) -> None:
+        """Serve no method, and give the reason."""
+
+        def fail(_params: Any) -> Any:
+            raise errors.InvalidRequestError(reason)
+
+        self.peer.find = lambda _method: fail
+
     def _checked(self, ctx: Context, method: str, params: Any) -> Any:
         """Return the params of a request, after its first one has been checked.
 

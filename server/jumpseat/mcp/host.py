@@ -348,6 +348,8 @@ class McpHost:
             sandbox=self._sandbox,
             outside=self._outside(),
             github=self._github_config,
+            tasks=self._tasks,
+            stays=lambda: not self.session.queue.closed,
         )
         state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)

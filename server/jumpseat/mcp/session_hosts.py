@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakValueDictionary
 
 import anyio
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 
 def secret_variables(servers: Mapping[str, Any]) -> list[str]:
     """Return the names of the variables that hold the secrets of servers in ``config.toml``."""
-    named = (getattr(config, "oauth_client_secret_env", None) for config in servers.values())
-    return [name for name in named if name is not None]
+    names: list[str] = []
+    for config in servers.values():
+        table = cast("Mapping[str, Any]", config if isinstance(config, dict) else vars(config))
+        name = table.get("oauthClientSecretEnv") or table.get("oauth_client_secret_env")
+        names += [name] if isinstance(name, str) else []
+    return names
 
 
 class UserServers(Protocol):

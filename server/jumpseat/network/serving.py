@@ -18,6 +18,7 @@ from jumpseat.rpc.transport import HEADERS, Framing
 from jumpseat.system.log_fields import fields
 
 if TYPE_CHECKING:
+    from jumpseat.network.http_door import HttpDoor
     from jumpseat.store.user.page_access import PageAccess
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,10 @@ class TcpServer(Protocol):
         self, peer: str, path: str, token: str | None, *, has_origin: bool
     ) -> Callable[[Framing], Newcomer] | None:
         """Return the function that creates a client of the protocol at a path, if its token is accepted."""
+        ...
+
+    def admit_http(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None:
+        """Return what serves the HTTP requests at a path, if there is something, and the token is accepted."""
         ...
 
     async def close_revoked(self) -> None:
@@ -98,7 +103,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
         if web is not None:
             web_sockets = await _open(options.host, options.web_port or 0)
             web_port = _port(web_sockets)
-            connect = web.newcomers(web_port, server.connect, server.admit)
+            connect = web.newcomers(web_port, server.connect, server.admit, server.admit_http)
             tasks.start_soon(listener(connect).run, web_sockets)
             log.info("listening for WebSocket clients", extra=fields(port=web_port))
         try:

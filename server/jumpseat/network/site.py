@@ -31,6 +31,9 @@ CONNECTION_ID: Final = "Acp-Connection-Id"
 DOORS: Final = frozenset({AHP_PATH, ACP_PATH})
 """The paths whose clients present a token with their first request."""
 
+METHODS: Final = (b"POST ", b"DELETE ")
+"""The beginnings of requests that are none for files and none for WebSockets."""
+
 EDITOR_ORIGIN: Final = "vscode-file://vscode-app"
 """The origin of the windows of VS Code, whose connections present a token at once."""
 

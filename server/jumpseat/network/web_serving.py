@@ -7,7 +7,7 @@ import os
 import webbrowser
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio.to_thread
 
@@ -31,6 +31,10 @@ except ModuleNotFoundError as error:
     ) from None
 
 
+if TYPE_CHECKING:
+    from jumpseat.network.http_door import HttpDoor
+
+
 class Connect(Protocol):
     """Creates the client of the server behind a connection."""
 
@@ -43,6 +47,12 @@ class AdmitTo(Protocol):
     def __call__(
         self, peer: str, path: str, token: str | None, *, has_origin: bool
     ) -> Callable[[Framing], Newcomer] | None: ...
+
+
+class AdmitHttpTo(Protocol):
+    """See :class:`jumpseat.network.web_socket.AdmitHttp`."""
+
+    def __call__(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None: ...
 
 
 class WebServer:
@@ -61,7 +71,9 @@ class WebServer:
         self._access = access
         self._url = ""
 
-    def newcomers(self, port: int, connect: Connect, admit: AdmitTo) -> Callable[[str], Newcomer]:
+    def newcomers(
+        self, port: int, connect: Connect, admit: AdmitTo, admit_http: AdmitHttpTo
+    ) -> Callable[[str], Newcomer]:
         """Return the function that makes accepted connections of a port clients of the server."""
         options = self._options
         scheme = "http" if options.tls is None else "https"
@@ -76,7 +88,13 @@ class WebServer:
             port=port,
             prove=self._prove,
         )
-        return lambda peer: WebSocketNewcomer(site, partial(connect, peer), peer, admit=partial(admit, peer))
+        return lambda peer: WebSocketNewcomer(
+            site,
+            partial(connect, peer),
+            peer,
+            admit=partial(admit, peer),
+            admit_http=partial(admit_http, peer),
+        )
 
     def _prove(self, login_id: str, nonce: str, origin: str) -> dict[str, str] | None:
         challenge = self._access.challenge(login_id, nonce, origin)
