@@ -338,6 +338,8 @@ class HttpEnd(anyio.abc.ByteStream):
     async def aclose(self) -> None:
         await self._client.delete(self._url, headers=self.headers)
         self._tasks.cancel_scope.cancel()
+        self._arrived.close()
+        self._lines.close()
 
 
 async def test_an_editor_works_over_streamable_http(tmp_path: Path, schemas: Schemas) -> None:

@@ -119,7 +119,7 @@ async def test_a_task_survives_a_restart_and_the_call_is_answered_once(tmp_path:
                 "mcpServers": config,
                 "continuePendingWork": True,
                 "requestPermission": False,
-                "provider": scripted({"text": "It says: {{last_tool_result}}"}),
+                "provider": scripted(*TURNS),
             }
             await ours.wire.call("session.resume", params)
             await status(ours.wire, session, "far", "connected")
