@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 SERVER = ROOT / "server" / "jumpseat"
 PROTOCOL = ROOT / "protocol" / "jumpseat_protocol"
 CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
+MCP_SERVER = ROOT / "clients" / "python" / "jumpseat_mcp_server"
 TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 TRANSCRIPT = ROOT / "clients" / "python" / "jumpseat_transcript"
 
@@ -271,7 +272,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Modules:
     shared = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "modules"
     with locked(shared.with_suffix(".lock")):
         if not shared.exists():
-            packages = {root: parse_modules(root) for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL)}
+            packages = {
+                root: parse_modules(root) for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL)
+            }
             shared.write_bytes(pickle.dumps(packages))
     return pickle.loads(shared.read_bytes())
 
@@ -387,7 +390,7 @@ def test_the_domain_does_no_input_or_output_of_its_own(modules: Modules) -> None
     assert wrong == []
 
 
-@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL], ids=lambda root: root.name)
+@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL], ids=lambda root: root.name)
 def test_protocol_and_clients_need_nothing_of_the_server(modules: Modules, root: Path) -> None:
     wrong = [
         f"{module.path.name} imports {name}"
@@ -410,13 +413,13 @@ def test_the_terminal_is_imported_by_the_entry_point_alone(modules: Modules) -> 
 
 def test_every_task_has_a_parent() -> None:
     loose = r"\.(create_task|ensure_future|run_coroutine_threadsafe)\b"
-    assert matching_lines(loose, SERVER, CLIENT, TERMINAL) == []
+    assert matching_lines(loose, SERVER, CLIENT, MCP_SERVER, TERMINAL) == []
 
 
 def test_every_module_says_what_it_owns(modules: Modules) -> None:
     silent = [
         str(module.path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL)
+        for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL)
         for module in modules[root]
         if not module.documented
     ]
