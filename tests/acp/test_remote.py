@@ -295,8 +295,8 @@ class HttpEnd(anyio.abc.ByteStream):
 
     async def send(self, item: bytes) -> None:
         for body in item.splitlines():
-            params: Any = json.loads(body).get("params")
-            session = params.get("sessionId", "") if isinstance(params, dict) else ""  # pyright: ignore
+            params: JsonObject = json.loads(body).get("params") or {}
+            session = str(params.get("sessionId", ""))
             if session:
                 await self._open(session)
             headers = {**self.headers, **({"Acp-Session-Id": session} if session else {})}
@@ -374,42 +374,43 @@ async def test_wrong_http_requests_get_the_status_that_the_specification_names(
     async with serving(tmp_path, schemas) as place, httpx2.AsyncClient(timeout=WAIT_S) as client:
         url = f"http://127.0.0.1:{place.web_port}/acp"
         ours = {"Authorization": f"Bearer {TOKEN}"}
-        ping = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
+        ping: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting()}
         greeted = await client.post(url, json=hello, headers=ours)
         mine = {**ours, "Acp-Connection-Id": greeted.headers["Acp-Connection-Id"]}
         events = {"Accept": "text/event-stream"}
+        requests: tuple[tuple[str, str, JsonObject, int], ...] = (
+            ("no token", "POST", {"json": hello}, 403),
+            ("a wrong token", "POST", {"json": hello, "headers": {"Authorization": "Bearer x"}}, 403),
+            ("another origin", "POST", {"json": hello, "headers": {**ours, "Origin": "https://evil.org"}}, 403),
+            ("another host", "POST", {"json": hello, "headers": {**ours, "Host": "evil.org"}}, 403),
+            ("no connection", "POST", {"json": ping, "headers": ours}, 400),
+            ("unknown", "POST", {"json": ping, "headers": {**ours, "Acp-Connection-Id": "x"}}, 404),
+            ("a batch", "POST", {"json": [ping], "headers": mine}, 501),
+            (
+                "no JSON",
+                "POST",
+                {"content": b"{", "headers": {**mine, "Content-Type": "application/json"}},
+                400,
+            ),
+            (
+                "another type",
+                "POST",
+                {"content": b"{}", "headers": {**mine, "Content-Type": "text/plain"}},
+                415,
+            ),
+            ("no events", "GET", {"headers": {**mine, "Accept": "application/json"}}, 406),
+            ("a stream of nothing", "GET", {"headers": {**ours, **events}}, 400),
+            ("an unknown stream", "GET", {"headers": {**ours, **events, "Acp-Connection-Id": "x"}}, 404),
+            ("an unknown end", "DELETE", {"headers": {**ours, "Acp-Connection-Id": "x"}}, 404),
+            ("another path", "POST", {"json": ping, "headers": ours}, 404),
+            ("the end", "DELETE", {"headers": mine}, 202),
+            ("after the end", "POST", {"json": ping, "headers": mine}, 404),
+        )
         with all_cases() as case:
-            for name, method, options, status in (
-                ("no token", "POST", {"json": hello}, 403),
-                ("a wrong token", "POST", {"json": hello, "headers": {"Authorization": "Bearer x"}}, 403),
-                ("another origin", "POST", {"json": hello, "headers": {**ours, "Origin": "https://evil.org"}}, 403),
-                ("another host", "POST", {"json": hello, "headers": {**ours, "Host": "evil.org"}}, 403),
-                ("no connection", "POST", {"json": ping, "headers": ours}, 400),
-                ("unknown", "POST", {"json": ping, "headers": {**ours, "Acp-Connection-Id": "x"}}, 404),
-                ("a batch", "POST", {"json": [ping], "headers": mine}, 501),
-                (
-                    "no JSON",
-                    "POST",
-                    {"content": b"{", "headers": {**mine, "Content-Type": "application/json"}},
-                    400,
-                ),
-                (
-                    "another type",
-                    "POST",
-                    {"content": b"{}", "headers": {**mine, "Content-Type": "text/plain"}},
-                    415,
-                ),
-                ("no events", "GET", {"headers": {**mine, "Accept": "application/json"}}, 406),
-                ("a stream of nothing", "GET", {"headers": {**ours, **events}}, 400),
-                ("an unknown stream", "GET", {"headers": {**ours, **events, "Acp-Connection-Id": "x"}}, 404),
-                ("an unknown end", "DELETE", {"headers": {**ours, "Acp-Connection-Id": "x"}}, 404),
-                ("another path", "POST", {"json": ping, "headers": ours}, 404),
-                ("the end", "DELETE", {"headers": mine}, 202),
-                ("after the end", "POST", {"json": ping, "headers": mine}, 404),
-            ):
+            for name, method, options, status in requests:
                 with case(name):
                     address = url if name != "another path" else url.replace("/acp", "/other")
-                    answer = await client.request(method, address, **options)  # pyright: ignore[reportArgumentType]
+                    answer = await client.request(method, address, **options)
                     assert answer.status_code == status
         assert TOKEN not in place.server.stderr
