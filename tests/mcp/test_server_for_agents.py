@@ -63,7 +63,7 @@ class Caller:
             command=JUMPSEAT, args=["mcp-server"], env=environ_of(folder), cwd=str(folder)
         )
         callback = self.elicit if self.answer is not None else None
-        # The package waits only a few seconds for an answer, and asks older servers for older revisions.
+        # A revision that is named is adopted without asking the server for those that it supports.
         mode = "2026-07-28" if modern else "legacy"
         async with Client(parameters, elicitation_callback=callback, mode=mode) as client:
             assert client.session.protocol_version == ("2026-07-28" if modern else "2025-11-25")
