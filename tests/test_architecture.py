@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 SERVER = ROOT / "server" / "jumpseat"
 PROTOCOL = ROOT / "protocol" / "jumpseat_protocol"
 CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
+MCP_SERVER = ROOT / "clients" / "python" / "jumpseat_mcp_server"
 TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 TRANSCRIPT = ROOT / "clients" / "python" / "jumpseat_transcript"
 
@@ -190,6 +191,7 @@ ROOMS: dict[str, set[str]] = {
         "sessions",
         "system",
     },
+    "bridge": {"errors", "parsing", "rpc", "system"},
     "network": {"errors", "options", "rpc", "store.user", "system"},
     "acp.editor": {
         *("acp.translation", "agent", "agent.session", "commands", "errors", "sessions", "store.session"),
@@ -214,8 +216,21 @@ ROOMS: dict[str, set[str]] = {
     },
     "cli": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
-        *("agent", "cluster", "cluster.nats", "config", "declared", "errors", "lab", "mcp", "network", "options"),
         *(
+            "agent",
+            "bridge",
+            "cluster",
+            "cluster.nats",
+            "config",
+            "declared",
+            "errors",
+            "lab",
+            "mcp",
+            "network",
+            "options",
+        ),
+        *(
+            "rpc",
             "sandbox",
             "script",
             "sessions",
@@ -228,7 +243,20 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("tools.declared",),
     },
-    "acp": {"acp.draft", "acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
+    "acp.remote": {"acp", "network", "parsing", "rpc", "sessions"},
+    "acp": {
+        *(
+            "acp.draft",
+            "acp.editor",
+            "acp.methods",
+            "acp.translation",
+            "errors",
+            "parsing",
+            "rpc",
+            "sessions",
+            "system",
+        ),
+    },
     "cli.sessions": {"cli", "errors", "store.session"},
     "configured": {
         *("agent.permissions", "agent.session", "config", "errors", "options", "parsing", "sandbox", "sessions"),
@@ -237,6 +265,7 @@ ROOMS: dict[str, set[str]] = {
     "app": {
         *(
             "acp",
+            "acp.remote",
             "ahp",
             "ahp.live",
             "ahp.replicas",
@@ -246,7 +275,17 @@ ROOMS: dict[str, set[str]] = {
             "agent.permissions",
         ),
         *("agent.session", "agent.turns", "cluster", "commands", "config", "configured", "errors", "lsp", "mcp"),
-        *("observability", "options", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
+        *(
+            "network",
+            "observability",
+            "options",
+            "rpc",
+            "sandbox",
+            "services",
+            "sessions",
+            "store.plugins",
+            "store.project",
+        ),
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),
         *("tools.orchestrator",),
     },
@@ -268,7 +307,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Modules:
     shared = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "modules"
     with locked(shared.with_suffix(".lock")):
         if not shared.exists():
-            packages = {root: parse_modules(root) for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL)}
+            packages = {
+                root: parse_modules(root) for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL)
+            }
             shared.write_bytes(pickle.dumps(packages))
     return pickle.loads(shared.read_bytes())
 
@@ -384,7 +425,7 @@ def test_the_domain_does_no_input_or_output_of_its_own(modules: Modules) -> None
     assert wrong == []
 
 
-@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL], ids=lambda root: root.name)
+@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL], ids=lambda root: root.name)
 def test_protocol_and_clients_need_nothing_of_the_server(modules: Modules, root: Path) -> None:
     wrong = [
         f"{module.path.name} imports {name}"
@@ -407,13 +448,13 @@ def test_the_terminal_is_imported_by_the_entry_point_alone(modules: Modules) -> 
 
 def test_every_task_has_a_parent() -> None:
     loose = r"\.(create_task|ensure_future|run_coroutine_threadsafe)\b"
-    assert matching_lines(loose, SERVER, CLIENT, TERMINAL) == []
+    assert matching_lines(loose, SERVER, CLIENT, MCP_SERVER, TERMINAL) == []
 
 
 def test_every_module_says_what_it_owns(modules: Modules) -> None:
     silent = [
         str(module.path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL)
+        for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL)
         for module in modules[root]
         if not module.documented
     ]

@@ -21,7 +21,7 @@ from tests.tools.test_schema_check import FITTING, SCHEMA
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
 HEAVY: Final = {
     *("httpcore2", "httpx2", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
-    *("rich", "prompt_toolkit", "jumpseat_terminal", "websockets", "nats"),
+    *("rich", "prompt_toolkit", "jumpseat_terminal", "jumpseat_mcp_server", "websockets", "nats"),
 }
 
 
@@ -67,7 +67,8 @@ def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_lan
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
     # The other protocols are loaded with their first client, also by servers with a port for WebSockets.
     loaded |= loaded_by("import jumpseat.process, jumpseat.network.serving, jumpseat.network.web_socket")
-    assert not {name for name in loaded if name.startswith(("jumpseat.acp", "jumpseat.ahp"))}
+    late = ("jumpseat.acp", "jumpseat.ahp", "jumpseat.bridge", "jumpseat.network.http_door")
+    assert not {name for name in loaded if name.startswith(late)}
 
 
 def test_an_editor_of_version_1_loads_nothing_of_version_2() -> None:

@@ -1647,6 +1647,18 @@ class McpServerStatusChanged(Payload, kw_only=True):
     error: str | None = None
 
 
+class McpTaskCreated(Payload, kw_only=True):
+    """An MCP server runs a call as a task, whose result is fetched later, also by another process."""
+
+    type: ClassVar[str] = "mcp.task_created"
+    persisted: ClassVar[bool] = True
+    tool_call_id: str
+    """The call that waits for the result."""
+    server_name: str
+    task_id: str
+    """The server's id of the task."""
+
+
 class McpToolsListChanged(Payload, kw_only=True):
     """The tools of an MCP server have changed."""
 
@@ -1847,6 +1859,7 @@ EventPayload: TypeAlias = (
     | CommandsChanged
     | McpServersLoaded
     | McpServerStatusChanged
+    | McpTaskCreated
     | McpToolsListChanged
     | McpResourcesListChanged
     | McpPromptsListChanged

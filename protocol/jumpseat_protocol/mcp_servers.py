@@ -45,7 +45,17 @@ class McpServerConfig(WireModel):
     oauth_public_client: StrictBool | None = None
     """Whether that client has no secret."""
     oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None
-    """How the server is logged in to."""
+    """How the server is logged in to; client_credentials for servers in files."""
+    oauth_issuer: str | None = Field(default=None, pattern="^https?://[^/]")
+    """The authorization server that gets the credentials of the client."""
+    oauth_client_secret_env: str | None = Field(default=None, min_length=1)
+    """The environment variable with the secret of the client."""
+    oauth_private_key_file: PathText | None = None
+    """The file with the private key of the client, in PEM form."""
+    oauth_signing_algorithm: Literal["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"] | None = None
+    """The algorithm of that key; RS256 by default."""
+    oauth_scope: str | None = None
+    """The scopes to ask for, separated by spaces."""
     headers_refresh_ttl_ms: int | None = Field(default=None, ge=0)
     """How long headers of the client are good, in milliseconds."""
 

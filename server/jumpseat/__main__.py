@@ -86,6 +86,10 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
 
         commands = {"run": terminal.run, "setup": terminal.setup}
         return partial(commands.get(argv[0] if argv else "", terminal.chat), argv[1:])
+    if argv[:1] == ["mcp-server"]:
+        from jumpseat_mcp_server.command import main as serve_agents
+
+        return lambda: _leave(serve_agents(argv[1:]))
     if (command := load_command(argv, os.environ, _serve, _show_transcript)) is not None:
         return lambda: _leave(command())
     from jumpseat.cli.arguments import parse

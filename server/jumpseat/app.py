@@ -42,7 +42,7 @@ from jumpseat.configured import (
 )
 from jumpseat.errors import UnknownToolError
 from jumpseat.lsp.source import LanguageServers
-from jumpseat.mcp.session_hosts import McpHosts
+from jumpseat.mcp.session_hosts import McpHosts, secret_variables
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.log_setup import mask_logs
 from jumpseat.observability.observability import Observability
@@ -90,6 +90,7 @@ from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.acp.connection import AcpConnection
+    from jumpseat.acp.remote.http import HttpConnections
     from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
@@ -97,6 +98,8 @@ if TYPE_CHECKING:
     from jumpseat.ahp.live.door import Door
     from jumpseat.ahp.replicas.door import ClusterDoor
     from jumpseat.cluster.cluster import Cluster
+    from jumpseat.network.http_door import HttpDoor
+    from jumpseat.network.listener import Newcomer
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
@@ -196,11 +199,13 @@ class App:
         children.withhold(self.web.key_variables)
         # Whoever has the login of the store reads and writes all sessions.
         children.withhold(config.store.login_variables)
+        children.withhold(lambda: secret_variables(config.mcp.servers))
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
         self.connections: set[AnyConnection] = set()
         self._ignored_members = IgnoredMembers()
         self._acp, self._speaks_ahp = options.acp, options.ahp
+        self._acp_http: HttpConnections | None = None
         self._ahp: Door | None = None
         self._cluster_door: ClusterDoor | None = None
         self._on_stdio = options.on_stdio
@@ -441,18 +446,49 @@ class App:
         self.connections.add(connection)
         return connection
 
-    def admit_ahp(
-        self, peer: str, token: str | None, *, has_origin: bool
-    ) -> Callable[[Framing], AhpConnection] | None:
+    def connect_tcp(self, peer: str) -> Newcomer:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        # Imported here: servers on stdio listen to nobody.
+        from jumpseat.network.first_byte import TcpNewcomer
+
+        return TcpNewcomer(
+            lambda: self.connect(peer),
+            lambda: self.connect_acp(self.gate.initial_access, peer=peer),
+        )
+
+    def admit(
+        self, peer: str, path: str, token: str | None, *, has_origin: bool
+    ) -> Callable[[Framing], Newcomer] | None:
         """See :class:`jumpseat.network.serving.TcpServer`.
 
         Windows of VS Code and pages send origins: they need a token, even if programs of the same user do not.
         """
-        access = self.gate.access_of(token)
-        if access is None or (has_origin and not self.gate.knows(token)):
-            return None
+        from jumpseat.network.site import ACP_PATH, AHP_PATH
 
-        return partial(self.connect_ahp, access, peer=peer)
+        access = self._access_at_once(token, has_origin=has_origin)
+        if access is None:
+            return None
+        connect = {AHP_PATH: self.connect_ahp, ACP_PATH: self.connect_acp}[path]
+        return partial(connect, access, peer=peer)
+
+    def admit_http(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        from jumpseat.network.site import ACP_PATH
+
+        access = self._access_at_once(token, has_origin=has_origin)
+        if access is None or path != ACP_PATH:
+            return None
+        if self._acp_http is None:
+            # Imported here, because most servers have no such client.
+            from jumpseat.acp.remote.http import HttpConnections
+
+            self._acp_http = HttpConnections(self.connect_acp)
+        return self._acp_http.of(access, peer)
+
+    def _access_at_once(self, token: str | None, *, has_origin: bool) -> Access | None:
+        """Return the access of a client whose token comes with its first request."""
+        access = self.gate.access_of(token)
+        return None if has_origin and not self.gate.knows(token) else access
 
     def connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
         # Imported here, because most servers have no such clients.
@@ -504,12 +540,21 @@ class App:
         """Return the function that serves a method on one connection; ``None`` if there is no such method."""
         return find_route(ctx, self._ignored_members, method)
 
-    def connect_acp(self) -> AcpConnection:
+    def connect_acp(
+        self, access: Access | None = EVERYTHING, framing: Framing = LINES, peer: str | None = None
+    ) -> AcpConnection:
+        """Open the connection of an editor. ``access`` is ``None`` if its first request has to bring a token."""
         # Imported here, because most servers have no such client.
         from jumpseat.acp.connection import AcpConnection
 
-        connection = AcpConnection(self._handle_disconnect, self._tasks, self.secrets)
-        connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
+        connection = AcpConnection(
+            self._handle_disconnect, self._tasks, self.secrets, access=access, framing=framing, peer=peer
+        )
+        if self._cluster is None:
+            connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
+        else:
+            # The sessions of other replicas are reached by the relay, which this protocol does not use.
+            connection.refuse("a replica of a cluster does not serve the Agent Client Protocol")
         self.connections.add(connection)
         return connection
 

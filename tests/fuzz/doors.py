@@ -19,7 +19,7 @@ import anyio
 import anyio.lowlevel
 import orjson
 
-from jumpseat.acp.routes import REQUESTS
+from jumpseat.acp.v1_routes import REQUESTS
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.sse import SseDecoder
 from jumpseat.agent.model import ModelRequest

@@ -47,6 +47,8 @@ LOGINS: Final = (
     *("2025-03-26-oauth-endpoint-fallback", "resource-mismatch", "offline-access-scope"),
     "offline-access-not-supported",
 )
+SERVICES: Final = ("client-credentials-basic", "client-credentials-jwt")
+"""Logins without a person."""
 # The suite tells the client its server and its data, and waits until the client exits.
 CLIENT: Final = '#!/bin/sh\nprintf "%s\\n%s\\n" "$1" "$MCP_CONFORMANCE_CONTEXT" > told\ncat end\n'
 
@@ -63,7 +65,7 @@ def node() -> str:
     return str(require_npm(package, NODE) / "node_modules" / package / "bin" / "node")
 
 
-@pytest.mark.parametrize("scenario", [*CALLS, *(f"auth/{name}" for name in LOGINS)])
+@pytest.mark.parametrize("scenario", [*CALLS, *(f"auth/{name}" for name in (*LOGINS, *SERVICES))])
 async def test_a_scenario_of_the_suite_passes(tmp_path: Path, scenario: str) -> None:
     suite = require_npm("@modelcontextprotocol/conformance", SUITE) / "node_modules" / "@modelcontextprotocol"
     for name in ("told", "end"):
@@ -85,8 +87,10 @@ async def test_a_scenario_of_the_suite_passes(tmp_path: Path, scenario: str) -> 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(check)
         url, context, *_ = (await anyio.Path(tmp_path / "told").read_text()).split("\n")
-        async with running_server(tmp_path, args=["--yolo"]) as server:
-            await play(server.wire, scenario, url, json.loads(context or "{}"))
+        given: JsonObject = json.loads(context or "{}")
+        service = await configure(tmp_path, url, given) if scenario.removeprefix("auth/") in SERVICES else {}
+        async with running_server(tmp_path, args=["--yolo"], **service) as server:
+            await play(server.wire, scenario, None if service else url, given)
         tell(tmp_path / "end", "")
     assert outputs[0].returncode == 0, outputs[0].stdout
 
@@ -99,11 +103,37 @@ def tell(pipe: Path, text: str) -> None:
         os.close(descriptor)
 
 
-async def play(wire: Wire, scenario: str, url: str, context: JsonObject) -> None:
-    """Connect a session to the server of a scenario, log in if it requires that, and call its tool."""
+async def configure(folder: Path, url: str, context: JsonObject) -> JsonObject:
+    """Return the options of a server whose file has the credentials of a service."""
+    parts = httpx2.URL(url)
+    async with httpx2.AsyncClient() as client:
+        found = await client.get(parts.copy_with(path=f"/.well-known/oauth-protected-resource{parts.path}"))
+    settings: JsonObject = {
+        "url": url,
+        "oauthGrantType": "client_credentials",
+        "oauthClientId": context["client_id"],
+        "oauthIssuer": found.json()["authorization_servers"][0],
+    }
+    if "private_key_pem" in context:
+        (folder / "key.pem").write_text(context["private_key_pem"])
+        settings["oauthPrivateKeyFile"] = str(folder / "key.pem")
+        settings["oauthSigningAlgorithm"] = context["signing_algorithm"]
+    else:
+        settings["oauthClientSecretEnv"] = "SERVICE_SECRET"
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    config = "\n".join(["[mcp.servers.far]", *lines, ""])
+    return {"config": config, "env": {"SERVICE_SECRET": context.get("client_secret", "")}}
+
+
+async def play(wire: Wire, scenario: str, url: str | None, context: JsonObject) -> None:
+    """Connect a session to the server of a scenario, log in if it requires that, and call its tool.
+
+    ``url`` is ``None`` for a server in a file.
+    """
     turns = (CALLS.get(scenario, calls("far-test-tool")), {"text": "end"})
     options: JsonObject = {"requestElicitation": True, "requestPermission": False}
-    session = await wire.create(scripted(*turns), mcpServers={"far": {"url": url}}, **options)
+    servers = {} if url is None else {"far": {"url": url}}
+    session = await wire.create(scripted(*turns), mcpServers=servers, **options)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(accept_forms, wire, session)
         if await connects(wire, session, context):

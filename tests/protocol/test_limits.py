@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
-from jumpseat.acp.routes import REQUESTS
+from jumpseat.acp.v1_routes import REQUESTS
 from jumpseat.tools.builtin import BUILTIN_TOOLS, SESSION_TOOLS
 from jumpseat_protocol.attachments import KINDS
 from jumpseat_protocol.limits import MAX_KEY_CHARS, MAX_PATH_CHARS, MAX_PATH_FOLDERS, MOST_PATHS, PathText

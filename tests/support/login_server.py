@@ -1,13 +1,15 @@
 """An MCP server that requires a login, and its authorization server, in one process on loopback.
 
 Requests are checked against the specifications: PKCE, the redirect, the resource, the single use of codes.
-``valid`` is the only valid token; changing it makes the issued token expire.
+``valid`` is the only valid token; changing it makes the issued token expire. With ``service``, the only grant is
+that of client credentials, and checked by that function: it gets the request and its form.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -20,6 +22,8 @@ class LoginServer:
     """A server and its state. With ``registers``, clients can register themselves; ``expires_in`` is in seconds."""
 
     registers: bool = True
+    service: Callable[[SeenRequest, dict[str, str]], bool] | None = None
+    auth_methods: list[str] = field(default_factory=lambda: ["client_secret_basic"])
     denies: bool = False
     expires_in: int | None = 3600
     token_endpoint: str | None = None
@@ -46,7 +50,8 @@ class LoginServer:
             case "/authorize":
                 return self._authorize(dict(parse_qsl(parts.query)), url)
             case "/token":
-                return self._token({name: values[0] for name, values in parse_qs(request.body.decode()).items()})
+                form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
+                return self._token(form) if self.service is None else self._grant(request, form, url)
             case "/mcp":
                 return self._mcp(request, url)
             case _:
@@ -61,6 +66,7 @@ class LoginServer:
             "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"],
             **({"registration_endpoint": registration} if self.registers else {}),
+            **({"token_endpoint_auth_methods_supported": self.auth_methods} if self.service is not None else {}),
         }
 
     def _register(self, metadata: dict[str, Any]) -> Reply:
@@ -100,6 +106,17 @@ class LoginServer:
             "expires_in": self.expires_in,
         }
         return json_reply({name: value for name, value in answer.items() if value is not None})
+
+    def _grant(self, request: SeenRequest, form: dict[str, str], url: str) -> Reply:
+        self.grants.append(form)
+        assert form["grant_type"] == "client_credentials"
+        assert form["resource"] == f"{url}/mcp"
+        assert self.service is not None
+        if not self.service(request, form):
+            return json_reply({"error": "invalid_client"}, status=401)
+        self._issued += 1
+        self.valid = f"access-{self._issued}"
+        return json_reply({"access_token": self.valid, "token_type": "bearer", "expires_in": self.expires_in})
 
     def _mcp(self, request: SeenRequest, url: str) -> Reply:
         if not self.valid or request.headers.get("authorization") != f"Bearer {self.valid}":

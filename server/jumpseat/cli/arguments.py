@@ -57,6 +57,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         parser.error("--setup requires --acp")
     if known.acp and known.ahp:
         parser.error("--acp and --ahp are mutually exclusive")
+    if known.connect is not None:
+        parser.error("--connect is an option of 'jumpseat acp'")
     other = "--acp" if known.acp else "--ahp" if known.ahp else None
     # Other clients may have the sessions of an editor, too.
     listens = known.port is not None or known.ws_port is not None
@@ -130,6 +132,7 @@ def _add_doors(parser: CommandParser) -> None:
     )
     add("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
     add("--setup", action="store_true", help="with --acp: the same as 'jumpseat setup', for editors")
+    add("--connect", metavar="URL", help="with acp: serve nothing, and pass messages on to the server at this URL")
     add("--ahp", action="store_true", help="speak the Agent Host Protocol, on stdin and stdout")
     add("--host", metavar="ADDR", help="listen on this address; default: loopback")
     add("--no-token", action="store_true", help="serve processes of the same user without a token")

@@ -127,7 +127,7 @@ def _shown(text: str, stream: TextIO | None) -> str:
 
 
 class CommandInfo(NamedTuple):
-    """A command as ``jumpseat --help`` lists it. Those of the terminal, ``acp`` and ``ahp`` have no module."""
+    """A command as ``jumpseat --help`` lists it. Those of the terminal and of protocols have no module."""
 
     help: str
     module: str | None = None
@@ -153,6 +153,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "completion": CommandInfo("print what a shell needs to complete commands", "completion", "SHELL"),
     "acp": CommandInfo("serve an editor: the same as 'jumpseat --acp'", group="serve editors and programs"),
     "ahp": CommandInfo("serve a client of an agent host: the same as 'jumpseat --ahp'"),
+    "mcp-server": CommandInfo("serve other agents: sessions as tools of an MCP server"),
     "token": CommandInfo("make and revoke connection tokens", "token"),
     "status": CommandInfo("print the health of running servers", "status"),
     "cluster": CommandInfo("list the replicas of a cluster", "cluster", "status"),
@@ -230,9 +231,13 @@ def load_command(
     """
     name = argv[0] if argv else ""
     info = COMMANDS.get(name)
-    if info is None or info.module is None:
+    found = info.module if info is not None else None
+    if name == "acp" and any(word.partition("=")[0] == "--connect" for word in argv):
+        # No server of its own, which is what the other arguments of this command are about.
+        found = "acp_connect"
+    if found is None:
         return None
-    module = cast("CommandModule", import_module(f"jumpseat.cli.{info.module}"))
+    module = cast("CommandModule", import_module(f"jumpseat.cli.{found}"))
     parser = CommandParser(f"jumpseat {name}", description=module.DESCRIPTION)
     module.add_arguments(parser)
     args = parser.parse_options(argv[1:])

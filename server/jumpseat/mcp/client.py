@@ -27,6 +27,7 @@ from pydantic import TypeAdapter, ValidationError
 from jumpseat.mcp.http import SESSION_LOST
 from jumpseat.mcp.repair import repair_result
 from jumpseat.mcp.stdio import Incoming, Streams, unreadable_reply
+from jumpseat.mcp.task_shapes import CLAIMS, EXTENSION, CreatedTask
 from jumpseat_protocol.version import __version__
 
 MESSAGES_PER_S: Final = 500
@@ -67,6 +68,14 @@ class RefusedError(Exception):
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
         self.code = code
+
+
+class TaskCreated(Exception):  # noqa: N818 - it is no failure
+    """The server runs a call as a task; its result comes later."""
+
+    def __init__(self, task: CreatedTask) -> None:
+        super().__init__(task.task_id)
+        self.task = task
 
 
 class SessionLostError(RefusedError):
@@ -124,6 +133,8 @@ class McpClient:
             list_roots_callback=roots,
             message_handler=incoming,
             client_info=types.Implementation(name="jumpseat", version=__version__),
+            extensions={EXTENSION: {}},
+            result_claims=CLAIMS,
         )
         self._tasks = tasks
         self._ended = ended
@@ -157,7 +168,7 @@ class McpClient:
 
     async def ask(
         self,
-        request: types.ClientRequest,
+        request: types.ClientRequest | types.Request[Any, Any],
         result: type[R],
         *,
         timeout_s: float,
@@ -169,6 +180,7 @@ class McpClient:
         count towards the time-out.
 
         Raises:
+            TaskCreated: the result of the call will be that of a task.
             ServerGoneError: the connection has ended.
             CallTimeoutError: the request timed out; the server has been notified.
             RefusedError: the server responded with an error, or with a result of another form.
@@ -189,6 +201,8 @@ class McpClient:
                 timeout_s,
                 on_progress,
             )
+            if isinstance(answer, CreatedTask):
+                raise TaskCreated(answer)
             if not isinstance(answer, types.InputRequiredResult):
                 return cast("R", answer)
             request = await self._with_input(request, answer)
@@ -308,9 +322,22 @@ class McpClient:
         return self._ended.is_set() or message.startswith("SSE stream ")
 
     async def _with_input(
-        self, request: types.ClientRequest, asked: types.InputRequiredResult
-    ) -> types.ClientRequest:
+        self, request: types.ClientRequest | types.Request[Any, Any], asked: types.InputRequiredResult
+    ) -> types.ClientRequest | types.Request[Any, Any]:
         """Return ``request`` with the input that the server has asked for.
+
+        Raises:
+            RefusedError: a callback refused to give the input.
+        """
+        found = await self.answers_to(asked.input_requests or {})
+        if not found:
+            await anyio.sleep(INPUT_DELAY_S)
+        params = cast("InputParams", request.params)
+        fresh = params.model_copy(update={"input_responses": found or None, "request_state": asked.request_state})
+        return request.model_copy(update={"params": fresh})
+
+    async def answers_to(self, asked: types.InputRequests) -> dict[str, Any]:
+        """Return the answers to questions of the server, by their keys.
 
         Raises:
             RefusedError: a callback refused to give the input.
@@ -328,15 +355,11 @@ class McpClient:
                 found[key] = value
 
         async with anyio.create_task_group() as tasks:
-            for key, question in (asked.input_requests or {}).items():
+            for key, question in asked.items():
                 tasks.start_soon(answer, key, question)
         if refusals:
             raise RefusedError(refusals[0].message, refusals[0].code)
-        if not found:
-            await anyio.sleep(INPUT_DELAY_S)
-        params = cast("InputParams", request.params)
-        fresh = params.model_copy(update={"input_responses": found or None, "request_state": asked.request_state})
-        return request.model_copy(update={"params": fresh})
+        return found
 
     async def _answer(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         """Answer a request of the server, unless too many are open."""
@@ -350,7 +373,7 @@ class McpClient:
 
 
 _ADAPTERS: Final[dict[type[types.Result], TypeAdapter[Any]]] = {
-    types.CallToolResult: TypeAdapter(types.InputRequiredResult | types.CallToolResult),
+    types.CallToolResult: TypeAdapter(types.InputRequiredResult | CreatedTask | types.CallToolResult),
     types.GetPromptResult: TypeAdapter(types.InputRequiredResult | types.GetPromptResult),
     types.ReadResourceResult: TypeAdapter(types.InputRequiredResult | types.ReadResourceResult),
 }

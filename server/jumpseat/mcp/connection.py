@@ -11,10 +11,11 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 import mcp.types as types
+from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from jumpseat.agent.client import Client
@@ -25,10 +26,12 @@ from jumpseat.mcp.catalogue import ServerEntry, resolve_config
 from jumpseat.mcp.client import (
     CallTimeoutError,
     McpClient,
+    Progress,
     RefusedError,
     ServerCallbacks,
     ServerGoneError,
     SessionLostError,
+    TaskCreated,
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
@@ -51,6 +54,9 @@ from jumpseat.system.log_fields import fields
 from jumpseat_protocol.mcp import McpStatus
 from jumpseat_protocol.mcp_servers import McpServerConfig
 from jumpseat_protocol.sessions import GitHubMcpToolConfig
+
+if TYPE_CHECKING:
+    from jumpseat.mcp.tasks import TaskFollower
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +100,8 @@ class ConnectionContext(Struct, frozen=True):
     """Services that the host gives a connection.
 
     ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``
-    or ``prompts`` after the server has announced a new list. ``tokens`` are the server's tokens by URL.
+    or ``prompts`` after the server has announced a new list. ``tasks`` outlive calls,
+    and ``stays`` returns whether the session does not end. ``tokens`` are the server's tokens by URL.
     ``sandbox`` confines the process of the server, ``outside`` decides whether it starts unconfined. ``github``
     makes the settings of GitHub's own server. ``client_of`` returns the client that serves a server itself.
     """
@@ -111,6 +118,8 @@ class ConnectionContext(Struct, frozen=True):
     credentials: Credentials
     tokens: dict[str, ClientTokens]
     github: MakeConfig
+    tasks: TaskGroup
+    stays: Callable[[], bool]
     client_of: Callable[[str], Client | None] = lambda _: None
     sandbox: SessionSandbox | None = None
     outside: OutsideStarts | None = None
@@ -317,6 +326,12 @@ class Connection:
                 yield streams, child
 
     async def _ask_token(self, question: AuthQuestion) -> str | None:
+        token = await (self._request_token if self._has_client_credentials else self._ask_person)(question)
+        if token is not None:
+            self._secrets.add([token] if len(token) >= SHORTEST_SECRET else [])
+        return token
+
+    async def _ask_person(self, question: AuthQuestion) -> str | None:
         # Waiting for a person does not count towards the server's start-up time.
         limit = self._start_limit if self._client is None else None
         left = limit.deadline - anyio.current_time() if limit else 0.0
@@ -325,12 +340,32 @@ class Connection:
             self._set("needs-auth")
         url = (self.resolved_config.url if self.resolved_config else None) or ""
         token = await self._context.credentials.ask_token(self.name, self.config, url, question)
-        if token is not None:
-            self._secrets.add([token] if len(token) >= SHORTEST_SECRET else [])
         if limit:
             limit.deadline = anyio.current_time() + left
             self._set("pending")
         return token
+
+    @property
+    def _has_client_credentials(self) -> bool:
+        """Whether this side logs in without a person. For servers of clients, their clients do so."""
+        config = self.resolved_config
+        return config is not None and not self.entry.literal and config.oauth_grant_type == "client_credentials"
+
+    async def _request_token(self, question: AuthQuestion) -> str | None:
+        # Imported here: few servers have such credentials.
+        from jumpseat.mcp.client_credentials import GrantFailedError, request_token
+
+        assert self.resolved_config is not None
+        if question.reason == "upscope":
+            # Another token would have the same scopes.
+            return None
+        try:
+            return await request_token(self.resolved_config, self._context.environ)
+        except GrantFailedError as error:
+            problem = self._mask(str(error))
+            log.warning("MCP server %s: %s", self.name, problem)
+            self._context.warn(f"MCP server {self.name!r}: {problem}")
+            return None
 
     async def _ask_headers(self, reason: HeadersReason) -> dict[str, str] | None:
         headers = await self._context.credentials.ask_headers(self.name, self.config, reason)
@@ -438,10 +473,12 @@ class Connection:
         *,
         meta: dict[str, Any] | None = None,
         on_progress: Callable[[float, float | None, str | None], None] | None = None,
+        on_task: Callable[[str], None] = lambda _task_id: None,
     ) -> types.CallToolResult:
         """Call a tool of the server.
 
-        ``on_progress`` gets the progress so far, the total where it is known, and a message.
+        ``on_progress`` gets the progress so far, the total where it is known, and a message. ``on_task`` gets the
+        id of the task that the server makes of the call, if it makes one.
 
         Raises:
             NotConnectedError: the server is not connected.
@@ -471,7 +508,27 @@ class Connection:
             self.tools = await self._list_tools(client)
             return await send(client)
 
-        return await self._in_session(send_with_headers)
+        try:
+            return await self._in_session(send_with_headers)
+        except TaskCreated as created:
+            task = created.task
+        on_task(task.task_id)
+        return await self._follower(task.task_id, on_progress).follow(task)
+
+    async def follow_task(self, task_id: str, on_progress: Progress | None = None) -> types.CallToolResult:
+        """Return the result of a call that an earlier process has made, and that its server runs as a task.
+
+        Raises:
+            NotConnectedError, RefusedError: as in :meth:`call`.
+        """
+        return await self._follower(task_id, on_progress).follow()
+
+    def _follower(self, task_id: str, on_progress: Progress | None) -> TaskFollower:
+        # Imported here: few servers have tasks.
+        from jumpseat.mcp.tasks import TaskFollower
+
+        context = self._context
+        return TaskFollower(task_id, self._wait_for_client, context.tasks, context.stays, on_progress)
 
     async def ask(self, request: types.ClientRequest, result: type[R]) -> R:
         """Send any other request and return its result.

@@ -362,6 +362,8 @@ class McpHost:
             outside=self._outside(),
             github=self._github_config,
             client_of=self._client_of,
+            tasks=self._tasks,
+            stays=lambda: not self.session.queue.closed,
         )
         state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)

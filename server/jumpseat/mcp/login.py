@@ -46,7 +46,7 @@ class LoginFailedError(JumpseatError):
     """The login failed; the text is the reason."""
 
 
-class _Granted(Exception):  # noqa: N818 - it signals success
+class Granted(Exception):  # noqa: N818 - it signals success
     """Raised to end the login request as soon as there is a token."""
 
 
@@ -87,7 +87,7 @@ async def log_in(
             if client_secret and client and supported and "client_secret_post" not in supported:
                 client.token_endpoint_auth_method = "client_secret_basic"  # noqa: S105 - a method
             for candidate in (address, str(metadata.token_endpoint) if metadata else url):
-                _check_private(candidate, url)
+                check_private(candidate, url)
                 await endpoints.check(candidate)
             callback.expect(parse_qs(urlsplit(address).query).get("state", [""])[0])
             await show(address)
@@ -95,8 +95,8 @@ async def log_in(
         endpoints = Endpoints(url)
         provider = OAuthClientProvider(url, metadata, storage, open_page, callback.answer)
         try:
-            await _send_initialize(url, provider, endpoints)
-        except _Granted:
+            await send_initialize(url, provider, endpoints.check_request)
+        except Granted:
             return _login(provider)
         except NearerError as error:
             raise LoginFailedError(str(error)) from None
@@ -115,13 +115,13 @@ async def log_in(
     return None
 
 
-async def _send_initialize(url: str, auth: httpx2.Auth, endpoints: Endpoints) -> None:
+async def send_initialize(url: str, auth: httpx2.Auth, check: Callable[[httpx2.Request], Awaitable[None]]) -> None:
     """Send ``initialize``, so that the server responds that it requires a token.
 
-    Some servers require a token only for the requests that follow.
+    Some servers require a token only for the requests that follow. ``check`` may refuse each request.
     """
     body, headers = initialize_request()
-    hooks = {**LIMITED, "request": [endpoints.check_request]}
+    hooks = {**LIMITED, "request": [check]}
     async with httpx2.AsyncClient(
         timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=hooks
     ) as client:
@@ -159,7 +159,7 @@ def _login(provider: OAuthClientProvider) -> Login:
     )
 
 
-def _check_private(address: str, server: str) -> None:
+def check_private(address: str, server: str) -> None:
     """Check that a login at ``address`` cannot be read in transit: by https, to loopback, or for a plain server.
 
     Raises:
@@ -196,7 +196,7 @@ class _Memory:
         return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        raise _Granted
+        raise Granted
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return self.client

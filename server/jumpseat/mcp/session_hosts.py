@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakValueDictionary
 
 import anyio
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from jumpseat.mcp.host import McpHost
     from jumpseat.mcp.servers import HostServices
     from jumpseat.mcp.tokens import LoginTokens
+
+
+def secret_variables(servers: Mapping[str, Any]) -> list[str]:
+    """Return the names of the variables that hold the secrets of servers in ``config.toml``."""
+    names: list[str] = []
+    for config in servers.values():
+        table = cast("Mapping[str, Any]", config if isinstance(config, dict) else vars(config))
+        name = table.get("oauthClientSecretEnv") or table.get("oauth_client_secret_env")
+        names += [name] if isinstance(name, str) else []
+    return names
 
 
 class UserServers(Protocol):

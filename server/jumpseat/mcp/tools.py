@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
@@ -16,6 +17,7 @@ from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.session.hooks import stop_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.events import McpTaskCreated
 from jumpseat_protocol.permissions import McpPermission
 
 if TYPE_CHECKING:
@@ -91,6 +93,9 @@ class McpTool:
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
         arguments = call.arguments or {}
+        if (task := self.session.history.mcp_tasks.get(call.id)) is not None:
+            # The call was allowed, and has begun, in an earlier process.
+            return Prepared(None, lambda: self._outcome(self.connection.follow_task(task.task_id, _progress(ctx))))
         permission = self.permission(arguments)
 
         async def run() -> ToolOutcome:
@@ -101,10 +106,6 @@ class McpTool:
         return Prepared(permission, run, guard=ApprovalLimits(scope=scope))
 
     async def _run(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutcome:
-        from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
-        from jumpseat.mcp.failures import NotConnectedError
-        from jumpseat.mcp.results import outcome_of
-
         hook_result = await self.session.hooks.pre_mcp_tool_call(
             self.connection.name, self.tool.name, arguments, ctx.call_id
         )
@@ -112,8 +113,26 @@ class McpTool:
             return ToolOutcome(text="Denied by preMcpToolCall hook.", status="denied", stopped=stopped)
         trace = headers_of(self.session.services.observers.trace_context())
         meta = {**trace, **(hook_result.meta_to_use or {})} or None
+
+        def note_task(task_id: str) -> None:
+            self.session.emit(
+                McpTaskCreated(tool_call_id=ctx.call_id, server_name=self.connection.name, task_id=task_id)
+            )
+
+        return await self._outcome(
+            self.connection.call(
+                self.tool.name, arguments, meta=meta, on_progress=_progress(ctx), on_task=note_task
+            )
+        )
+
+    async def _outcome(self, call: Awaitable[types.CallToolResult]) -> ToolOutcome:
+        """Return the outcome of a call for the model."""
+        from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
+        from jumpseat.mcp.failures import NotConnectedError
+        from jumpseat.mcp.results import outcome_of
+
         try:
-            result = await self.connection.call(self.tool.name, arguments, meta=meta, on_progress=_progress(ctx))
+            result = await call
         except NotConnectedError as error:
             return failure(f"The tool `{self.name}` cannot be called: {error}.")
         except ServerGoneError:

@@ -18,6 +18,7 @@ from jumpseat.rpc.transport import HEADERS, Framing
 from jumpseat.system.log_fields import fields
 
 if TYPE_CHECKING:
+    from jumpseat.network.http_door import HttpDoor
     from jumpseat.store.user.page_access import PageAccess
 
 log = logging.getLogger(__name__)
@@ -40,8 +41,18 @@ class TcpServer(Protocol):
         """Create a connection for a peer, named by its address."""
         ...
 
-    def admit_ahp(self, peer: str, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
-        """Return the function that creates a client of the Agent Host Protocol, if its token is accepted."""
+    def connect_tcp(self, peer: str) -> Newcomer:
+        """Create a connection whose first byte tells the protocol of the client."""
+        ...
+
+    def admit(
+        self, peer: str, path: str, token: str | None, *, has_origin: bool
+    ) -> Callable[[Framing], Newcomer] | None:
+        """Return the function that creates a client of the protocol at a path, if its token is accepted."""
+        ...
+
+    def admit_http(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None:
+        """Return what serves the HTTP requests at a path, if there is something, and the token is accepted."""
         ...
 
     async def close_revoked(self) -> None:
@@ -84,7 +95,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.close_revoked)
         if sockets:
-            tasks.start_soon(listener(server.connect).run, sockets)
+            tasks.start_soon(listener(server.connect_tcp).run, sockets)
             log.info("listening", extra=fields(port=_port(sockets)))
             # SDKs read the first line, people and scripts the others.
             print(f"jumpseat listening on port {_port(sockets)}", flush=True)  # noqa: T201
@@ -92,7 +103,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
         if web is not None:
             web_sockets = await _open(options.host, options.web_port or 0)
             web_port = _port(web_sockets)
-            connect = web.newcomers(web_port, server.connect, server.admit_ahp)
+            connect = web.newcomers(web_port, server.connect, server.admit, server.admit_http)
             tasks.start_soon(listener(connect).run, web_sockets)
             log.info("listening for WebSocket clients", extra=fields(port=web_port))
         try:

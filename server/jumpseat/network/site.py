@@ -22,6 +22,18 @@ RPC_PATH: Final = "/rpc"
 AHP_PATH: Final = "/ahp"
 """The path of WebSocket connections of the Agent Host Protocol."""
 
+ACP_PATH: Final = "/acp"
+"""The path of the Agent Client Protocol, over WebSockets and streamable HTTP."""
+
+CONNECTION_ID: Final = "Acp-Connection-Id"
+"""The header with the id of a connection of the Agent Client Protocol."""
+
+DOORS: Final = frozenset({AHP_PATH, ACP_PATH})
+"""The paths whose clients present a token with their first request."""
+
+METHODS: Final = (b"POST ", b"DELETE ")
+"""The beginnings of requests that are none for files and none for WebSockets."""
+
 EDITOR_ORIGIN: Final = "vscode-file://vscode-app"
 """The origin of the windows of VS Code, whose connections present a token at once."""
 

@@ -7,7 +7,7 @@ import os
 import webbrowser
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio.to_thread
 
@@ -31,18 +31,28 @@ except ModuleNotFoundError as error:
     ) from None
 
 
+if TYPE_CHECKING:
+    from jumpseat.network.http_door import HttpDoor
+
+
 class Connect(Protocol):
     """Creates the client of the server behind a connection."""
 
     def __call__(self, peer: str, framing: Framing) -> Newcomer: ...
 
 
-class AdmitAhp(Protocol):
-    """See :class:`jumpseat.network.web_socket.ConnectAhp`."""
+class AdmitTo(Protocol):
+    """See :class:`jumpseat.network.web_socket.Admit`."""
 
     def __call__(
-        self, peer: str, token: str | None, *, has_origin: bool
+        self, peer: str, path: str, token: str | None, *, has_origin: bool
     ) -> Callable[[Framing], Newcomer] | None: ...
+
+
+class AdmitHttpTo(Protocol):
+    """See :class:`jumpseat.network.web_socket.AdmitHttp`."""
+
+    def __call__(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None: ...
 
 
 class WebServer:
@@ -61,7 +71,9 @@ class WebServer:
         self._access = access
         self._url = ""
 
-    def newcomers(self, port: int, connect: Connect, admit_ahp: AdmitAhp) -> Callable[[str], Newcomer]:
+    def newcomers(
+        self, port: int, connect: Connect, admit: AdmitTo, admit_http: AdmitHttpTo
+    ) -> Callable[[str], Newcomer]:
         """Return the function that makes accepted connections of a port clients of the server."""
         options = self._options
         scheme = "http" if options.tls is None else "https"
@@ -77,7 +89,11 @@ class WebServer:
             prove=self._prove,
         )
         return lambda peer: WebSocketNewcomer(
-            site, partial(connect, peer), peer, connect_ahp=partial(admit_ahp, peer)
+            site,
+            partial(connect, peer),
+            peer,
+            admit=partial(admit, peer),
+            admit_http=partial(admit_http, peer),
         )
 
     def _prove(self, login_id: str, nonce: str, origin: str) -> dict[str, str] | None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 from urllib.parse import parse_qs
+from uuid import uuid4
 
 import anyio
 from websockets.datastructures import Headers, MultipleValuesError
@@ -24,9 +25,12 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from jumpseat.network.listener import Newcomer
-from jumpseat.network.site import AHP_PATH, EDITOR_ORIGIN, RPC_PATH, Answer, Site
-from jumpseat.rpc.transport import Framing, Wire
+from jumpseat.network.site import ACP_PATH, CONNECTION_ID, DOORS, EDITOR_ORIGIN, METHODS, RPC_PATH, Answer, Site
+from jumpseat.rpc.transport import BUSY_BYTES, Framing, Wire
 from jumpseat_protocol.envelope import FramingError
+
+if TYPE_CHECKING:
+    from jumpseat.network.http_door import EventStream, HttpAnswer, HttpDoor, HttpRequest
 
 log = logging.getLogger(__name__)
 
@@ -43,21 +47,40 @@ _BYTES_AT_ONCE: Final = 8192
 _GOING_AWAY: Final = b"\x88\x02\x03\xe9"
 
 
-class ConnectAhp(Protocol):
-    """Decides about a connection of the Agent Host Protocol by its token, before the handshake."""
+WITHOUT: Final = "a missing or wrong token"
+_FORBIDDEN: Final = b"Not for this host or origin, or without a token.\n"
 
-    def __call__(self, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
+
+def _nothing() -> None:
+    """Do nothing: no stream is open."""
+
+
+class Admit(Protocol):
+    """Decides about a connection of one of ``DOORS`` by its token, before the handshake."""
+
+    def __call__(self, path: str, token: str | None, *, has_origin: bool) -> Callable[[Framing], Newcomer] | None:
         """Return the function that creates the client; ``None`` if the token is missing or wrong."""
         ...
 
 
-def _token(query: str) -> str | None:
-    """Return the token in the query of an address."""
+def token_of(query: str, authorization: str | None) -> str | None:
+    """Return the token in the query of an address (``tkn``), or else in the header ``Authorization: Bearer``."""
+    scheme, _, credentials = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer" and "tkn=" not in query:
+        return credentials.strip() or None
     try:
         found = parse_qs(query, max_num_fields=5).get("tkn")
     except ValueError:
         return None
     return found[0] if found else None
+
+
+class AdmitHttp(Protocol):
+    """Decides about an HTTP request of one of ``DOORS`` by its token."""
+
+    def __call__(self, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None:
+        """Return the door; ``None`` if the token is missing or wrong, or the path has no such requests."""
+        ...
 
 
 class Messages:
@@ -81,8 +104,8 @@ def text_header(body_bytes: int) -> bytes:
 class WebSocketNewcomer(asyncio.Protocol):
     """The connection of a browser or another WebSocket client. See :class:`jumpseat.network.listener.Newcomer`.
 
-    ``connect`` creates the client of the server behind the connection, after the handshake, and ``connect_ahp`` one
-    of the Agent Host Protocol, whose token is in the address. ``ping_s`` is the time between pings in seconds.
+    ``connect`` creates the client of the server behind the connection, after the handshake, and ``admit`` one of
+    another protocol, whose token is in the first request. ``ping_s`` is the time between pings in seconds.
     """
 
     def __init__(
@@ -91,11 +114,19 @@ class WebSocketNewcomer(asyncio.Protocol):
         connect: Callable[[Framing], Newcomer],
         peer: str,
         ping_s: float = PING_S,
-        connect_ahp: ConnectAhp | None = None,
+        admit: Admit | None = None,
+        admit_http: AdmitHttp | None = None,
     ) -> None:
         self._site = site
         self._connect = connect
-        self._connect_ahp = connect_ahp
+        self._admit = admit
+        self._admit_http = admit_http
+        # What has arrived of a first line that may be one of a request that is no GET.
+        self._first: bytes | None = b""
+        self._request: HttpRequest | None = None
+        self._stream: EventStream | None = None
+        self._on_room: Callable[[], None] = _nothing
+        self._on_gone: Callable[[], None] = _nothing
         self._peer = peer
         self._protocol = ServerProtocol(max_size=_NO_MESSAGE_BYTES, logger=log.getChild("protocol"))
         # It would log each address, header and frame, in which there are tokens.
@@ -118,7 +149,7 @@ class WebSocketNewcomer(asyncio.Protocol):
 
     @property
     def admitted(self) -> bool:
-        return self._client is not None and self._client.admitted
+        return self._stream is not None or (self._client is not None and self._client.admitted)
 
     async def wait_until_settled(self) -> None:
         await self._begun.wait()
@@ -138,7 +169,65 @@ class WebSocketNewcomer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._silent_pings = 0
-        self._receive(memoryview(data))
+        if self._request is not None:
+            self._request.data_received(data)
+            return
+        if self._first is not None:
+            data = self._first + data
+            if any(method.startswith(data) for method in METHODS) and self._admit_http is not None:
+                self._first = data
+                return
+            self._first = None
+            if data.startswith(METHODS) and self._admit_http is not None:
+                # Imported here: most servers have no such clients.
+                from jumpseat.network.http_door import HttpRequest
+
+                assert self._transport is not None
+                self._request = HttpRequest(self._transport, self._check_http)
+                self._request.data_received(data)
+                return
+        if self._stream is None:
+            self._receive(memoryview(data))
+
+    def _check_http(self, headers: Mapping[str, str], target: str) -> HttpDoor | HttpAnswer:
+        """Check the host, the origin and the token of a request; return its door, or the refusal."""
+        from jumpseat.network.http_door import HttpAnswer
+
+        path, _, query = target.partition("?")
+        host, origin = headers.get("host"), headers.get("origin")
+        if host is None or not self._site.accepts_host(host):
+            return self._refusal("another host")
+        if path not in DOORS or self._admit_http is None:
+            return HttpAnswer(HTTPStatus.NOT_FOUND, b"Not found.\n")
+        if origin != EDITOR_ORIGIN and not self._site.accepts_origin(origin, host):
+            return self._refusal("another origin")
+        token = token_of(query, headers.get("authorization"))
+        return self._admit_http(path, token, has_origin=origin is not None) or self._refusal(WITHOUT)
+
+    def _refusal(self, why: str) -> HttpAnswer:
+        from jumpseat.network.http_door import HttpAnswer
+
+        log.warning("refused a web request of %s: %s", self._peer, why)
+        return HttpAnswer(HTTPStatus.FORBIDDEN, _FORBIDDEN)
+
+    def _open_stream(self, request: Request) -> None:
+        """Answer a GET that asks for events."""
+        from jumpseat.network.http_door import EventStream, HttpAnswer, head_of
+
+        assert self._transport is not None
+        # The address was checked for headers that are given twice; of others, the last one counts.
+        headers = {name.lower(): value for name, value in request.headers.raw_items()}
+        found = self._check_http(headers, request.path)
+        stream = EventStream(self._transport)
+        refusal = found if isinstance(found, HttpAnswer) else None
+        if not isinstance(found, HttpAnswer):
+            refusal, self._on_room, self._on_gone = found.stream(headers, stream)
+        if refusal is not None:
+            self._transport.write(head_of(refusal) + refusal.body)
+            self._transport.close()
+            return
+        self._stream = stream
+        self._transport.set_write_buffer_limits(high=BUSY_BYTES, low=BUSY_BYTES // 4)
 
     def _receive(self, data: memoryview) -> None:
         """Handle bytes. Many small frames take time, so the rest of them waits until others have had their turn."""
@@ -176,6 +265,8 @@ class WebSocketNewcomer(asyncio.Protocol):
     def eof_received(self) -> bool:
         while self._rest:
             self._receive(self._rest)
+        if self._request is not None:
+            return True
         if self._client is not None:
             return bool(self._client.wire.eof_received())
         self._end(None)
@@ -185,10 +276,12 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._end(exc)
 
     def pause_writing(self) -> None:
+        self._on_room()
         if self._client is not None:
             self._client.wire.pause_writing()
 
     def resume_writing(self) -> None:
+        self._on_room()
         if self._client is not None:
             self._client.wire.resume_writing()
 
@@ -198,24 +291,33 @@ class WebSocketNewcomer(asyncio.Protocol):
         """Answer the first request: with a file, or by becoming a client of the server."""
         try:
             host, origin = request.headers.get("Host"), request.headers.get("Origin")
+            authorization = request.headers.get("Authorization")
         except MultipleValuesError:
-            return self._refuse("two hosts or origins")
+            return self._refuse("two hosts, origins or tokens")
         if host is None or not self._site.accepts_host(host):
             return self._refuse("another host")
         path, _, query = request.path.partition("?")
         connect = self._connect
-        if path == AHP_PATH and self._connect_ahp is not None:
+        if path == ACP_PATH and "Upgrade" not in request.headers and self._admit_http is not None:
+            self._open_stream(request)
+            if self._stream is not None:
+                # For a stream, the limits of requests are over.
+                self._begun.set()
+            return None
+        if path in DOORS and self._admit is not None:
             if origin != EDITOR_ORIGIN and not self._site.accepts_origin(origin, host):
                 return self._refuse("another origin")
-            admitted = self._connect_ahp(_token(query), has_origin=origin is not None)
+            admitted = self._admit(path, token_of(query, authorization), has_origin=origin is not None)
             if admitted is None:
-                return self._refuse("a missing or wrong token")
+                return self._refuse(WITHOUT)
             connect = admitted
         elif not self._site.accepts_origin(origin, host):
             return self._refuse("another origin")
         elif path != RPC_PATH:
             return self._send(self._site.get(request.path, host))
         response = self._protocol.accept(request)
+        if path == ACP_PATH:
+            response.headers[CONNECTION_ID] = uuid4().hex
         self._protocol.send_response(response)
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             # In this order, because the first message of the server may be sent while the client is created.
@@ -230,7 +332,7 @@ class WebSocketNewcomer(asyncio.Protocol):
     def _refuse(self, why: str) -> None:
         log.warning("refused a web request of %s: %s", self._peer, why)
         self._send(
-            Answer(HTTPStatus.FORBIDDEN, {"Content-Type": "text/plain"}, b"Not for this host or origin.\n"),
+            Answer(HTTPStatus.FORBIDDEN, {"Content-Type": "text/plain"}, _FORBIDDEN),
         )
 
     def _send(self, answer: Answer) -> None:
@@ -279,6 +381,9 @@ class WebSocketNewcomer(asyncio.Protocol):
 
     def _end(self, exc: Exception | None) -> None:
         self._begun.set()
+        if self._stream is not None:
+            self._stream.end()
+        self._on_gone()
         self._rest = self._rest[:0]
         if self._next_ping is not None:
             self._next_ping.cancel()

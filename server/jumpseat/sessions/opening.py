@@ -384,6 +384,11 @@ def _end_interrupted(ctx: Context, session: Session, params: SessionResumeParams
         sub_agents(session).end_interrupted()
     if not params.continue_pending_work:
         ctx.registry.close_open_calls(session)
+    elif any(call.id in session.history.mcp_tasks for call in session.conversation.open_calls()):
+        # Imported here: few servers have tasks.
+        from jumpseat.sessions.mcp_tasks import follow_tasks
+
+        follow_tasks(session)
 
 
 def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams, *, was_active: bool) -> None:

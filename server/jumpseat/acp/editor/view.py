@@ -288,6 +288,9 @@ class SessionView:
 
     async def _ask_permission(self, step: AskPermission) -> None:
         decision = await questions.ask_permission(self._editor, self.session_id, step)
+        if not self._server.connection.connected:
+            # Other clients can answer, or this editor once it has come back.
+            return
         try:
             by = DecidedBy(client=self._editor.client_name) if self._editor.client_name is not None else None
             self.session.permissions.questions.pending.answer(step.request_id, decision, by)
@@ -296,6 +299,8 @@ class SessionView:
 
     async def _ask_form(self, step: AskForm | AskToOpen) -> None:
         result = await questions.ask_form(self._editor, self.session_id, step)
+        if not self._server.connection.connected:
+            return
         try:
             self.session.clients.elicitations.answer(step.request_id, result)
         except (SessionInUseError, SessionNotFoundError):

@@ -44,5 +44,6 @@ async def status(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
 
 def logout(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
     """Forget the credentials that editors have set by ``providers/set``. Those of the operator stay."""
+    ctx.server.require_all("logout")
     ctx.server.models.routes.reset()
     return {}

@@ -27,6 +27,7 @@ def set_provider(ctx: AcpContext, params: SetProviderParams) -> dict[str, Any]:
     Raises:
         InvalidRequestError: the provider is unknown or has another API type, or the address or headers are invalid.
     """
+    ctx.server.require_all("providers/set")
     known = {route.name: route for route in ctx.server.models.routes.list()}
     route = known.get(params.provider_id)
     if route is None:
@@ -44,6 +45,7 @@ def set_provider(ctx: AcpContext, params: SetProviderParams) -> dict[str, Any]:
 
 def disable(ctx: AcpContext, params: ProviderParams) -> dict[str, Any]:
     """Disable a provider. An unknown one is ignored."""
+    ctx.server.require_all("providers/disable")
     ctx.server.models.routes.switch_off(params.provider_id)
     return {}
 

@@ -11,8 +11,10 @@ from jumpseat.errors import SessionNotFoundError
 
 
 async def close(ctx: AcpContext, params: SessionParams) -> dict[str, Any]:
-    """Abort a session's turn and close the session. It stays on the disk."""
-    await ctx.view(params.session_id).cancel()
+    """Abort a session's turn and close the session, unless other clients have it open. It stays on the disk."""
+    view = ctx.view(params.session_id)
+    if len(view.session.clients) <= 1:
+        await view.cancel()
     await ctx.server.registry.detach_and_close(params.session_id, ctx.server.connection)
     ctx.views.pop(params.session_id, None)
     return {}

@@ -70,6 +70,8 @@ async def reopen(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
     if (before := ctx.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
     options = {**_options(ctx, params), "sessionId": params.session_id}
+    # The turn of an editor whose connection was cut goes on, and its questions are asked again.
+    options["continuePendingWork"] = await ctx.server.registry.find_live(params.session_id) is not None
     session = await resume_session(ctx.server, _validate("session/load", SessionResumeParams, options))
     session.permissions.path_scope.added_folders = folders
     view = ctx.open(session)

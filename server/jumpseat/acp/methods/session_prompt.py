@@ -34,7 +34,7 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
         view.translator.usage.reset()
     view.translator.own_messages.add(sent.id)
     session.send(sent)
-    return _answer(view, sent)
+    return _answer(ctx, view, sent)
 
 
 def cancel(ctx: AcpContext, params: SessionParams) -> None:
@@ -46,7 +46,7 @@ async def _settle(stopped: Awaitable[None]) -> None:
     await stopped
 
 
-async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
+async def _answer(ctx: AcpContext, view: SessionView, prompt: Prompt) -> dict[str, Any]:
     """Wait for the end of a prompt's run and return the response.
 
     Raises:
@@ -57,9 +57,11 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     try:
         await run.done.wait()
     except anyio.get_cancelled_exc_class():
-        # The cancelled request takes its own prompt with it. Other prompts continue.
-        with anyio.CancelScope(shield=True):
-            await view.session.queue.withdraw(prompt)
+        # The cancelled request takes its own prompt with it. Other prompts continue, and so does that of a client
+        # over a network whose connection was cut.
+        if ctx.server.connection.connected:
+            with anyio.CancelScope(shield=True):
+                await view.session.queue.withdraw(prompt)
         raise
     # The response is the last message of the turn.
     await view.send_plan()

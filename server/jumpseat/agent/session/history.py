@@ -48,6 +48,8 @@ class History(Projection):
         self.tools_in_use = _NO_NAMES
         # The open calls of scripts, with the calls that run those.
         self.inner_calls: dict[str, str] = {}
+        # The tasks that MCP servers have made of open calls, by the id of the call.
+        self.mcp_tasks: dict[str, events.McpTaskCreated] = {}
         # Whether the user was told that the model gets fewer tools.
         self.told_of_tools = False
         # The last message to the model about remaining credits.
@@ -97,6 +99,10 @@ class History(Projection):
 
     def _end_call(self, payload: events.ToolExecutionComplete) -> None:
         self.inner_calls.pop(payload.tool_call_id, None)
+        self.mcp_tasks.pop(payload.tool_call_id, None)
+
+    def _note_task(self, payload: events.McpTaskCreated) -> None:
+        self.mcp_tasks[payload.tool_call_id] = payload
 
     def _activate_tools(self, payload: events.ToolSearchActivated) -> None:
         self.tools_in_use = self.tools_in_use.union(payload.tool_names)
@@ -114,6 +120,7 @@ class History(Projection):
         events.ToolExecutionStart: _use_tool,
         events.ToolExecutionComplete: _end_call,
         events.ToolSearchActivated: _activate_tools,
+        events.McpTaskCreated: _note_task,
         events.SessionInfo: _inform,
     }
 

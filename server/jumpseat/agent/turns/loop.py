@@ -120,6 +120,8 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
             if prompt.continues and (calls := session.conversation.open_calls()):
+                # Their MCP servers may still be starting.
+                await session.tools.ready()
                 outcome, tools_status = await _run_calls(session, calls, turn_id)
             else:
                 outcome, tools_status = await _take_turn(session, prompt, system, turn_id)

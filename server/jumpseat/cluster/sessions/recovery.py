@@ -84,9 +84,11 @@ async def recover(
     if run.open_turn is not None:
         session.emit(events.TurnEnd(turn_id=run.open_turn))
     if run.is_open and go_on:
+        # What clients run, and tasks of MCP servers, have not ended with the replica.
+        kept = {*run.asked, *session.history.mcp_tasks}
         clients_tools = session.clients.tools()
         for call in session.conversation.open_calls():
-            if call.id in run.started and call.name not in clients_tools and call.id not in run.asked:
+            if call.id in run.started and call.name not in clients_tools and call.id not in kept:
                 _interrupt(session, call.id)
         session.send(Prompt("", continues=True, source="continuation"))
         return

@@ -262,6 +262,10 @@ class ToolCalls:
         outcome.text = self._fit(outcome.text)
         return outcome
 
+    def is_left_open(self, call: ToolUseBlock) -> bool:
+        """Return whether a call has no result because the session closes: its MCP server has a task for it."""
+        return self._session.queue.closed and call.id in self._session.history.mcp_tasks
+
     def _add_contexts(self, outcomes: list[ToolOutcome]) -> bool:
         """Add the messages that follow the results; return whether an outcome ends the turn."""
         session = self._session
@@ -415,6 +419,8 @@ class _Answer:
                     outcomes[index] = await self._owner.outcome_of_abort(self._calls[index])
         with anyio.CancelScope(shield=True):
             for index, outcome in outcomes.items():
+                if outcome is None and self._owner.is_left_open(self._calls[index]):
+                    continue
                 self._start(index)
                 self._owner.publish_end(self._calls[index], outcome or failure(INTERRUPTED), self._turn_id)
                 await anyio.lowlevel.checkpoint()
