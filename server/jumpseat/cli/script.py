@@ -79,12 +79,8 @@ def add_arguments(parser: CommandParser) -> None:
 def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     if args.record is not None:
         return _record(ctx, args)
-    if args.fault is not None:
-        from jumpseat.script.faults.peer import serve_fault
-
-        return serve_fault(args.fault, args.protocol)
-    if args.faults is not None:
-        return anyio.run(_try_faults, args)
+    if args.fault is not None or args.faults is not None:
+        return _play_faults(args)
     if not args.files:
         raise InvalidRequestError("expected a FILE to play, or --record FILE")
     return _play_all(args)
@@ -101,6 +97,18 @@ def _record(ctx: CommandContext, args: argparse.Namespace) -> int:
         return script_recording.record_client(args.server, args.record, everything=args.noise)
     except ScriptError as error:
         print_error(f"{args.record.name}: {error}")
+        return USAGE_ERROR
+
+
+def _play_faults(args: argparse.Namespace) -> int:
+    from jumpseat.script.faults.peer import serve_fault
+
+    try:
+        if args.fault is not None:
+            return serve_fault(args.fault, args.protocol)
+        return anyio.run(_try_faults, args)
+    except ScriptError as error:
+        print_error(str(error))
         return USAGE_ERROR
 
 

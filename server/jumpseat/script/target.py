@@ -331,7 +331,7 @@ async def running_server(
         )
     except BaseException:
         if process is not None:
-            kill_group(process.pid)
+            end_group(process.pid)
             await process.aclose()
         raise
     web = url is not None and not url.startswith("tcp:")

@@ -62,6 +62,8 @@ _ACP_2: Final[Collection[ProtocolName]] = ("acp-2",)
 _AHP: Final[Collection[ProtocolName]] = ("ahp",)
 _HEADERS: Final = _COPILOT
 _LINES: Final[Collection[ProtocolName]] = ("acp-1", "acp-2", "ahp")
+# In the draft of version 2, work in the background may go on after the end of a turn.
+_NOT_ACP_2: Final[Collection[ProtocolName]] = ("copilot", "acp-1", "ahp")
 _NOT_ACP_1: Final[Collection[ProtocolName]] = ("copilot", "acp-2", "ahp")
 
 
@@ -235,8 +237,12 @@ FAULTS: Final[Mapping[str, Fault]] = {
     # --- turns
     "no_end": Fault("a turn that never ends", "end", _DROP, _NOT_ACP_1),
     "two_ends": Fault("a turn that ends twice", "end", lambda m: [m, *_again(m)], ("copilot", "ahp")),
-    "early_end": Fault("a turn that ends before its last tool call", "result", lambda m: [Do("hold", m)]),
-    "after_the_end": Fault("a piece of the answer after the end", "delta", lambda m: [Do("hold", *_again(m)), m]),
+    "early_end": Fault(
+        "a turn that ends before its last tool call", "result", lambda m: [Do("hold", m)], _NOT_ACP_2
+    ),
+    "after_the_end": Fault(
+        "a piece of the answer after the end", "delta", lambda m: [Do("hold", *_again(m)), m], _NOT_ACP_2
+    ),
     "no_message": Fault("pieces without a whole answer", "message", _DROP, _COPILOT),
     "lost_piece": Fault("a piece of the answer is lost", "delta", _DROP, _COPILOT),
     "other_content": Fault(
