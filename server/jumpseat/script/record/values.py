@@ -27,7 +27,7 @@ _NUMBER_KEY: Final = re.compile(
     r"duration|timestamp|pid|port|size|used|.*(?:Tokens|Ms|Bytes|Chars|Length|Seq|Limit)"
 )
 _VERSION_KEYS: Final = frozenset({"version", "copilotVersion", "protocolVersion"})
-_SECRET_KEY: Final = re.compile(r"(?i).*(?:token|apikey|api_key|secret|password|authorization|cookie).*")
+_SECRET_KEY: Final = re.compile(r"(?i)token|api[-_]?key|secret|password|authorization|cookie")
 _MARK: Final = re.compile("\ue000(\\d+)\ue001")
 _ESCAPED_FOLDER: Final = re.escape("${folder}")
 _CHANGING: Final = ((_TIME, r"\S+"), (_PORT, r"\d+"), (_DURATION, r"[\d.]+"), (_TEMPORARY, r"/[\w./-]+"))
@@ -46,7 +46,7 @@ class Values:
     def sent(self, value: Any, key: str = "") -> Any:
         """Return what the client has sent, to be sent again: without secrets, with folders and ids marked."""
         if isinstance(value, str):
-            if _SECRET_KEY.fullmatch(key):
+            if _SECRET_KEY.search(key):
                 return "none"
             return self._mark(self._in_folders(value), key, of_client=True)
         return self._in_each(value, key, self.sent)
@@ -71,7 +71,7 @@ class Values:
     def _pattern(self, text: str, key: str) -> str:
         if _TIME.fullmatch(text):
             return "<time>"
-        if key in _VERSION_KEYS or _SECRET_KEY.fullmatch(key) or len(text) > LONGEST:
+        if key in _VERSION_KEYS or _SECRET_KEY.search(key) or len(text) > LONGEST:
             return "<string>"
         marked = self._mark(self._in_folders(text), key, of_client=False)
         if any(expression.search(marked) for expression, _ in _CHANGING):
