@@ -55,7 +55,7 @@ ROOMS: dict[str, set[str]] = {
     "adapters.transport": {"adapters", "agent", "declared", "errors", "parsing"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "script": {"adapters", "agent", "errors", "parsing", "system"},
-    "script.faults": {"adapters", "script"},
+    "script.faults": {"adapters", "parsing", "script", "system"},
     "script.record": {"adapters", "parsing", "script", "system"},
     "lab": {"adapters"},
     "agent.model_calls": {
