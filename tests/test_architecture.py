@@ -56,6 +56,8 @@ ROOMS: dict[str, set[str]] = {
     "adapters.transport": {"adapters", "agent", "declared", "errors", "parsing"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "script": {"adapters", "agent", "errors", "parsing", "system"},
+    "script.faults": {"adapters", "parsing", "script", "system"},
+    "script.record": {"adapters", "parsing", "script", "system"},
     "lab": {"adapters"},
     "agent.model_calls": {
         *(
@@ -233,10 +235,13 @@ ROOMS: dict[str, set[str]] = {
             "rpc",
             "sandbox",
             "script",
+            "script.faults",
+            "script.record",
             "sessions",
             "setup",
             "store.plugins",
             "store.project",
+            "store.session",
             "store.user",
             "system",
             "tools.builtin",

@@ -338,10 +338,12 @@ def test_every_file_that_a_page_names_exists() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_the_script_in_the_page_about_scripts_passes(tmp_path: Path) -> None:
-    (example,) = code_blocks("docs/script.md", "yaml")
-    (tmp_path / "hello.script.yaml").write_text(example)
-    assert run_command(["script", str(tmp_path / "hello.script.yaml")]) == 0
+def test_the_scripts_in_the_page_about_scripts_pass(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.script.yaml" for number, _ in enumerate(code_blocks("docs/script.md", "yaml"))]
+    for file, example in zip(files, code_blocks("docs/script.md", "yaml"), strict=True):
+        file.write_text(example)
+    assert len(files) == 2
+    assert run_command(["script", *map(str, files)]) == 0
 
 
 def test_the_log_in_the_page_about_scripts_deviates_as_the_page_says(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from jumpseat.adapters.scripted import Script as ModelScript
 from jumpseat.adapters.wire import as_object
+from jumpseat.script.links import free_port, scheme_of
 from jumpseat.script.model_server import ModelServer
 from jumpseat.script.patterns import Captures, Difference, ScriptError, differences, fill, preview
-from jumpseat.script.protocols import PROTOCOLS
+from jumpseat.script.protocols import OUR_LISTENERS, PORT, PROTOCOLS, model_variables
+from jumpseat.script.reports import conversation_end, event_summary, exit_note, list_differences
 from jumpseat.script.steps import (
     Answer,
     AnyOrder,
@@ -35,7 +39,9 @@ from jumpseat.script.steps import (
 from jumpseat.script.target import EXIT_S, Target, WireMessage, running_server
 
 OUR_SERVER: Final = PROTOCOLS["copilot"].command
-_SHOWN_MESSAGES: Final = 12
+
+_Extract: TypeAlias = Callable[[WireMessage], Any]
+"""Extracts the part of a message that a pattern is compared with; ``None`` skips the message."""
 
 
 class MismatchError(Exception):
@@ -60,11 +66,12 @@ class Outcome(Struct):
 class PlayOptions(Struct, frozen=True):
     """Options for playing scripts.
 
-    ``command`` replaces the script's own server. ``keep`` is the folder for the server's files, instead of a
-    temporary one. ``files`` is the folder whose content a client's log was recorded with.
+    ``command`` and ``url`` replace the script's own server. ``keep`` is the folder for the server's files, instead
+    of a temporary one. ``files`` is the folder whose content a client's log was recorded with.
     """
 
     command: Sequence[str] | None = None
+    url: str | None = None
     keep: Path | None = None
     files: Path | None = None
 
@@ -82,18 +89,44 @@ async def play(script: Script, name: str, options: PlayOptions | None = None) ->
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jumpseat-script-")))
         captures: Captures = {"folder": str(folder)}
         if script.model is not None:
-            captures["model"] = (await stack.enter_async_context(ModelServer(script.model))).url
+            captures["model"] = (
+                await stack.enter_async_context(ModelServer(_in_folder(script.model, str(folder))))
+            ).url
         _write_files(script, folder, captures)
-        player = _Player(script, outcome, captures, options.command or _command(script), folder)
+        player = _Player(script, outcome, captures, _Address.of(script, options), folder)
         await player.play()
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-def _command(script: Script) -> Sequence[str]:
-    if script.server is None:
-        return PROTOCOLS[script.protocol].command
-    return shlex.split(script.server) if isinstance(script.server, str) else script.server
+class _Address(NamedTuple):
+    """How a server is reached: by the pipes of a command, or at a URL, where the command may make it listen."""
+
+    command: Sequence[str] | None
+    url: str | None
+
+    @classmethod
+    def of(cls, script: Script, options: PlayOptions) -> _Address:
+        url = options.url or script.url
+        command = options.command or script.server
+        if isinstance(command, str):
+            command = shlex.split(command)
+        if command is None and url is None:
+            command = PROTOCOLS[script.protocol].command
+        elif command is None and url is not None and PORT in url:
+            command = OUR_LISTENERS["tcp" if scheme_of(url) == "tcp" else "ws"]
+        return cls(command, url)
+
+    def at(self, port: int) -> _Address:
+        """Return the address with a port in it."""
+        command = None if self.command is None else [part.replace(PORT, str(port)) for part in self.command]
+        return _Address(command, None if self.url is None else self.url.replace(PORT, str(port)))
+
+
+def _in_folder(model: ModelScript, folder: str) -> ModelScript:
+    """Return a model whose texts and calls name the folder; any other ``${...}`` is left to shells."""
+    text = model.model_dump_json(exclude_unset=True, by_alias=True)
+    return ModelScript.model_validate_json(text.replace("${folder}", json.dumps(folder)[1:-1]))
 
 
 def _write_files(script: Script, folder: Path, captures: Captures) -> None:
@@ -110,12 +143,13 @@ def _write_files(script: Script, folder: Path, captures: Captures) -> None:
 
 class _Player:
     def __init__(
-        self, script: Script, outcome: Outcome, captures: Captures, command: Sequence[str], folder: Path
+        self, script: Script, outcome: Outcome, captures: Captures, address: _Address, folder: Path
     ) -> None:
         self._script = script
         self._outcome = outcome
         self._captures = captures
-        self._command = command
+        self._protocol = PROTOCOLS[script.protocol]
+        self._address = address
         self._folder = folder
         # Positions in the traffic: of the next message to read, and of the end when the step before began.
         self._position = 0
@@ -127,6 +161,8 @@ class _Player:
         for part in self._steps_by_process():
             async with self._server() as target:
                 try:
+                    if self._script.greet:
+                        await self._greet(target)
                     for step in part:
                         number += 1
                         await self._run_step(number, step, target)
@@ -155,18 +191,29 @@ class _Player:
         self._position = self._before = 0
         script = self._script
         env = {name: fill(value, self._captures) for name, value in script.env.items()}
+        if script.model is not None and self._protocol.has_own_models:
+            env = {**model_variables(str(self._captures["model"])), **env}
+        # Another port for each process: the one before may not have given up its own.
+        address = self._address.at(free_port()) if self._address.url is not None else self._address
         async with running_server(
-            self._command,
+            address.command,
             self._folder,
             env,
-            framing=script.framing or PROTOCOLS[script.protocol].framing,
+            protocol=self._protocol,
+            framing=script.framing,
+            url=address.url,
             checked=not script.unchecked,
         ) as target:
             if script.strict:
                 target.use_schema()
-            if script.greet:
-                await self._call(Call(call="connect", params={}), target)
             yield target
+
+    async def _greet(self, target: Target) -> None:
+        method, params, result = self._protocol.greeting
+        try:
+            await self._call(Call(call=method, params=params, result=result), target)
+        except MismatchError as mismatch:
+            raise MismatchError(f"greeting ({method}): {str(mismatch).lstrip()}") from None
 
     async def _run_step(self, number: int, step: Step, target: Target) -> None:
         verb = step_name(step)
@@ -201,7 +248,9 @@ class _Player:
         except MismatchError as mismatch:
             text = str(mismatch)
             space = "" if text.startswith("\n") else " "
-            raise MismatchError(f"step {number} ({verb}):{space}{text}{self._conversation_end(target)}") from None
+            raise MismatchError(
+                f"step {number} ({verb}):{space}{text}{conversation_end(target.traffic, self._protocol.feed)}"
+            ) from None
         except ScriptError as error:
             raise ScriptError(f"step {number} ({verb}): {error}") from None
 
@@ -210,7 +259,7 @@ class _Player:
     async def _call(self, step: Call, target: Target) -> None:
         answer = await target.request(step.call, fill(step.params, self._captures), self._seconds(step))
         if answer is None:
-            raise MismatchError(f"no response within {self._seconds(step):g} s{_exit_note(target)}")
+            raise MismatchError(f"no response within {self._seconds(step):g} s{exit_note(target)}")
         self._compare_answer(step, answer)
 
     def _compare_answer(self, step: Call, answer: dict[str, Any]) -> None:
@@ -227,7 +276,7 @@ class _Player:
             expected = None if step.result == "<any>" and answer.get("result") is None else step.result
             found = differences(expected, answer.get("result"), self._captures)
         if found:
-            raise MismatchError("\n" + _list_differences(found))
+            raise MismatchError("\n" + list_differences(found))
 
     async def _expect(self, step: Expect, target: Target) -> None:
         if await self._find(step, target, step.expect, _whole_message) is None:
@@ -236,8 +285,8 @@ class _Player:
     async def _events(self, step: Events, target: Target) -> None:
         start = self._position
         got: list[int] = []
-        event_of = _events_of(fill(step.session, self._captures))
-        for pattern in map(_as_event, step.events):
+        event_of = self._events_of(fill(step.session, self._captures))
+        for pattern in map(self._as_event, step.events):
             place = await self._find(step, target, pattern, event_of)
             if place is None:
                 raise MismatchError(self._missing(step, target, "event", pattern, event_of))
@@ -248,17 +297,17 @@ class _Player:
                 for place in range(start, self._position)
                 if place not in got
                 and (event := event_of(target.traffic[place])) is not None
-                and event.get("type") not in step.ignore
+                and event.get(self._protocol.feed.kind) not in step.ignore
             ]
             if others:
-                names = "\n".join(f"    {_summary(event)}" for event in others)
+                names = "\n".join(f"    {event_summary(event, self._protocol.feed)}" for event in others)
                 raise MismatchError(f"unexpected events:\n{names}")
 
     async def _any_order(self, step: AnyOrder, target: Target) -> None:
         start = last = self._position
-        event_of = _events_of(fill(step.session, self._captures))
+        event_of = self._events_of(fill(step.session, self._captures))
         taken: list[int] = []
-        for pattern in map(_as_event, step.events_in_any_order):
+        for pattern in map(self._as_event, step.events_in_any_order):
             self._position = start
             while (place := await self._find(step, target, pattern, event_of)) is not None and place in taken:
                 continue
@@ -287,7 +336,7 @@ class _Player:
 
         request = await self._wait(step, target, fits, since=0)
         if request is None:
-            hint = f"; the last {step.answer} differs:\n{_list_differences(close)}" if close else _exit_note(target)
+            hint = f"; the last {step.answer} differs:\n{list_differences(close)}" if close else exit_note(target)
             raise MismatchError(f"no matching request within {self._seconds(step):g} s{hint}")
         part = {"result": fill(step.result, self._captures)}
         if step.error is not None:
@@ -295,9 +344,9 @@ class _Player:
         await target.send({"id": as_object(request)["id"], **part})
 
     async def _never(self, step: Never, target: Target, start: int) -> None:
-        pattern = _as_event(step.never) if isinstance(step.never, str) else step.never
-        # A pattern with a type is matched against events, any other against all messages.
-        extract = _events_of(None) if "type" in as_object(pattern) else _whole_message
+        pattern = self._as_event(step.never) if isinstance(step.never, str) else step.never
+        # A pattern with the type of an event is matched against events, any other against all messages.
+        extract = self._events_of(None) if self._protocol.feed.kind in as_object(pattern) else _whole_message
 
         def seen() -> Any:
             for message in target.traffic[start:]:
@@ -381,24 +430,19 @@ class _Player:
             for value in values
             if value is not None
             if (found := differences(pattern, value, dict(self._captures)))
-            and not any(difference.path in ("type", "method", "id") for difference in found)
+            and not any(one.path in (self._protocol.feed.kind, "method", "id") for one in found)
         ]
-        text = f"no {what} like {preview(pattern)} within {self._seconds(step):g} s{_exit_note(target)}"
+        text = f"no {what} like {preview(pattern)} within {self._seconds(step):g} s{exit_note(target)}"
         if near:
             _, found, value = min(near, key=lambda candidate: candidate[0])
-            text += f"\n  the closest {what} is {preview(value, 400)}\n{_list_differences(found)}"
+            text += f"\n  the closest {what} is {preview(value, 400)}\n{list_differences(found)}"
         return text
 
-    def _conversation_end(self, target: Target) -> str:
-        lines = [
-            f"    {message.direction} {_summary(as_object(message.message))}"
-            for message in target.traffic[-_SHOWN_MESSAGES:]
-        ]
-        return "\n  end of the conversation:\n" + "\n".join(lines) if lines else ""
+    def _events_of(self, session: str | None) -> _Extract:
+        return lambda message: self._protocol.feed.event_of(message.message, session)
 
-
-_Extract: TypeAlias = Callable[[WireMessage], Any]
-"""Extracts the part of a message that a pattern is compared with; ``None`` skips the message."""
+    def _as_event(self, pattern: Any) -> Any:
+        return {self._protocol.feed.kind: pattern} if isinstance(pattern, str) else pattern
 
 
 def _restarts(part: Sequence[Step]) -> bool:
@@ -407,43 +451,3 @@ def _restarts(part: Sequence[Step]) -> bool:
 
 def _whole_message(message: WireMessage) -> Any:
     return message.message
-
-
-def _events_of(session: str | None) -> _Extract:
-    def event_of(entry: WireMessage) -> Any:
-        message = as_object(entry.message)
-        params = as_object(message.get("params"))
-        if message.get("method") != "session.event" or session not in (None, params.get("sessionId")):
-            return None
-        return as_object(params.get("event"))
-
-    return event_of
-
-
-def _as_event(pattern: Any) -> Any:
-    return {"type": pattern} if isinstance(pattern, str) else pattern
-
-
-def _list_differences(found: list[Difference]) -> str:
-    return "\n".join(f"    {difference}" for difference in found)
-
-
-def _exit_note(target: Target) -> str:
-    if not target.ended.is_set():
-        return ""
-    stderr = target.stderr.strip()
-    code = f" with code {target.exit_code}" if target.exit_code is not None else ""
-    return f"; the server has exited{code}" + (f", end of its stderr: {stderr[-500:]}" if stderr else "")
-
-
-def _summary(message: dict[str, Any]) -> str:
-    if message.get("method") == "session.event":
-        event = as_object(as_object(message.get("params")).get("event"))
-        return f"event {event.get('type')} {preview(event.get('data'), 120)}"
-    if "type" in message and "method" not in message:
-        return f"{message['type']} {preview(message.get('data'), 120)}"
-    if "method" in message:
-        suffix = f" (id {message['id']!r})" if "id" in message else ""
-        return f"{message['method']}{suffix} {preview(message.get('params'), 120)}"
-    part = "error" if "error" in message else "result"
-    return f"{part} of {message.get('id')!r}: {preview(message.get(part), 120)}"

@@ -51,7 +51,7 @@ async def play_log(
     async with ModelServer(model) as endpoint:
         (folder / "home").mkdir(parents=True, exist_ok=True)
         (folder / "home" / "config.toml").write_text(_config(entries, endpoint.url), encoding="utf-8")
-        async with running_server(command or protocol.command, folder, framing=protocol.framing) as server:
+        async with running_server(command or protocol.command, folder, protocol=protocol) as server:
             player = _Player(server, Streams(entries, counterparts), counterparts, gate, protocol)
             await player.play(entries)
             if player.streams.deviation is None:
@@ -106,7 +106,9 @@ class _Player:
         """Wait until the server has handled what was sent; return whether the run is like the log so far."""
         self._pings += 1
         ping = _ping(self._pings)
-        await self._server.send({"id": ping, "method": "ping", "params": dict(self._protocol.ping)})
+        await self._server.send(
+            {"id": ping, "method": self._protocol.ping.method, "params": dict(self._protocol.ping.params)}
+        )
         messages = self._server.traffic
 
         def answered() -> bool:

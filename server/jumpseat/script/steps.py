@@ -17,7 +17,7 @@ from jumpseat.parsing.json_text import read_json
 from jumpseat.parsing.validation import validation_problems
 from jumpseat.parsing.yaml_text import read_yaml
 from jumpseat.script.patterns import ScriptError, check_pattern
-from jumpseat.script.protocols import Framing, ProtocolName
+from jumpseat.script.protocols import PROTOCOLS, Framing, ProtocolName
 from jumpseat_protocol.members import nearest
 
 
@@ -160,7 +160,8 @@ class Script(_Part):
     """A script.
 
     ``server`` is the command to start, as a shell-like string or as an array; by default, jumpseat itself, for
-    ``protocol``, which also decides on the ``framing`` of a script without one.
+    ``protocol``, which also decides on the ``framing`` of a script without one. ``url`` is its address (``ws://``,
+    ``wss://`` or ``tcp://``), instead of its standard input and output.
     ``model`` is a scripted model (see :mod:`jumpseat.adapters.scripted`), served over HTTP at ``${model}``.
     ``within`` is the time limit of a step, in seconds. ``unchecked`` turns off the rules of every conversation;
     ``strict`` also validates all messages against the protocol's schema.
@@ -168,6 +169,7 @@ class Script(_Part):
 
     name: str | None = None
     server: str | list[str] | None = None
+    url: str | None = None
     protocol: ProtocolName = "copilot"
     framing: Framing | None = None
     within: float = Field(default=10, gt=0, le=600)
@@ -193,6 +195,8 @@ def parse_script(value: Any, name: str) -> Script:
         problems = validation_problems(error, Script, "the script")
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise ScriptError(f"invalid script {name}: {'; '.join(problems[:3])}{more}") from None
+    if script.strict and not PROTOCOLS[script.protocol].has_schema:
+        raise ScriptError(f"{name}: strict: there is no schema for the protocol {script.protocol!r}")
     for number, step in enumerate(script.steps, 1):
         for pattern in _patterns(step):
             try:

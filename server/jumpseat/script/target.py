@@ -1,4 +1,4 @@
-"""The server under test: any command that speaks JSON-RPC on its stdin and stdout."""
+"""The server under test: a command that speaks JSON-RPC on its stdin and stdout, or an address."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from subprocess import PIPE
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from subprocess import DEVNULL, PIPE
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 from msgspec import Struct
 
 from jumpseat.adapters.wire import as_object
-from jumpseat.script.checks import Checks
+from jumpseat.script.links import CLOSED, Link, Pipes, connect
 from jumpseat.script.patterns import ScriptError, preview
-from jumpseat.script.protocols import Framing
-from jumpseat.script.schema_checks import SchemaChecks
+from jumpseat.script.protocols import PROTOCOLS, Framing
+from jumpseat.script.protocols import Protocol as WireProtocol
 from jumpseat.system.process_groups import kill_group
 from jumpseat_protocol.envelope import FrameDecoder, FramingError, encode_frame
+
+if TYPE_CHECKING:
+    from jumpseat.script.schema_checks import SchemaChecks
 
 Direction: TypeAlias = Literal["->", "<-"]
 
@@ -28,6 +31,8 @@ EXIT_S: Final = 5.0
 """Time limit for a server to exit after its input was closed, in seconds."""
 GONE_S: Final = 0.5
 """Time limit for a server to exit after it has closed its output, in seconds."""
+CONNECT_S: Final = 20.0
+"""Time limit for a server to listen at its address, in seconds."""
 _KEPT_STDERR_BYTES: Final = 16 * 1024
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV")
 
@@ -56,18 +61,38 @@ class _Lines:
         return [line for line in lines if line.strip()]
 
 
-class Target:
-    """A running server. ``traffic`` has all messages in both directions, ``problems`` all violations."""
+class _Messages:
+    """The messages of a WebSocket, which need no splitting."""
 
-    def __init__(self, process: Process, framing: Framing, *, checked: bool) -> None:
+    def feed(self, data: bytes) -> list[bytes | FramingError]:
+        return [data]
+
+
+DECODERS: Final[Mapping[Framing, Callable[[], Decoder]]] = {
+    "content-length": FrameDecoder,
+    "lines": _Lines,
+    "messages": _Messages,
+}
+
+
+class Target:
+    """A running server. ``traffic`` has all messages in both directions, ``problems`` all violations.
+
+    ``process`` is ``None`` for a server that somebody else has started.
+    """
+
+    def __init__(
+        self, process: Process | None, link: Link, protocol: WireProtocol, framing: Framing, *, checked: bool
+    ) -> None:
         self.traffic: list[WireMessage] = []
         self.problems: list[str] = []
-        self.checks = Checks()
+        self.checks = protocol.rules()
         self.ended = anyio.Event()
         self._process = process
-        self._framing = framing
+        self._link = link
+        self._framing: Framing = framing
         self._checked = checked
-        self._decoder: Decoder = FrameDecoder() if framing == "content-length" else _Lines()
+        self._decoder = DECODERS[framing]()
         self._changed = anyio.Event()
         self._stderr = b""
         self._last_id = 0
@@ -75,6 +100,8 @@ class Target:
 
     def use_schema(self) -> None:
         """Validate all further messages against the protocol's schema."""
+        from jumpseat.script.schema_checks import SchemaChecks
+
         self._schema_checks = SchemaChecks()
 
     @property
@@ -84,11 +111,11 @@ class Target:
 
     @property
     def exit_code(self) -> int | None:
-        return self._process.returncode
+        return None if self._process is None else self._process.returncode
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
 
     def new_id(self) -> int:
         self._last_id += 1
@@ -107,14 +134,12 @@ class Target:
         self.checks.sent(message)
         if self._schema_checks is not None:
             self._schema_checks.sent(message)
-        body = json.dumps(message, ensure_ascii=False).encode()
-        await self.write(encode_frame(body) if self._framing == "content-length" else body + b"\n")
+        await self.write(encode_message(message, self._framing))
 
     async def write(self, data: bytes) -> None:
         """Write bytes unchanged. A closed pipe is ignored: the exit of the server is reported elsewhere."""
-        assert self._process.stdin is not None
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._process.stdin.send(data)
+        with suppress(*CLOSED):
+            await self._link.send(data)
 
     async def request(self, method: str, params: Any = None, seconds: float = 10) -> dict[str, Any] | None:
         """Send a request and return its response, or ``None`` if none is received within ``seconds``."""
@@ -159,27 +184,27 @@ class Target:
 
     async def read(self) -> None:
         """Collect messages until the server closes its output."""
-        assert self._process.stdout is not None
         try:
-            async for chunk in self._process.stdout:
+            async for chunk in self._link:
                 for body in self._decoder.feed(chunk):
                     self._receive(body)
                 self._notify()
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except CLOSED:
             pass
         else:
             # The exit code is part of failure messages.
             with anyio.move_on_after(GONE_S):
-                await self._process.wait()
+                await self._gone()
         finally:
             self.ended.set()
             self._notify()
 
     async def read_stderr(self) -> None:
         """Keep the end of stderr."""
-        stream: ByteReceiveStream | None = self._process.stderr
-        assert stream is not None
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        stream: ByteReceiveStream | None = None if self._process is None else self._process.stderr
+        if stream is None:
+            return
+        with suppress(*CLOSED):
             async for chunk in stream:
                 self._stderr = (self._stderr + chunk)[-_KEPT_STDERR_BYTES:]
 
@@ -208,16 +233,28 @@ class Target:
     # --- the end ------------------------------------------------------------------------------------------------
 
     async def close_input(self, seconds: float = EXIT_S) -> int | None:
-        """Close the server's input and return its exit code, or ``None`` if it runs on after ``seconds``."""
-        assert self._process.stdin is not None
-        await self._process.stdin.aclose()
+        """Close the server's input and return its exit code, or ``None`` if it runs on after ``seconds``.
+
+        The exit code of a server that somebody else has started is 0 once it has closed the connection.
+        """
+        with suppress(*CLOSED):
+            await self._link.close_input()
         with anyio.move_on_after(seconds):
-            return await self._process.wait()
+            return await self._gone()
         return None
 
+    async def _gone(self) -> int:
+        if self._process is not None and isinstance(self._link, Pipes):
+            return await self._process.wait()
+        # A server with a port serves others after its client has left.
+        await self.ended.wait()
+        return 0
+
     async def kill(self) -> None:
-        """Kill the server and the processes that it started."""
-        if self._process.returncode is None:
+        """Kill the server and the processes that it started, or close the connection to that of somebody else."""
+        if self._process is None:
+            await self._link.close()
+        elif self._process.returncode is None:
             with suppress(ProcessLookupError):
                 kill_group(self._process.pid)
             await self._process.wait()
@@ -225,35 +262,37 @@ class Target:
     async def close(self) -> None:
         """Kill the server and close its pipes."""
         await self.kill()
-        await self._process.aclose()
+        await self._link.close()
+        if self._process is not None:
+            await self._process.aclose()
 
 
-@asynccontextmanager
-async def running_server(
-    command: Sequence[str],
-    folder: Path,
-    env: Mapping[str, str | None] | None = None,
-    *,
-    framing: Framing = "content-length",
-    checked: bool = True,
-) -> AsyncGenerator[Target]:
-    """Run a server with ``folder`` as its working and home directory, and kill it on exit.
+def end_group(pid: int) -> None:
+    """Kill a process that we have started and the processes that it has started, if they still run."""
+    with suppress(ProcessLookupError):
+        kill_group(pid)
 
-    From the current environment, the server inherits little more than ``PATH``; ``env`` adds variables, or removes
-    those whose value is ``None``.
 
-    Raises:
-        ScriptError: the command cannot be run.
-    """
+def encode_message(message: Any, framing: Framing) -> bytes:
+    """Return a message as it is sent."""
+    body = json.dumps(message, ensure_ascii=False).encode()
+    if framing == "content-length":
+        return encode_frame(body)
+    return body + b"\n" if framing == "lines" else body
+
+
+async def _start(
+    command: Sequence[str], folder: Path, env: Mapping[str, str | None] | None, *, piped: bool
+) -> Process:
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     environ: dict[str, str | None] = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     environ |= {"HOME": str(folder), "COPILOT_HOME": str(home), **(env or {})}
     try:
-        process = await anyio.open_process(
+        return await anyio.open_process(
             command,
-            stdin=PIPE,
-            stdout=PIPE,
+            stdin=PIPE if piped else DEVNULL,
+            stdout=PIPE if piped else DEVNULL,
             stderr=PIPE,
             env={name: value for name, value in environ.items() if value is not None},
             cwd=folder,
@@ -261,7 +300,42 @@ async def running_server(
         )
     except OSError as error:
         raise ScriptError(f"cannot run {command[0]!r}: {error.strerror or error}") from None
-    target = Target(process, framing, checked=checked)
+
+
+@asynccontextmanager
+async def running_server(
+    command: Sequence[str] | None,
+    folder: Path,
+    env: Mapping[str, str | None] | None = None,
+    *,
+    protocol: WireProtocol = PROTOCOLS["copilot"],
+    framing: Framing | None = None,
+    url: str | None = None,
+    checked: bool = True,
+) -> AsyncGenerator[Target]:
+    """Run a server with ``folder`` as its working and home directory, and kill it on exit.
+
+    From the current environment, the server inherits little more than ``PATH``; ``env`` adds variables, or removes
+    those whose value is ``None``. With ``url``, the messages go there instead of through the server's pipes; then
+    ``command`` may be ``None`` for a server that is already running.
+
+    Raises:
+        ScriptError: the command cannot be run, or nobody listens at the address.
+    """
+    process = await _start(command, folder, env, piped=url is None) if command is not None else None
+    try:
+        link: Link = (
+            await connect(url, CONNECT_S, lambda: process is not None and process.returncode is not None)
+            if url is not None
+            else Pipes(_as_process(process))
+        )
+    except BaseException:
+        if process is not None:
+            end_group(process.pid)
+            await process.aclose()
+        raise
+    web = url is not None and not url.startswith("tcp:")
+    target = Target(process, link, protocol, "messages" if web else framing or protocol.framing, checked=checked)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(target.read)
@@ -277,3 +351,9 @@ async def running_server(
             tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+def _as_process(process: Process | None) -> Process:
+    if process is None:
+        raise ScriptError("expected a command or an address of the server")
+    return process

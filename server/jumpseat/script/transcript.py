@@ -113,7 +113,7 @@ async def play_transcript(
     out = playback.lines
     for process in _processes(lines):
         async with (
-            running_server(command, folder, framing=protocol.framing) as server,
+            running_server(command, folder, protocol=protocol) as server,
             _collect_traffic(server, playback),
         ):
             client = _Client(server, placeholders, protocol)
@@ -182,7 +182,9 @@ class _Client:
         # The response to a ping follows all messages that the server had still to send.
         self._barriers += 1
         barrier = f"{_BARRIER}-{self._barriers}"
-        await self._server.send({"id": barrier, "method": "ping", "params": dict(self._protocol.ping)})
+        await self._server.send(
+            {"id": barrier, "method": self._protocol.ping.method, "params": dict(self._protocol.ping.params)}
+        )
         await self._until(
             lambda: any(message.get("id") == barrier for message in self._unread()), "response to a ping"
         )

@@ -92,13 +92,13 @@ def how_to_add_page() -> str:
     return this_installation().adding_page()
 
 
-def own_command() -> list[str]:
-    """Return the command line that runs this copy, wherever it runs.
+def own_command(module: str = "jumpseat") -> list[str]:
+    """Return the command line that runs this copy, or one of its modules, wherever it runs.
 
     Files in the working directory cannot shadow our modules, and the environment of a standalone copy, which may be
     meant for another Python, is ignored by it and by its children.
     """
-    return [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "jumpseat"]
+    return [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", module]
 
 
 def this_installation() -> Installation:

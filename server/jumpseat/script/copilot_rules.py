@@ -1,18 +1,17 @@
-"""The rules of the protocol that hold in every conversation, whatever a script expects.
+"""The rules of the Copilot SDK protocol, which hold in every conversation.
 
-:class:`Checks` observes all messages of one connection, in both directions, and reports violations. It does no I/O
-and knows nothing of scripts, so it can observe any conversation. Resumed sessions are exempt from rules that need
-events from before the connection.
+Resumed sessions are exempt from rules that need events from before the connection.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Collection
+from typing import Any, ClassVar, Final, cast
 
 from msgspec import Struct, field
 
-JsonObject: TypeAlias = dict[str, Any]
+from jumpseat.script.rules import JsonObject, Rules, as_fields
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 # Events that occur only between user.message and session.idle.
@@ -38,7 +37,6 @@ _CHAINED_EVENTS: Final = frozenset({*_RUN_EVENTS, "user.message", "session.idle"
 # Requests of protocol 2, which has no events in their place.
 _PROTOCOL_2_REQUESTS: Final = ("tool.call", "permission.request")
 _OPENING_METHODS: Final = ("session.create", "session.resume")
-_NOTIFICATIONS: Final = ("session.event", "session.lifecycle")
 # Events that request something of the client, and the events that settle them, matched by requestId.
 _SETTLED_BY: Final = {
     "permission.requested": "permission.completed",
@@ -70,18 +68,13 @@ class _Session(Struct):
     quiet: bool = False
 
 
-class Checks:
-    """Check the messages of one connection.
+class CopilotRules(Rules):
+    """Check the messages of one connection, of protocol 2 or 3."""
 
-    Pass all messages to :meth:`sent` and :meth:`received` in the order of the conversation. :meth:`received` and
-    :meth:`finished` return the violations, one sentence each.
-    """
+    NOTIFICATIONS: ClassVar[Collection[str]] = ("session.event", "session.lifecycle")
 
     def __init__(self) -> None:
-        # The methods of the client's requests, by id.
-        self._requests: dict[Any, str] = {}
-        self._answered: set[Any] = set()
-        self._server_request_ids: set[Any] = set()
+        super().__init__()
         self._sessions: dict[str, _Session] = {}
         self._resumed: set[str] = set()
         self._prompts: dict[Any, str] = {}
@@ -101,15 +94,13 @@ class Checks:
         """Record a message of the client."""
         for session in self._sessions.values():
             session.quiet = False
-        if not isinstance(message, dict):
+        super().sent(message)
+
+    def on_sent(self, method: str, key: Any, params: JsonObject) -> None:
+        """Record a request that opens a session or sends a prompt."""
+        session_id = params.get("sessionId")
+        if key is None:
             return
-        fields = cast("JsonObject", message)
-        method, params = fields.get("method"), fields.get("params")
-        if not isinstance(method, str) or "id" not in fields:
-            return
-        key = _key(fields["id"])
-        self._requests[key] = method
-        session_id: Any = cast("JsonObject", params).get("sessionId") if isinstance(params, dict) else None
         if method in _OPENING_METHODS:
             self._opening.add(key)
             if isinstance(session_id, str):
@@ -120,77 +111,33 @@ class Checks:
             self._prompts[key] = session_id
             self._session(session_id).prompts += 1
 
-    def received(self, message: Any) -> list[str]:
-        """Return the violations in a message of the server."""
-        if not isinstance(message, dict):
-            return ["expected every message to be a JSON object"]
-        fields = cast("JsonObject", message)
-        problems = [] if fields.get("jsonrpc") == "2.0" else ['message without "jsonrpc": "2.0"']
-        if "method" not in fields:
-            return problems + self._check_response(fields)
-        method = fields["method"]
-        if not isinstance(method, str):
-            return [*problems, f"expected the method to be a string, got {method!r}"]
-        if "result" in fields or "error" in fields:
-            problems.append(f"{method}: a request must not have a result or an error")
-        if "id" in fields:
-            key = _key(fields["id"])
-            if method in _NOTIFICATIONS:
-                problems.append(f"{method}: a notification must not have an id")
-            if key in self._server_request_ids:
-                problems.append(f"{method}: the id {fields['id']!r} was used by an earlier request of the server")
-            self._server_request_ids.add(key)
-            self._protocol_2 = self._protocol_2 or method in _PROTOCOL_2_REQUESTS
-        if method == "session.event":
-            problems += self._check_event(fields.get("params"))
-        return problems
+    def on_request(self, method: str, params: Any) -> list[str]:
+        """Notice a client of protocol 2 by its requests."""
+        self._protocol_2 = self._protocol_2 or method in _PROTOCOL_2_REQUESTS
+        return self.on_notification(method, params)
+
+    def on_notification(self, method: str, params: Any) -> list[str]:
+        """Return the violations in an event."""
+        return self._check_event(params) if method == "session.event" else []
+
+    def on_response(self, method: str, key: Any, fields: JsonObject) -> list[str]:
+        """Record opened sessions and refused prompts."""
+        session_id = as_fields(fields.get("result")).get("sessionId")
+        if key in self._opening and isinstance(session_id, str):
+            self._opened.add(session_id)
+        if key in self._prompts and "error" in fields:
+            self._session(self._prompts[key]).prompts -= 1
+        return []
 
     def find_unfinished(self) -> list[str]:
         """Return the events and responses missing at the end, and the sessions that the client has not opened."""
-        problems = [
-            f"request {key[1]!r} ({method}) was never answered"
-            for key, method in self._requests.items()
-            if key not in self._answered
-        ]
+        problems = super().find_unfinished()
         if self._opened:
             # A client that has opened no session may be listening to those of other clients.
             unopened = [session_id for session_id in self._sessions if session_id not in self._opened]
             problems += [f"session {name}: events of a session that the client has not opened" for name in unopened]
         for session_id in self.busy:
             problems.append(f"session {session_id}: no session.idle after the last prompt")
-        return problems
-
-    # --- responses ----------------------------------------------------------------------------------------------
-
-    def _check_response(self, fields: JsonObject) -> list[str]:
-        if "id" not in fields:
-            return ["expected a request, a notification or a response, got a message without method and id"]
-        request_id = fields["id"]
-        label = f"response to {request_id!r}"
-        problems: list[str] = []
-        if ("result" in fields) == ("error" in fields):
-            problems.append(
-                f"{label}: expected a result or an error, got {'both' if 'result' in fields else 'neither'}"
-            )
-        if "error" in fields:
-            problems += _check_error(label, fields["error"])
-        key = _key(request_id)
-        if request_id is None and "error" in fields:
-            # JSON-RPC: the error for a message that could not be parsed has no id.
-            return problems
-        if key not in self._requests:
-            similar = next((other[1] for other in self._requests if str(other[1]) == str(request_id)), None)
-            hint = f"; the id {similar!r} was sent, which is of another type" if similar is not None else ""
-            problems.append(f"{label}: no request has this id{hint}")
-        elif key in self._answered:
-            problems.append(f"{label} ({self._requests[key]}): the request was already answered")
-        else:
-            self._answered.add(key)
-            result: Any = cast("JsonObject", fields["result"]) if isinstance(fields.get("result"), dict) else {}
-            if key in self._opening and isinstance(result.get("sessionId"), str):
-                self._opened.add(result["sessionId"])
-            if key in self._prompts and "error" in fields:
-                self._session(self._prompts[key]).prompts -= 1
         return problems
 
     # --- events -------------------------------------------------------------------------------------------------
@@ -328,16 +275,3 @@ def _check_request_event(session: _Session, kind: str, data: JsonObject) -> list
     elif kind in _SETTLING_EVENTS and session.open_requests.pop(request_id, None) is None and session.complete:
         return [f"request {request_id!r} was never made or is already settled"]
     return []
-
-
-def _check_error(label: str, error: Any) -> list[str]:
-    fields = cast("JsonObject", error) if isinstance(error, dict) else {}
-    code, message = fields.get("code"), fields.get("message")
-    if isinstance(code, int) and not isinstance(code, bool) and isinstance(message, str):
-        return []
-    return [f"{label}: expected an error with an integer code and a string message, got {error!r:.200}"]
-
-
-def _key(request_id: Any) -> Any:
-    """Return ``request_id`` as a hashable key that keeps ``1``, ``"1"`` and ``True`` apart."""
-    return (type(request_id).__name__, request_id if isinstance(request_id, int | str) else repr(request_id))
