@@ -66,7 +66,7 @@ async def describe(session: Session, changes: Changes) -> list[ChangedFile]:
     """Return the changed files of one prompt with their diffs."""
     files = files_of(session, changes.files.values())
     return [
-        ChangedFile(path=shown(change.path), state=await _state(files, change), diff=await _diff(change))
+        ChangedFile(path=shown(change.path), state=await state_of(files, change), diff=await _diff(change))
         for change in changes.files.values()
     ]
 
@@ -120,7 +120,7 @@ async def take_back(
     restored: list[Path] = []
     restorer = Restorer(registry, session, changes)
     for change in changes:
-        reason = _REASONS[await _state(restorer.files, change)]
+        reason = _REASONS[await state_of(restorer.files, change)]
         if reason is None:
             try:
                 await restorer.write(change.path, change.before, change.mode)
@@ -183,7 +183,8 @@ def files_of(session: Session, changes: Iterable[FileChange]) -> Files:
     return files
 
 
-async def _state(files: Files, change: FileChange) -> ChangedFileState:
+async def state_of(files: Files, change: FileChange) -> ChangedFileState:
+    """Return whether a file is as a change left it."""
     if not change.kept:
         return "not-kept"
     return "as-left" if change.is_left_as(await current_content(files, change.path)) else "changed-since"
