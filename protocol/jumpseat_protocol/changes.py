@@ -97,6 +97,7 @@ class LeftFile(WireModel):
     """A file that an undo has not touched. ``reason`` continues a sentence that begins with the path."""
 
     path: str
+    """The absolute path."""
     reason: str
     """Why the file was left alone."""
 

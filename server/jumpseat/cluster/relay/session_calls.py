@@ -41,6 +41,7 @@ READING: Final = frozenset(
         "sessions.readPersistedEvents",
         "jumpseat.web.modelCalls",
         "jumpseat.changes.files",
+        "jumpseat.runs.list",
     }
 )
 """The methods that read a session without an owner, from a working copy that is made for them."""
