@@ -1,6 +1,6 @@
 // What the page needs of the program that shows it: a browser (main.tsx), or an editor, which brings its own.
 
-import { signal } from "@preact/signals";
+import { signal, type ReadonlySignal } from "@preact/signals";
 import { createContext } from "preact";
 
 export type Link = "connecting" | "open" | "lost" | "locked" | "failed";
@@ -30,6 +30,8 @@ export interface Host {
   save(name: string, content: string, type: string): void;
   /** Show a file; a browser cannot. The path is absolute; lines are counted from 1. */
   openFile?(path: string, line: number | null): void;
+  /** The permission requests whose changes the host itself shows, beside the page. */
+  shownChanges?: ReadonlySignal<ReadonlySet<string>>;
 }
 
 export const browserHost: Host = {
