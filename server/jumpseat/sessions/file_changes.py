@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.typed_prompts import as_typed
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.session.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
@@ -48,7 +49,7 @@ def record_changes(
     log: FileChangeLog, session: Session, prompt: Prompt, edits: Iterable[FileEdit], call_id: str | None
 ) -> None:
     """Keep the changes of files with the session; ``call_id`` is the tool call that has made them, if known."""
-    title = " ".join(session.services.secrets.mask(prompt.text).split())[:PROMPT_CHARS]
+    title = " ".join(session.services.secrets.mask(as_typed(prompt.text)).split())[:PROMPT_CHARS]
     title = title.encode("utf-8", "replace").decode()
     cause = Cause(prompt.interaction_id, title, session.history.latest_message_id)
     log.add(cause, (replace(_change_of(edit), call=call_id) for edit in edits))

@@ -1,6 +1,6 @@
 // What people ask about a session: its cost, its slowest tool, its decisions, and why it stopped. Pure.
 
-import { factsOfRuns, sumTimes, type RunFacts } from "./runs.ts";
+import { factsOfRuns, PEOPLES, sumTimes, type RunFacts } from "./runs.ts";
 import type { CallRow, Row, SessionState, Span, Usage } from "./types.ts";
 
 export interface ModelSum {
@@ -109,7 +109,7 @@ function toolSums(spans: readonly Span[], calls: readonly CallRow[]): ToolSum[] 
     known.calls += 1;
     known.failed += call.status === "failed" || call.status === "denied" ? 1 : 0;
     if (call.start !== null && call.end !== null) {
-      const ms = Math.max(0, call.end - call.start - (waits.get(call.key) ?? 0));
+      const ms = PEOPLES.has(call.tool) ? 0 : Math.max(0, call.end - call.start - (waits.get(call.key) ?? 0));
       known.totalMs += ms;
       if (ms >= known.longestMs) {
         known.longestMs = ms;

@@ -4,6 +4,9 @@ import type { RunOfSession } from "../generated/wire.ts";
 import { countChanges } from "./calls.ts";
 import type { CallRow, Row, Run, SessionState, Span } from "./types.ts";
 
+/** The tools whose time is that of a person. */
+export const PEOPLES: ReadonlySet<string> = new Set(["ask_user", "exit_plan_mode"]);
+
 /** How the time of a run was spent, in milliseconds. Each moment counts once. */
 export interface Times {
   waitingMs: number;
@@ -148,7 +151,8 @@ function assign(runs: readonly Run[], counted: readonly RunOfSession[]): RunOfSe
 export function timesOf(spans: readonly Span[], from: number, to: number): Times {
   const kinds = ["wait", "model", "tool"] as const;
   const changes = spans.flatMap((span) => {
-    const kind = span.kind === "summary" ? "model" : span.kind;
+    // The log has the calls of these tools, and not their questions.
+    const kind = span.kind === "summary" ? "model" : span.kind === "tool" && PEOPLES.has(span.label) ? "wait" : span.kind;
     return kind === "agent" ? [] : [{ time: Math.max(from, span.start), kind, by: 1 }, { time: Math.min(to, span.end ?? to), kind, by: -1 }];
   }).sort((one, other) => one.time - other.time);
   const open = { wait: 0, model: 0, tool: 0 };

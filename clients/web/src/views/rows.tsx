@@ -73,7 +73,7 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
   return (
     <section class={isPerson ? "row prompt" : "row prompt other"}>
       <header>
-        <h2>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h2>
+        <h2 tabIndex={-1}>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h2>
         {row.delivery === "steering" && <span class="badge">steering</span>}
         <time>{clock(row.time)}</time>
         <WireLink id={id} eventId={row.eventId} />
@@ -190,13 +190,16 @@ function Copyable({ streaming, children }: { streaming: boolean; children: Compo
   useEffect(() => {
     if (streaming) return;
     for (const block of ref.current?.querySelectorAll("pre") ?? []) {
-      if (block.nextElementSibling?.classList.contains("copy")) continue;
+      if (block.parentElement?.classList.contains("code-block")) continue;
       const button = document.createElement("button");
       button.type = "button";
       button.className = "copy";
       button.textContent = "Copy";
       button.addEventListener("click", () => void copy(block.textContent ?? "", button));
-      block.after(button);
+      const frame = document.createElement("div");
+      frame.className = "code-block";
+      block.replaceWith(frame);
+      frame.append(block, button);
     }
   });
   return <div ref={ref} class="copyable">{children}</div>;

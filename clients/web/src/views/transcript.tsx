@@ -7,6 +7,9 @@ import type { OpenSession } from "../store.ts";
 import { RowView, RunFoot, Steps, type RowActions } from "./rows.tsx";
 import { VirtualList } from "./virtual.tsx";
 
+/** The time in which a list has scrolled to a row, in milliseconds. */
+const JUMP_MS = 300;
+
 interface Props {
   session: OpenSession;
   runs: readonly RunFacts[];
@@ -19,17 +22,25 @@ export function Transcript({ session, runs, at, actions }: Props) {
   const items = useMemo(() => itemsOf(state), [state.rows, state.agents]);
   const frame = useRef<HTMLDivElement>(null);
   const target = at === null ? null : items.findIndex((item) => holds(item, at, state));
-  const [jump, setJump] = useState<number | null>(null);
-  const first = useFirst(frame, items);
+  const [jump, setJump] = useState<{ to: number; attempt: number } | null>(null);
+  const jumpedAt = useRef(0);
+  const first = useFirst(frame, items, () => {
+    if (performance.now() - jumpedAt.current > JUMP_MS) jumpedAt.current = 0;
+  });
   // Its own prompt is the head of a run while it is in sight.
   const head = first === null || isPrompt(items[first]) ? -1 : items[first]?.run ?? -1;
   useEffect(() => setJump(null), [at]);
 
   const go = (by: 1 | -1): void => {
     const heads = items.flatMap((item, index) => (isPrompt(item) ? [index] : []));
-    const now = jump ?? first ?? 0;
+    // The last heads cannot be brought to the top: the keys go on from them, until the person scrolls.
+    const now = jumpedAt.current > 0 && jump ? jump.to : first ?? 0;
     const next = by === 1 ? heads.find((index) => index > now) : heads.findLast((index) => index < now);
-    if (next !== undefined) setJump(next);
+    if (next !== undefined) jumpTo(next);
+  };
+  const jumpTo = (to: number): void => {
+    jumpedAt.current = performance.now();
+    setJump({ to, attempt: (jump?.attempt ?? 0) + 1 });
   };
   useEffect(() => {
     const key = (event: KeyboardEvent): void => {
@@ -44,17 +55,17 @@ export function Transcript({ session, runs, at, actions }: Props) {
   useEffect(() => {
     if (jump === null) return;
     // The rows are there after they were drawn, and their heights known after that.
-    const timer = setTimeout(() => frame.current?.querySelector<HTMLElement>(`[data-index="${jump}"] h2`)?.focus({ preventScroll: true }), 60);
+    const timer = setTimeout(() => frame.current?.querySelector<HTMLElement>(`[data-index="${jump.to}"] h2`)?.focus({ preventScroll: true }), 60);
     return () => clearTimeout(timer);
   }, [jump]);
 
   if (items.length === 0) return <div class="page empty-session"><p class="faint">{session.status === "loading" ? "Loading…" : "Nothing has happened in this session yet."}</p></div>;
-  const wanted = jump ?? target;
+  const wanted = jump?.to ?? target;
   return (
     <div class="runs" ref={frame}>
-      {head >= 0 && <StuckHead state={state} run={head} onUp={() => setJump(items.findIndex((item) => item.run === head && isPrompt(item)))} />}
+      {head >= 0 && <StuckHead state={state} run={head} onUp={() => jumpTo(items.findIndex((item) => item.run === head && isPrompt(item)))} />}
       <VirtualList
-        id={session.id} class="transcript" label="Transcript" role="feed" count={items.length} estimate={60} follow target={wanted} align={jump !== null ? "start" : "center"}
+        id={session.id} class="transcript" label="Transcript" role="feed" count={items.length} estimate={60} follow target={wanted} align={jump !== null ? "start" : "center"} attempt={jump?.attempt ?? 0}
         keyOf={(index) => items[index]!.key} dependsOn={(index) => itemDependsOn(items[index]!, state, runs, index === target)}
         render={(index) => <ItemView item={items[index]!} state={state} runs={runs} actions={actions} isTarget={index === target} />}
       />
@@ -87,7 +98,7 @@ function holds(item: Item, at: string, state: SessionState): boolean {
 }
 
 /** Return the index of the first item in sight; null before there is one. */
-function useFirst(frame: { current: HTMLDivElement | null }, items: readonly Item[]): number | null {
+function useFirst(frame: { current: HTMLDivElement | null }, items: readonly Item[], onScroll: () => void): number | null {
   const [first, setFirst] = useState<number | null>(null);
   const look = (): void => {
     const box = frame.current?.querySelector(".transcript");
@@ -102,9 +113,19 @@ function useFirst(frame: { current: HTMLDivElement | null }, items: readonly Ite
   useLayoutEffect(look, [items]);
   useEffect(() => {
     const box = frame.current;
+    let asked = 0;
+    // After the list has noted that it is no more at its end: otherwise drawing would bring it back there.
+    const scrolled = (): void => {
+      onScroll();
+      cancelAnimationFrame(asked);
+      asked = requestAnimationFrame(look);
+    };
     // Scrolling does not bubble.
-    box?.addEventListener("scroll", look, true);
-    return () => box?.removeEventListener("scroll", look, true);
+    box?.addEventListener("scroll", scrolled, true);
+    return () => {
+      cancelAnimationFrame(asked);
+      box?.removeEventListener("scroll", scrolled, true);
+    };
   }, [items.length === 0]);
   return first;
 }

@@ -22,6 +22,7 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time
+from jumpseat.agent.typed_prompts import as_typed
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.store.session.database import SessionDatabase
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
@@ -433,6 +434,7 @@ class Places:
 def shorten(prompt: str) -> str:
     """Shorten a prompt of any length to one line of at most ``SUMMARY_LENGTH`` characters."""
     line = ""
+    prompt = as_typed(prompt)
     for word in _WORD.finditer(prompt):
         line += (" " if line else "") + prompt[word.start() : min(word.end(), word.start() + SUMMARY_LENGTH + 1)]
         if len(line) > SUMMARY_LENGTH:
