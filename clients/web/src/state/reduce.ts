@@ -453,7 +453,7 @@ const HANDLERS: Record<string, Handler> = {
     };
     const key = draft.changeCall(data.toolCallId, event.agentId, finish);
     if (key !== null) draft.changeSpan(key, { end: time, ok: data.success === true });
-    if (data.success && String(data.result?.detailedContent ?? "").startsWith("--- ")) draft.next.changesVersion += 1;
+    draft.next.changesVersion += 1;
     draft.endCall(data.toolCallId, event.agentId);
   },
 

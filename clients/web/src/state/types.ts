@@ -221,7 +221,7 @@ export interface SessionState {
   /** Counts the changes of the todos, which are read separately. */
   todosVersion: number;
   queueVersion: number;
-  /** Counts the changes of files by tools, and those that were undone. */
+  /** Counts what may have changed files: calls that have ended, and changes that were undone. */
   changesVersion: number;
   events: WireEvent[];
   /** The usage of a session that was shut down, by model. */

@@ -9,6 +9,9 @@ import type { OpenSession, Store } from "../store.ts";
 import { Settled } from "./common.tsx";
 import { Diff } from "./diff.tsx";
 
+/** The calls that end in this time are asked about once. */
+const SETTLED_MS = 150;
+
 type ChangedFile = Methods["jumpseat.changes.files"]["result"]["files"][number];
 
 const MARKS: Record<ChangedFile["change"], string> = { created: "new", modified: "", deleted: "deleted" };
@@ -31,7 +34,12 @@ export function ChangesView({ store, session, at }: { store: Store; session: Ope
       if (mine === latest.current) setProblem(error instanceof Error ? error.message : String(error));
     }
   };
-  useEffect(() => { if (status !== "loading") void read(); }, [status, state.changesVersion, state.working]);
+  useEffect(() => {
+    if (status === "loading") return;
+    // Many calls may end at once.
+    const timer = setTimeout(() => void read(), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [status, state.changesVersion, state.working]);
   useEffect(() => setChosen(at), [at]);
   const tree = useMemo(() => treeOf(files ?? [], state.folder), [files, state.folder]);
   const undo = async (path: string | null): Promise<void> => {
@@ -57,7 +65,7 @@ export function ChangesView({ store, session, at }: { store: Store; session: Ope
     <div class="changes" role="region" aria-label="Changes">
       <header class="changes-head">
         <span>{files.length === 0 ? "No tool has left a changed file." : <>{count(files.length, "file")} <span class="added">+{added}</span> <span class="removed">−{removed}</span></>}</span>
-        <span class="faint">Changes by commands are not tracked.</span>
+        <span class="faint">Of file tools, and of commands if the session tracks files.</span>
         <span class="grow" />
         {files.length > 1 && <Undo label="Undo all" confirm={`Undo the changes of ${count(files.length, "file")}`} enabled={canUndo} onUndo={() => undo(null)} />}
       </header>

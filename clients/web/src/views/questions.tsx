@@ -18,14 +18,11 @@ interface Props<K extends Question["kind"]> {
   question: Extract<Question, { kind: K }>;
 }
 
-/** The time in which the next question of the same answer comes, in milliseconds. */
-const NEXT_MS = 1200;
-
 /** The first open question, with its place among those that wait. Shows nothing without one. */
 export function Questions({ store, state }: { store: Store; state: SessionState }) {
   const question = state.questions[0];
   const section = useRef<HTMLElement>(null);
-  useFocusAfter(question?.id ?? null, section);
+  useFocusAfter(question, state.working, section);
   useDecisionKeys(section);
   if (!question) return null;
   const agent = question.agentId ? state.agents[question.agentId] : undefined;
@@ -55,33 +52,33 @@ export function Questions({ store, state }: { store: Store; state: SessionState 
 }
 
 /** Keep the focus with the person: after an answer, on the next question's heading, where no key decides; or on the prompt. */
-function useFocusAfter(id: string | null, section: { current: HTMLElement | null }): void {
+function useFocusAfter(question: Question | undefined, working: boolean, section: { current: HTMLElement | null }): void {
   const before = useRef<string | null>(null);
   const inside = useRef(false);
-  const owed = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  // The person has answered, and the next call of the same answer may ask soon.
+  const owed = useRef(false);
+  const behind = useRef(0);
+  const id = question?.id ?? null;
   useEffect(() => {
-    const note = (event: FocusEvent): void => { inside.current = section.current?.contains(event.target as Node) ?? false; };
+    const note = (event: FocusEvent): void => {
+      inside.current = section.current?.contains(event.target as Node) ?? false;
+      owed.current = false;
+    };
     addEventListener("focusin", note);
     return () => removeEventListener("focusin", note);
   }, []);
   useLayoutEffect(() => {
     const had = before.current;
     before.current = id;
+    if (had !== id && had !== null && inside.current) owed.current = true;
     const active = document.activeElement;
     const isLost = active === null || active === document.body || (section.current?.contains(active) ?? false);
-    if (had === id || !isLost || !(had !== null ? inside.current : owed.current !== undefined)) return;
-    clearTimeout(owed.current);
-    owed.current = undefined;
-    if (id !== null) section.current?.querySelector<HTMLElement>("h2")?.focus();
-    else {
-      // The next call may ask at once.
-      owed.current = setTimeout(() => {
-        owed.current = undefined;
-        if (document.activeElement === null || document.activeElement === document.body) document.getElementById("prompt")?.focus();
-      }, NEXT_MS);
-    }
-  }, [id]);
-  useEffect(() => () => clearTimeout(owed.current), []);
+    const waits = id === null && behind.current > 0 && working;
+    if (question) behind.current = question.kind === "permission" ? question.behind : 0;
+    if (!owed.current || !isLost || waits) return;
+    owed.current = false;
+    (id !== null ? section.current?.querySelector<HTMLElement>("h2") : document.getElementById("prompt"))?.focus();
+  }, [id, working]);
 }
 
 /** Alt+A allows and Alt+D denies, as a click on the button does: not before the question is settled, nor by a held key. */
