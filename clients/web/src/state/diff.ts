@@ -84,6 +84,12 @@ function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, new
   flush();
 }
 
+/** Return a path relative to the folder of the session, if it is inside. Diffs leave out the first slash. */
+export function shownPath(path: string, folder: string): string {
+  const whole = folder && `/${path}`.startsWith(`${folder}/`) ? `/${path}` : path;
+  return folder && whole.startsWith(`${folder}/`) ? whole.slice(folder.length + 1) : path;
+}
+
 /** A line of a diff with the old lines of a change before the new ones. */
 export interface UnifiedRow {
   kind: "same" | "old" | "new" | "gap";

@@ -3,6 +3,7 @@
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { HostContext } from "../host.ts";
 import type { Methods } from "../generated/wire.ts";
+import { shownPath } from "../state/diff.ts";
 import { count } from "../state/format.ts";
 import { treeOf, type Folder } from "../state/tree.ts";
 import type { OpenSession, Store } from "../store.ts";
@@ -46,7 +47,7 @@ export function ChangesView({ store, session, at }: { store: Store; session: Ope
     setOutcome("");
     try {
       const { undone, left } = await store.rpc.call("jumpseat.changes.undoFiles", { sessionId: session.id, ...(path === null ? {} : { path }) });
-      const kept = left.map((file) => `${shown(file.path, state.folder)} ${file.reason}`);
+      const kept = left.map((file) => `${shownPath(file.path, state.folder)} ${file.reason}`);
       setOutcome([undone.length > 0 ? `${count(undone.length, "file")} as before.` : "Nothing was undone.", ...kept.map((one) => `${one}.`)].join(" "));
     } catch (error) {
       setOutcome(error instanceof Error ? error.message : String(error));
@@ -98,7 +99,7 @@ function Branch({ folder, chosen, onChoose }: { folder: Folder<ChangedFile>; cho
 function FileView({ file, folder, canUndo, onUndo }: { file: ChangedFile; folder: string; canUndo: boolean; onUndo: () => Promise<void> }) {
   const { openFile } = useContext(HostContext);
   return (
-    <section class="change-file" aria-label={`Changes of ${shown(file.path, folder)}`}>
+    <section class="change-file" aria-label={`Changes of ${shownPath(file.path, folder)}`}>
       <div class="change-head">
         {openFile && file.change !== "deleted" && <button type="button" class="link" onClick={() => openFile(file.path, null)}>Open in the editor</button>}
         {file.state === "changed-since" && <span class="faint">It was changed since, and stays as it is.</span>}
@@ -128,8 +129,4 @@ function Undo({ label, confirm, enabled, onUndo }: { label: string; confirm: str
       <button type="button" class="danger" disabled={busy || !enabled} onClick={() => void run()}>{confirm}</button>
     </Settled>
   );
-}
-
-function shown(path: string, folder: string): string {
-  return folder && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 }

@@ -2,7 +2,7 @@
 
 import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { HostContext } from "../host.ts";
-import { sideBySide, unified, type DiffRow, type Side } from "../state/diff.ts";
+import { shownPath, sideBySide, unified, type DiffRow, type Side } from "../state/diff.ts";
 
 /** The rows that are shown at first. */
 const FIRST_ROWS = 400;
@@ -12,13 +12,7 @@ const TWO_SIDES_PX = 620;
 export function Diff({ text, folder = "" }: { text: string; folder?: string }) {
   const files = useMemo(() => sideBySide(text), [text]);
   if (files.length === 0) return <pre class="output" tabIndex={0}>{text}</pre>;
-  return <>{files.map((file) => <FileTable key={file.path} path={shown(file.path, folder)} folder={folder} rows={file.rows} added={file.added} removed={file.removed} />)}</>;
-}
-
-/** Return a path relative to the folder of the session, if it is inside. Diffs leave out the first slash. */
-function shown(path: string, folder: string): string {
-  const whole = folder && `/${path}`.startsWith(`${folder}/`) ? `/${path}` : path;
-  return folder && whole.startsWith(`${folder}/`) ? whole.slice(folder.length + 1) : path;
+  return <>{files.map((file) => <FileTable key={file.path} path={shownPath(file.path, folder)} folder={folder} rows={file.rows} added={file.added} removed={file.removed} />)}</>;
 }
 
 function FileTable({ path, folder, rows, added, removed }: { path: string; folder: string; rows: DiffRow[]; added: number; removed: number }) {

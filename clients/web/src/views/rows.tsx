@@ -227,7 +227,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
       {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && !agent && (
         <Code label="Arguments" text={JSON.stringify(row.args, null, 2)} language="json" />
       )}
-      {row.decisions.map((decision) => (
+      {row.decisions.filter((decision) => !decision.allowed || decision.feedback).map((decision) => (
         <p key={decision.requestId} class={decision.allowed ? "decision" : "decision bad"}>
           <Icon name={decision.allowed ? "check" : "cross"} size={14} />
           <span>{decision.allowed ? "Approved" : "Denied"} by {decision.by}{decision.feedback ? `: “${decision.feedback}”` : ""}{decision.time - decision.asked > 500 ? `, after ${duration(decision.time - decision.asked)}` : ""}</span>
@@ -242,6 +242,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
         {row.exitCode !== null && <span>exit code {row.exitCode}</span>}
         {row.server && <span>MCP server {row.server}</span>}
         {row.sandboxed === true && <span>in the sandbox</span>}
+        {row.decisions.filter((decision) => decision.allowed && !decision.feedback).map((decision) => <span key={decision.requestId}>approved by {decision.by}</span>)}
         {row.output && <Copy text={row.output} what="the output" />}
         {row.start !== null && <time>{clock(row.start)}</time>}
       </footer>

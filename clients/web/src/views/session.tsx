@@ -2,10 +2,11 @@
 
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { HostContext } from "../host.ts";
+import { shownPath } from "../state/diff.ts";
 import { asJsonLines, asMarkdown } from "../state/exports.ts";
 import { factsOf } from "../state/facts.ts";
 import { dateTime } from "../state/format.ts";
-import { factsOfRuns } from "../state/runs.ts";
+import { factsOfRuns, filesOf } from "../state/runs.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
 import { ChangesView } from "./changes.tsx";
@@ -32,6 +33,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const runs = useMemo(() => factsOfRuns(state, counted), [state, counted]);
   const facts = useMemo(() => factsOf(state, description?.usage ?? null, runs), [state, description, runs]);
   const { save } = useContext(HostContext);
+  const hasRoom = useHasRoom();
   const [renaming, setRenaming] = useState(false);
   const [rewindTo, setRewindTo] = useState<string | null>(null);
   useEffect(() => {
@@ -68,26 +70,57 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
         <FactLine session={session} facts={facts} />
       </header>
       {session.problem && <p class="note error" role="alert">{session.problem}</p>}
-      {tab === "transcript" && <Transcript session={session} runs={runs} at={at} actions={{ fork: (eventId) => void fork(eventId), rewind: setRewindTo }} />}
+      {tab === "transcript" && (
+        <div class="transcript-columns">
+          <Transcript session={session} runs={runs} at={at} actions={{ fork: (eventId) => void fork(eventId), rewind: setRewindTo }} />
+          {hasRoom && <Aside session={session} />}
+        </div>
+      )}
       {tab === "changes" && <ChangesView store={store} session={session} at={at} />}
       {tab === "timeline" && <Timeline state={state} facts={facts} />}
       {tab === "usage" && <UsageView state={state} facts={facts} live={session.status === "live"} />}
       {tab === "decisions" && <Decisions store={store} session={session} />}
       {tab === "wire" && <WireView store={store} state={state} at={at} />}
-      <Dock store={store} session={session} isTranscript={tab === "transcript"} />
+      <Dock store={store} session={session} isTranscript={tab === "transcript"} showsTodos={!hasRoom} />
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}
     </main>
   );
 }
 
+/** Return whether the window has room for a column beside the transcript. */
+function useHasRoom(): boolean {
+  const query = useMemo(() => matchMedia("(min-width: 1600px)"), []);
+  const [hasRoom, setRoom] = useState(query.matches);
+  useEffect(() => {
+    const change = (): void => setRoom(query.matches);
+    query.addEventListener("change", change);
+    return () => query.removeEventListener("change", change);
+  }, [query]);
+  return hasRoom;
+}
+
+/** The changed files and the todos, beside the transcript. */
+function Aside({ session }: { session: OpenSession }) {
+  const { state } = session;
+  const files = useMemo(() => [...filesOf(state.rows, state)], [state.changesVersion, state.rows.length]);
+  if (files.length === 0 && session.todos.length === 0) return null;
+  return (
+    <aside class="aside" aria-label="Files and todos" tabIndex={0}>
+      {session.todos.length > 0 && <Todos todos={session.todos} isOpen />}
+      {files.length > 0 && <h2>Changed files</h2>}
+      <ul>{files.map(([path, lines]) => <li key={path}><a href={href({ view: "session", id: state.id, tab: "changes", at: path })}>{shownPath(path, state.folder)}</a> <span class="added">+{lines.added}</span> <span class="removed">−{lines.removed}</span></li>)}</ul>
+    </aside>
+  );
+}
+
 /** What is asked of the person, and the prompt box; below the other views, the questions only. */
-function Dock({ store, session, isTranscript }: { store: Store; session: OpenSession; isTranscript: boolean }) {
+function Dock({ store, session, isTranscript, showsTodos }: { store: Store; session: OpenSession; isTranscript: boolean; showsTodos: boolean }) {
   const { status, state } = session;
   const asks = status === "live" && state.questions.length > 0;
   return (
     <div class={asks ? "dock asking" : "dock"}>
-      {isTranscript && session.todos.length > 0 && <Todos todos={session.todos} />}
+      {isTranscript && showsTodos && session.todos.length > 0 && <Todos todos={session.todos} />}
       {status === "live" && <Questions store={store} state={state} />}
       {isTranscript && status === "live" && <Composer store={store} session={session} />}
       {isTranscript && status === "stored" && (
@@ -102,11 +135,11 @@ function Dock({ store, session, isTranscript }: { store: Store; session: OpenSes
   );
 }
 
-function Todos({ todos }: { todos: OpenSession["todos"] }) {
+function Todos({ todos, isOpen = false }: { todos: OpenSession["todos"]; isOpen?: boolean }) {
   const done = todos.filter((todo) => todo.status === "done" || todo.status === "completed").length;
   const current = todos.find((todo) => todo.status === "in_progress");
   return (
-    <details class="todos">
+    <details class="todos" open={isOpen}>
       <summary><Icon name="chevron" size={14} /> Todos {done}/{todos.length} {current && <span class="faint">{current.title}</span>}</summary>
       <ul>
         {todos.map((todo, index) => (
