@@ -84,7 +84,9 @@ class Changesets(Struct):
         """Return the files of a set with their diffs, by path."""
         changes = _chosen(await anyio.to_thread.run_sync(self._log.read), wanted)
         files = files_of(self.session, changes)
-        states = ["changed-since" if change.broken else await state_of(files, change) for change in changes]
+        states: list[ChangedFileState | None] = [
+            "changed-since" if change.broken else await state_of(files, change) for change in changes
+        ]
         return await anyio.to_thread.run_sync(_described, changes, states)
 
     async def content(
