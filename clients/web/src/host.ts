@@ -1,6 +1,6 @@
 // What the page needs of the program that shows it: a browser (main.tsx), or an editor, which brings its own.
 
-import { signal, type ReadonlySignal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { createContext } from "preact";
 
 export type Link = "connecting" | "open" | "lost" | "locked" | "failed";
@@ -24,6 +24,15 @@ export class Connection {
   }
 }
 
+/** The ids of the permission requests whose changes a host shows. */
+export class ShownChanges {
+  readonly ids = signal<ReadonlySet<string>>(new Set());
+
+  add(requestId: string): void {
+    this.ids.value = new Set(this.ids.value).add(requestId);
+  }
+}
+
 export interface Host {
   /** The folders that new sessions are offered first; with one, a session begins there without a question. */
   folders: readonly string[];
@@ -31,7 +40,7 @@ export interface Host {
   /** Show a file; a browser cannot. The path is absolute; lines are counted from 1. */
   openFile?(path: string, line: number | null): void;
   /** The permission requests whose changes the host itself shows, beside the page. */
-  shownChanges?: ReadonlySignal<ReadonlySet<string>>;
+  shownChanges?: ShownChanges;
 }
 
 export const browserHost: Host = {

@@ -1,8 +1,7 @@
 // The page in a webview: its messages go through the extension.
 
 import "./theme.css";
-import { signal } from "@preact/signals";
-import { Connection, type Host } from "../../../web/src/host.ts";
+import { Connection, ShownChanges, type Host } from "../../../web/src/host.ts";
 import { mount } from "../../../web/src/mount.tsx";
 import { followPlace, go, parse, route } from "../../../web/src/route.ts";
 import { Rpc } from "../../../web/src/rpc.ts";
@@ -17,7 +16,7 @@ const rpc = new Rpc();
 const connection = new Connection();
 const store = new Store(rpc);
 const folders: string[] = [];
-const shownChanges = signal<ReadonlySet<string>>(new Set());
+const shownChanges = new ShownChanges();
 const host: Host = {
   folders,
   shownChanges,
@@ -69,7 +68,7 @@ const handlers: { [K in ToPage["kind"]]: (message: Extract<ToPage, { kind: K }>)
     else whenOpen(() => void begin());
   },
   go: ({ hash }) => go(parse(hash)),
-  shown: ({ requestId }) => { shownChanges.value = new Set(shownChanges.value).add(requestId); },
+  shown: ({ requestId }) => shownChanges.add(requestId),
   attach: ({ name, wire }) => whenOpen(() => void attach(name, wire)),
 };
 

@@ -232,7 +232,7 @@ function ChangeAsked({ id, request, folder }: { id: string; request: any; folder
   const { added, removed } = countChanges(request.diff ?? "");
   const name = folder && String(request.fileName).startsWith(`${folder}/`) ? String(request.fileName).slice(folder.length + 1) : request.fileName;
   if (!request.diff) return <p><code>{name}</code></p>;
-  if (shownChanges?.value.has(id) && !here) {
+  if (shownChanges?.ids.value.has(id) && !here) {
     return <p class="in-editor"><code>{name}</code> <span class="added">+{added}</span> <span class="removed">−{removed}</span> <span class="faint">The editor shows the change.</span> <button type="button" class="link" onClick={() => setHere(true)}>Show it here</button></p>;
   }
   return <Diff text={request.diff} folder={folder} />;
