@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.typed_prompts import as_typed
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.session.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
+from jumpseat.store.session.sessions import as_typed
 from jumpseat.tools.files import unified_diff
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol import events

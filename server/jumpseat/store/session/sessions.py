@@ -22,7 +22,6 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time
-from jumpseat.agent.typed_prompts import as_typed
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.store.session.database import SessionDatabase
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
@@ -48,6 +47,8 @@ SCAN_BYTES: Final = 1 << 18
 _WORD: Final = re.compile(r"\S+")
 _PROMPT: Final = b'"type":"user.message"'
 _ANSWER: Final = b'"type":"assistant.message"'
+_COMMAND: Final = '\n\n<user_command line="'
+_COMMAND_END: Final = "</user_command>"
 
 
 class SessionFolder(SessionStorage):
@@ -429,6 +430,11 @@ class Places:
             except (OSError, ValueError):
                 self._real[path] = path
         return self._real[path]
+
+
+def as_typed(prompt: str) -> str:
+    """Return a prompt without the output of the user's own commands, which the terminal chat adds for the model."""
+    return prompt.partition(_COMMAND)[0] if prompt.endswith(_COMMAND_END) else prompt
 
 
 def shorten(prompt: str) -> str:
