@@ -9,8 +9,7 @@ import pytest
 
 from jumpseat.agent.clock import new_id, utc_now
 from jumpseat.agent.interfaces import RunUsage
-from jumpseat.agent.session.metrics import ModelUsage
-from jumpseat.agent.session.run_clock import RunClock
+from jumpseat.agent.session.metrics import ModelUsage, RunClock
 from jumpseat_protocol import events
 from tests.support.server import calls, running_server, scripted
 

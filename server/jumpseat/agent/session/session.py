@@ -38,10 +38,9 @@ from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
 from jumpseat.agent.session.history import EventBuffer, History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, HookCommands, Hooks, NoHookCommands
-from jumpseat.agent.session.metrics import Metrics
+from jumpseat.agent.session.metrics import Metrics, RunClock
 from jumpseat.agent.session.queue import Queue
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run, Stopped
-from jumpseat.agent.session.run_clock import RunClock
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
