@@ -83,9 +83,6 @@ test("a change opens as a diff, is made once it is allowed there, and the diff i
   await editor.page.locator(".monaco-diff-editor .modified-in-monaco-diff-editor .view-line", { hasText: "Bonjour" }).waitFor();
   await editor.page.locator(".monaco-diff-editor .original-in-monaco-diff-editor .view-line", { hasText: "Hello" }).waitFor();
   await editor.page.getByRole("button", { name: /asks you/ }).waitFor();
-  // What the editor shows is not shown in the side bar again.
-  await editor.frame().locator(".question").getByText("The editor shows the change.").waitFor();
-  assert.equal(await editor.frame().locator(".question .diff").count(), 0);
   await shot("diff");
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
   await tab.click();
@@ -122,6 +119,9 @@ test("an answer in the page closes the diff, too", options, async () => {
   await send("Please write a note");
   const tab = editor.page.locator(".tab", { hasText: "note.txt (new, proposed)" });
   await tab.waitFor();
+  // What the editor shows is not shown in the side bar again.
+  await editor.frame().locator(".question").getByText("The editor shows the change.").waitFor();
+  assert.equal(await editor.frame().locator(".question .diff").count(), 0);
   await editor.frame().getByRole("button", { name: /^Allow once/ }).click();
   await answer("The result:").waitFor();
   await tab.waitFor({ state: "detached" });
