@@ -50,6 +50,67 @@ class ChangesListResult(WireModel):
     """The prompts, the latest first."""
 
 
+class ChangesFilesParams(WireModel):
+    """``interaction_id`` is that of one prompt; without it, the files of the whole session are meant."""
+
+    session_id: str
+    interaction_id: str | None = None
+    """The prompt whose changes are meant; all of them by default."""
+
+
+class SetFile(WireModel):
+    """A file that was changed, once or several times. ``state`` is ``None`` if the session is not open.
+
+    ``added`` and ``removed`` count lines. ``diff`` compares the file before the first change with the one after the
+    last; it is empty for binary files, and where it is too long or the earlier content was not kept.
+    """
+
+    path: str
+    """The absolute path."""
+    change: Literal["created", "modified", "deleted"]
+    """What happened to the file."""
+    state: ChangedFileState | None = None
+    """Whether the change can be undone."""
+    added: int = 0
+    """How many lines were added."""
+    removed: int = 0
+    """How many lines were removed."""
+    diff: str = ""
+    """The change as a unified diff."""
+
+
+class ChangesFilesResult(WireModel):
+    """The files that are not as before, by path; without changes that were undone."""
+
+    files: list[SetFile]
+    """The files, by path."""
+
+
+class ChangesUndoFilesParams(ChangesFilesParams):
+    """Without ``path``, all changes of the prompt or the session are undone."""
+
+    path: str | None = None
+    """The absolute path of the only file to undo."""
+
+
+class LeftFile(WireModel):
+    """A file that an undo has not touched. ``reason`` continues a sentence that begins with the path."""
+
+    path: str
+    """The absolute path."""
+    reason: str
+    """Why the file was left alone."""
+
+
+class ChangesUndoFilesResult(WireModel):
+    """``left`` are files that are not as the changes left them, or whose earlier content was not kept."""
+
+    undone: list[str]
+    """The files that are as before."""
+    left: list[LeftFile]
+    """The files that were not touched."""
+
+
 class ChangesUndoResult(WireModel):
     """``prompt`` is ``None`` if there is nothing to undo.
 
@@ -71,5 +132,11 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     "jumpseat.changes.undo": Method(
         SessionParams, ChangesUndoResult, "Undo the changes of the latest prompt that changed files."
+    ),
+    "jumpseat.changes.files": Method(
+        ChangesFilesParams, ChangesFilesResult, "Return the files that a session or a prompt has changed."
+    ),
+    "jumpseat.changes.undoFiles": Method(
+        ChangesUndoFilesParams, ChangesUndoFilesResult, "Undo the changes of a session or a prompt, or of one file."
     ),
 }

@@ -1272,6 +1272,8 @@ class PermissionRequested(Payload, kw_only=True):
     """The same request in the form that newer SDKs show."""
     resolved_by_hook: bool | None = None
     """Whether a hook has decided already."""
+    calls_behind: int | None = None
+    """How many calls of the same answer wait for this decision, and may ask, too; the SDKs ignore it."""
 
 
 class PermissionCompleted(Payload, kw_only=True):

@@ -62,6 +62,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "complete": ("jumpseat",),
     "completions": ("session.completions",),
     "declared_tools": ("jumpseat.tools",),
+    "runs": ("jumpseat.runs",),
     "setup": ("jumpseat.setup",),
     "web": ("jumpseat.web",),
 }

@@ -478,3 +478,9 @@ def write_text(path: Path, text: str) -> None:
 
 def make_folder(path: Path) -> None:
     path.mkdir(parents=True)
+
+
+def test_a_summary_has_the_prompt_as_it_was_typed() -> None:
+    ran = '\n\n<user_command line="git status">\nOn branch main\n[exit code 0]\n</user_command>'
+    assert shorten(f"please\nedit it{ran}{ran}") == "please edit it"
+    assert shorten("what is </user_command> for?") == "what is </user_command> for?"

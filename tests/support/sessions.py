@@ -29,7 +29,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.interfaces import AskToken, Brief, ResolvedModel
+from jumpseat.agent.interfaces import AskToken, Brief, ResolvedModel, RunUsage
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
@@ -202,6 +202,10 @@ class FolderStorage:
     objective: str | None = None
     briefs: dict[str, Brief] = field(default_factory=dict[str, Brief])
     prefix: bytes | None = None
+    runs: list[RunUsage] = field(default_factory=list[RunUsage])
+
+    def append_run(self, run: RunUsage) -> None:
+        self.runs.append(run)
 
     def read_objective(self) -> str | None:
         return self.objective

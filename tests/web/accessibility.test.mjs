@@ -50,7 +50,7 @@ for (const [width, height] of WIDTHS) {
         if (name) await shot(page, `${name}-${width}-${colorScheme}`);
       };
       await look("home", "home");
-      for (const tab of ["transcript", "timeline", "usage", "decisions", "wire"]) {
+      for (const tab of ["transcript", "changes", "timeline", "usage", "decisions", "wire"]) {
         await show(page, story, tab);
         await look(tab, tab);
       }

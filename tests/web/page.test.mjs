@@ -55,12 +55,14 @@ test("the list has the session with its state, its model, its tokens and its cos
 
 test("a stranger reads from the facts what the session cost, what was slow, what was approved, and why it stopped", async () => {
   await show(page, story);
-  const facts = Object.fromEntries(await page.locator(".fact").evaluateAll((all) => all.map((one) => [one.querySelector("dt").textContent, [...one.querySelectorAll("dd")].map((dd) => dd.textContent).join(" | ")])));
-  assert.match(facts["Cost"], /^\$0\.0\d+ \| 7 model calls$/);
-  assert.match(facts["Slowest tool"], /^bash \| \d\.\d s in 2 calls$/);
-  assert.match(facts["Approvals"], /^\d approved \| by a person$/);
-  assert.equal(facts["Why it stopped"], "Finished: the model gave its answer");
-  assert.match(facts["Tokens"], /% from the cache, context \d+% full$/);
+  const facts = await page.locator(".fact").evaluateAll((all) => all.map((one) => one.textContent));
+  const fact = (name) => facts.find((one) => one.startsWith(`${name}: `)) ?? "";
+  assert.match(fact("Cost"), /^Cost: \$0\.0\d+; 7 model calls$/);
+  assert.match(fact("Time"), /^Time: [^;]*model [^;]*, tools [^;]*; slowest tool: bash, \d\.\d s$/);
+  assert.match(fact("Decisions"), /^Decisions: \d approved; by a person$/);
+  assert.match(fact("Tokens"), /% from the cache$/);
+  assert.match(fact("Context"), /context \d+%$/);
+  assert.equal(fact("Why it stopped"), "Why it stopped: Finished: the model gave its answer");
 });
 
 test("the transcript shows Markdown, folded reasoning, calls with exit code and output, side-by-side diffs and a sub-agent", async () => {
@@ -69,6 +71,11 @@ test("the transcript shows Markdown, folded reasoning, calls with exit code and 
   await row(".hljs-keyword").first().waitFor();
   await shot(page, "transcript-end");
   await page.locator(".transcript").evaluate((box) => { box.scrollTop = 0; });
+  // Reasoning and calls that are as usual are in one line.
+  const steps = row("details.steps", { hasText: "bash" }).first();
+  assert.match(await steps.locator("> summary").innerText(), /bash, sql[^]*ls -la[^]*2 calls/);
+  assert.equal(await row(".call", { hasText: "ls -la" }).count(), 0);
+  await steps.locator("> summary").press("Enter");
   await row(".thought summary").waitFor();
   assert.equal(await row(".thought .markdown").count(), 0);
   await row(".thought summary").click();
@@ -179,7 +186,7 @@ test("an answer streams into the transcript, a prompt steers it, and it can be s
   await page.getByRole("button", { name: "Stop" }).click();
   await row(".note", { hasText: "Stopped by a person" }).waitFor();
   await page.getByText("Stopped by a person", { exact: true }).first().waitFor();
-  assert.match(await page.locator(".fact").last().innerText(), /Why it stopped\s+Stopped by a person/);
+  await page.locator(".fact.bad", { hasText: "Stopped by a person" }).waitFor();
 });
 
 test("an approval says what it grants; a denial with a reason reaches the model", async () => {
@@ -188,6 +195,7 @@ test("an approval says what it grants; a denial with a reason reaches the model"
   const question = page.getByRole("region", { name: "A question to you" });
   await question.getByRole("heading", { name: "Run this command?" }).waitFor();
   await question.locator("pre", { hasText: "touch installed" }).waitFor();
+  await question.getByRole("button", { name: "More ways to allow" }).click();
   await question.getByRole("button", { name: /Allow for this session\s*touch/ }).waitFor();
   await shot(page, "approval");
   await question.getByRole("button", { name: /^Deny/ }).click();
@@ -196,6 +204,7 @@ test("an approval says what it grants; a denial with a reason reaches the model"
   await row(".answer", { hasText: "Use a virtual environment" }).waitFor();
   assert.equal(existsSync(join(server.work, "installed")), false);
   await send("Then install again");
+  await question.getByRole("button", { name: "More ways to allow" }).click();
   await question.getByRole("button", { name: /^Change it first/ }).click();
   const args = question.getByRole("textbox", { name: "Arguments of the call, as JSON" });
   await args.fill("[]");
@@ -205,6 +214,7 @@ test("an approval says what it grants; a denial with a reason reaches the model"
   await question.getByRole("button", { name: "Allow this changed call once" }).click();
   await row(".answer", { hasText: "changed by hand" }).waitFor();
   await send("And install once more");
+  await question.getByRole("button", { name: "More ways to allow" }).click();
   await question.getByRole("button", { name: /^Allow for this session/ }).click();
   await row(".answer", { hasText: "The result was: installed" }).waitFor();
   assert.equal(existsSync(join(server.work, "installed")), true);

@@ -99,8 +99,9 @@ test("the decisions name the clients in which they were made", async () => {
   await answer("The result was: installed").waitFor();
   await page.getByRole("textbox", { name: "Prompt" }).fill("And install once more");
   await page.keyboard.press("Enter");
+  await question().getByRole("button", { name: "More ways to allow" }).click();
   await question().getByRole("button", { name: /^Allow for this session/ }).click();
-  await page.locator(".fact", { hasText: "2 approved" }).getByText("by a person in Neovim and a person in the page").waitFor();
+  await page.locator(".fact", { hasText: "2 approved; by a person in Neovim and a person in the page" }).waitFor();
   await show(page, id, "decisions");
   const texts = await page.locator("tbody tr").allInnerTexts();
   assert.match(texts[0], /approved\s+a person in Neovim, once/);

@@ -28,7 +28,7 @@ test("the page connects again to a server that was killed and started again, and
     await page.getByText("The server has gone.").waitFor({ state: "detached" });
     await page.getByText("This session is stored.").waitFor();
     assert.equal(await page.getByRole("region", { name: "A question to you" }).count(), 0);
-    assert.match(await page.locator(".fact").last().innerText(), /Unfinished: the server ended during a call/);
+    await page.locator(".fact.bad", { hasText: "Unfinished: the server ended during a call" }).waitFor();
     await page.getByRole("button", { name: "Continue here" }).click();
     await page.getByRole("textbox", { name: "Prompt" }).fill("And on");
     await page.keyboard.press("Enter");

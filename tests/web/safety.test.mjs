@@ -289,7 +289,7 @@ test("two clicks at one place answer one question", async () => {
   const box = await allow.boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
   await page.mouse.click(x, y);
-  await question.getByText("touch two").first().waitFor();
+  await question.locator("pre", { hasText: "touch two" }).waitFor();
   await page.mouse.click(x, y);
   await page.mouse.dblclick(x, y);
   assert.equal(await allow.isDisabled(), true);

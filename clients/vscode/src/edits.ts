@@ -23,7 +23,7 @@ export class Edits implements vscode.TextDocumentContentProvider {
   private readonly proposals = new Map<string, Proposal>();
   private readonly settling = new Settling();
 
-  constructor(private readonly decide: Decide) {}
+  constructor(private readonly decide: Decide, private readonly onShown: (requestId: string) => void) {}
 
   /** Note which diff editors have come into sight: their buttons are where those of another change were. */
   followTabs(): vscode.Disposable {
@@ -58,6 +58,7 @@ export class Edits implements vscode.TextDocumentContentProvider {
     const title = before === null ? `${basename(path)} (new, proposed)` : `${basename(path)} (proposed change)`;
     await vscode.commands.executeCommand("vscode.diff", left, uri, title, { preview: true, preserveFocus: true });
     this.settling.shown(uri.toString(), Date.now());
+    this.onShown(requestId);
     // The question may have been answered while the editor was opened.
     if (!this.proposals.has(requestId)) await closeEditors(uri);
   }

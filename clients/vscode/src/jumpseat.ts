@@ -39,7 +39,10 @@ export class Jumpseat implements PageHandler {
       tools: setting<boolean>("editorTools") ? declarations(this.tools) : [],
     }));
     this.pages = new Pages(context.extensionUri, this);
-    this.edits = new Edits((sessionId, requestId, result) => this.decide(sessionId, requestId, result));
+    this.edits = new Edits(
+      (sessionId, requestId, result) => this.decide(sessionId, requestId, result),
+      (requestId) => this.pages.tell({ kind: "shown", requestId }),
+    );
   }
 
   // --- the pages call these -------------------------------------------------------------------------------------

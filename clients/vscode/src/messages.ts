@@ -6,6 +6,7 @@ export type ToPage =
   | { kind: "folders"; folders: string[] }
   | { kind: "new" }
   | { kind: "go"; hash: string }
+  | { kind: "shown"; requestId: string }
   | { kind: "attach"; name: string; wire: Record<string, unknown> };
 
 export type FromPage =

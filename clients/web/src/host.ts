@@ -24,12 +24,23 @@ export class Connection {
   }
 }
 
+/** The ids of the permission requests whose changes a host shows. */
+export class ShownChanges {
+  readonly ids = signal<ReadonlySet<string>>(new Set());
+
+  add(requestId: string): void {
+    this.ids.value = new Set(this.ids.value).add(requestId);
+  }
+}
+
 export interface Host {
   /** The folders that new sessions are offered first; with one, a session begins there without a question. */
   folders: readonly string[];
   save(name: string, content: string, type: string): void;
   /** Show a file; a browser cannot. The path is absolute; lines are counted from 1. */
   openFile?(path: string, line: number | null): void;
+  /** The permission requests whose changes the host itself shows, beside the page. */
+  shownChanges?: ShownChanges;
 }
 
 export const browserHost: Host = {

@@ -1,6 +1,8 @@
 // The page in a document, over a connection that its host has made.
 
 import { render } from "preact";
+// Before the styles of all views, which have those of narrow windows at their end.
+import "./reading.css";
 import "./style.css";
 import "uplot/dist/uPlot.min.css";
 import { HostContext, type Connection, type Host } from "./host.ts";

@@ -2,7 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 
-export const TABS = ["transcript", "timeline", "usage", "decisions", "wire"] as const;
+export const TABS = ["transcript", "changes", "timeline", "usage", "decisions", "wire"] as const;
 export type Tab = (typeof TABS)[number];
 
 export type Route =

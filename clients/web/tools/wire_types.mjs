@@ -20,7 +20,7 @@ const METHODS = [
   "session.queue.pendingItems", "session.workspaces.diff",
   "sessions.fork", "sessions.readPersistedEvents", "jumpseat.web.login", "jumpseat.web.describe", "jumpseat.web.modelCalls",
   "jumpseat.web.search", "jumpseat.web.openQuestions",
-  "jumpseat.permissions.list", "jumpseat.permissions.revoke",
+  "jumpseat.changes.files", "jumpseat.changes.undoFiles", "jumpseat.runs.list", "jumpseat.permissions.list", "jumpseat.permissions.revoke",
 ];
 
 const schema = JSON.parse(readFileSync(SCHEMA, "utf8"));

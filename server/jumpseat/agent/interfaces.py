@@ -96,6 +96,22 @@ class VirtualFiles(Protocol):
         ...
 
 
+class RunUsage(Struct, kw_only=True):
+    """A run. ``ended_at`` is empty while it goes on; times are in ISO 8601, lengths in milliseconds."""
+
+    interaction_id: str
+    started_at: str
+    ended_at: str = ""
+    waiting_ms: int = 0
+    model_ms: int = 0
+    tools_ms: int = 0
+    other_ms: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float | None = None
+
+
 class Storage(Protocol):
     """The place where a session is stored."""
 
@@ -153,6 +169,10 @@ class Storage(Protocol):
         Raises:
             StoreError: it cannot be written.
         """
+        ...
+
+    def append_run(self, run: RunUsage) -> None:
+        """Store the time and the usage of a run that has ended; a failure is logged."""
         ...
 
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,10 +13,12 @@ from msgspec import Struct, field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import UnknownItemError
-from jumpseat.sessions.file_changes import Undone, announce, shown, take_back, undoing
+from jumpseat.sessions.file_changes import Undone, announce, diff_of, files_of, shown, state_of, take_back, undoing
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.sessions.rewinding import count_lines
+from jumpseat.sessions.rewinding import count_lines, has_binary, type_of
+from jumpseat.store.project.git_diff import LARGEST_DIFF, LARGEST_TOTAL
 from jumpseat.store.session.file_changes import Changes, FileChange, FileChangeLog, joined
+from jumpseat_protocol.changes import ChangedFileState, SetFile
 
 Side: TypeAlias = Literal["before", "after"]
 
@@ -78,6 +80,15 @@ class Changesets(Struct):
         found = self._counts[key] = counts.get(key) or self._counts.get(key) or count_lines(change)
         return FileInSet(change.path, before, after, *found)
 
+    async def described(self, wanted: str | None) -> list[SetFile]:
+        """Return the files of a set with their diffs, by path."""
+        changes = _chosen(await anyio.to_thread.run_sync(self._log.read), wanted)
+        files = files_of(self.session, changes)
+        states: list[ChangedFileState | None] = [
+            "changed-since" if change.broken else await state_of(files, change) for change in changes
+        ]
+        return await anyio.to_thread.run_sync(_described, changes, states)
+
     async def content(
         self, wanted: str | None, path: Path, side: Side, *, call: tuple[str, str] | None = None
     ) -> bytes | None:
@@ -134,6 +145,40 @@ class Changesets(Struct):
                 self._log.mark_undone(changes.interaction_id)
             elif undone:
                 self._log.mark_files_undone(changes.interaction_id, undone)
+
+
+async def described_of_log(log: FileChangeLog, wanted: str | None) -> list[SetFile]:
+    """Return the files of a set of a session that is not open, with their diffs, by path."""
+
+    def read() -> list[SetFile]:
+        changes = _chosen(log.read(), wanted)
+        return _described(changes, [None] * len(changes))
+
+    return await anyio.to_thread.run_sync(read)
+
+
+def _described(changes: Sequence[FileChange], states: Sequence[ChangedFileState | None]) -> list[SetFile]:
+    found = [_describe(change, state) for change, state in zip(changes, states, strict=True)]
+    left = LARGEST_TOTAL
+    for file in found:
+        left -= len(file.diff)
+        if left < 0:
+            file.diff = ""
+    return found
+
+
+def _describe(change: FileChange, state: ChangedFileState | None) -> SetFile:
+    is_text = change.kept and not has_binary(change)
+    added, removed = count_lines(change) if is_text else (0, 0)
+    diff = diff_of(change) if is_text else ""
+    return SetFile(
+        path=shown(change.path),
+        change=type_of(change),
+        state=state,
+        added=added,
+        removed=removed,
+        diff=diff if len(diff) <= LARGEST_DIFF else "",
+    )
 
 
 def _chosen(known: Iterable[Changes], wanted: str | None) -> list[FileChange]:

@@ -17,6 +17,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.session.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
+from jumpseat.store.session.sessions import as_typed
 from jumpseat.tools.files import unified_diff
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol import events
@@ -48,7 +49,7 @@ def record_changes(
     log: FileChangeLog, session: Session, prompt: Prompt, edits: Iterable[FileEdit], call_id: str | None
 ) -> None:
     """Keep the changes of files with the session; ``call_id`` is the tool call that has made them, if known."""
-    title = " ".join(session.services.secrets.mask(prompt.text).split())[:PROMPT_CHARS]
+    title = " ".join(session.services.secrets.mask(as_typed(prompt.text)).split())[:PROMPT_CHARS]
     title = title.encode("utf-8", "replace").decode()
     cause = Cause(prompt.interaction_id, title, session.history.latest_message_id)
     log.add(cause, (replace(_change_of(edit), call=call_id) for edit in edits))
@@ -66,7 +67,7 @@ async def describe(session: Session, changes: Changes) -> list[ChangedFile]:
     """Return the changed files of one prompt with their diffs."""
     files = files_of(session, changes.files.values())
     return [
-        ChangedFile(path=shown(change.path), state=await _state(files, change), diff=await _diff(change))
+        ChangedFile(path=shown(change.path), state=await state_of(files, change), diff=await _diff(change))
         for change in changes.files.values()
     ]
 
@@ -120,7 +121,7 @@ async def take_back(
     restored: list[Path] = []
     restorer = Restorer(registry, session, changes)
     for change in changes:
-        reason = _REASONS[await _state(restorer.files, change)]
+        reason = _REASONS[await state_of(restorer.files, change)]
         if reason is None:
             try:
                 await restorer.write(change.path, change.before, change.mode)
@@ -183,7 +184,8 @@ def files_of(session: Session, changes: Iterable[FileChange]) -> Files:
     return files
 
 
-async def _state(files: Files, change: FileChange) -> ChangedFileState:
+async def state_of(files: Files, change: FileChange) -> ChangedFileState:
+    """Return whether a file is as a change left it."""
     if not change.kept:
         return "not-kept"
     return "as-left" if change.is_left_as(await current_content(files, change.path)) else "changed-since"

@@ -241,10 +241,15 @@ def type_of(change: FileChange) -> ChangeType:
 
 def count_lines(change: FileChange) -> tuple[int, int]:
     """Return the numbers of added and removed lines; 0 for binary files and unknown contents."""
-    if not change.kept or any(is_binary(content) for content in (change.before, change.after) if content):
+    if not change.kept or has_binary(change):
         return 0, 0
     lines = diff_of(change).split("\n")[2:]
     return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def has_binary(change: FileChange) -> bool:
+    """Return whether one of the contents is no text."""
+    return any(is_binary(content) for content in (change.before, change.after) if content)
 
 
 def _prompts(records: Iterable[dict[str, Any]]) -> Iterable[PromptInLog]:

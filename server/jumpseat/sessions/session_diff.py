@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.file_changes import current_content, diff_of, files_of, shown
-from jumpseat.sessions.rewinding import History, type_of
+from jumpseat.sessions.rewinding import History, has_binary, type_of
 from jumpseat.store.project.git_diff import LARGEST_DIFF
 from jumpseat.store.session.file_changes import FileChange
-from jumpseat.tools.files import is_binary
 from jumpseat_protocol.workspaces import DiffContents, DiffFileChange
 
 _TYPES = {"created": "added", "modified": "modified", "deleted": "deleted"}
@@ -70,23 +69,19 @@ def _patch(change: FileChange, path: str) -> str | None:
     if not change.kept:
         return None
     header = f"diff --git a/{path} b/{path}\n"
-    if _is_binary(change):
+    if has_binary(change):
         return f"{header}Binary files differ"
     patch = header + diff_of(change, path).rstrip("\n")
     return patch if len(patch) <= LARGEST_DIFF else None
 
 
 def _contents(change: FileChange) -> DiffContents | None:
-    if _is_binary(change):
+    if has_binary(change):
         return None
     before, after = (
         None if content is None else content.decode("utf-8", "replace") for content in (change.before, change.after)
     )
     return DiffContents(before=before, after=after)
-
-
-def _is_binary(change: FileChange) -> bool:
-    return any(is_binary(content) for content in (change.before, change.after) if content)
 
 
 def _differs_in_whitespace(change: FileChange) -> bool:

@@ -497,6 +497,10 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
             return None
 
 
+def _no_permission(_ctx: ToolContext, _args: object) -> None:
+    """Return the permission of a tool that needs none."""
+
+
 class BuiltinTool(Described[A], frozen=True, kw_only=True):
     """A built-in tool.
 
@@ -510,7 +514,7 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
     intention: Callable[[A], str]
-    permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
+    permission: Callable[[ToolContext, A], PermissionRequest | None] = _no_permission
     needs: Literal["user_input", "web", "web_search", "scripts"] | None = None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
     prepares: Callable[[ToolContext, A], Awaitable[Prepared | ToolOutcome]] | None = None
@@ -519,6 +523,11 @@ class BuiltinTool(Described[A], frozen=True, kw_only=True):
     @property
     def source(self) -> SourceName:
         return "builtin"
+
+    @property
+    def may_ask(self) -> bool:
+        """Return whether there are calls that need a permission."""
+        return self.prepares is not None or self.permission is not _no_permission
 
     def summary(self, arguments: JsonObject) -> str | None:
         return self.describe(self.intention, arguments)

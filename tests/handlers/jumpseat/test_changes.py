@@ -152,3 +152,35 @@ async def test_a_change_through_a_link_is_taken_back_where_it_was_made(tmp_path:
         outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
     assert outcome["undone"] == [str(project / "link/file")]
     assert [(project / name / "file").read_text() for name in ("one", "two")] == ["old", "new"]
+
+
+async def test_the_files_of_a_session_are_shown_with_their_final_diffs_and_undone_one_by_one(
+    tmp_path: Path, project: Path
+) -> None:
+    more = calls("create", "call-3", path="new/b.txt", file_text="b\n")
+    turns = [edit("call-1", "one", "two"), more, DONE, edit("call-2", "two", "three"), DONE, DONE]
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, *turns)
+        await server.wire.prompt(session, "and once more")
+        asked = {"sessionId": session}
+        first, second = (await server.wire.call("jumpseat.changes.files", asked))["files"]
+        assert (first["path"], first["change"], first["state"]) == (str(project / "a.txt"), "modified", "as-left")
+        # The two changes are one: what was there only in between is not shown.
+        assert (first["added"], first["removed"]) == (1, 1)
+        assert "-one\r\n+three\r\n" in first["diff"]
+        assert "two" not in first["diff"]
+        assert (second["change"], second["added"], second["removed"]) == ("created", 1, 0)
+
+        (project / "a.txt").write_text("mine\n")
+        assert (await server.wire.call("jumpseat.changes.files", asked))["files"][0]["state"] == "changed-since"
+        outcome = await server.wire.call("jumpseat.changes.undoFiles", {**asked, "path": second["path"]})
+        assert outcome == {"undone": [second["path"]], "left": []}
+        assert not (project / "new/b.txt").exists()
+        outcome = await server.wire.call("jumpseat.changes.undoFiles", asked)
+        assert outcome == {"undone": [], "left": [{"path": first["path"], "reason": "was changed since"}]}
+        assert (project / "a.txt").read_text() == "mine\n"
+
+        # A session that is not open is read from its files.
+        await server.wire.call("session.destroy", asked)
+        (file,) = (await server.wire.call("jumpseat.changes.files", asked))["files"]
+        assert (file["path"], file.get("state"), file["diff"]) == (first["path"], None, first["diff"])

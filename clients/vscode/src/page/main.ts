@@ -1,7 +1,7 @@
 // The page in a webview: its messages go through the extension.
 
 import "./theme.css";
-import { Connection, type Host } from "../../../web/src/host.ts";
+import { Connection, ShownChanges, type Host } from "../../../web/src/host.ts";
 import { mount } from "../../../web/src/mount.tsx";
 import { followPlace, go, parse, route } from "../../../web/src/route.ts";
 import { Rpc } from "../../../web/src/rpc.ts";
@@ -16,8 +16,10 @@ const rpc = new Rpc();
 const connection = new Connection();
 const store = new Store(rpc);
 const folders: string[] = [];
+const shownChanges = new ShownChanges();
 const host: Host = {
   folders,
+  shownChanges,
   save: (name, content) => post({ kind: "save", name, content }),
   openFile: (path, line) => post({ kind: "open", path, line }),
 };
@@ -66,6 +68,7 @@ const handlers: { [K in ToPage["kind"]]: (message: Extract<ToPage, { kind: K }>)
     else whenOpen(() => void begin());
   },
   go: ({ hash }) => go(parse(hash)),
+  shown: ({ requestId }) => shownChanges.add(requestId),
   attach: ({ name, wire }) => whenOpen(() => void attach(name, wire)),
 };
 

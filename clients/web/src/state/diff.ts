@@ -84,6 +84,39 @@ function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, new
   flush();
 }
 
+/** Return a path relative to the folder of the session, if it is inside. Diffs leave out the first slash. */
+export function shownPath(path: string, folder: string): string {
+  const whole = folder && `/${path}`.startsWith(`${folder}/`) ? `/${path}` : path;
+  return folder && whole.startsWith(`${folder}/`) ? whole.slice(folder.length + 1) : path;
+}
+
+/** A line of a diff with the old lines of a change before the new ones. */
+export interface UnifiedRow {
+  kind: "same" | "old" | "new" | "gap";
+  side: Side | null;
+}
+
+/** Return the rows of a diff one below the other, as where there is no room for two sides. */
+export function unified(rows: readonly DiffRow[]): UnifiedRow[] {
+  const found: UnifiedRow[] = [];
+  let added: Side[] = [];
+  const flush = (): void => {
+    for (const side of added) found.push({ kind: "new", side });
+    added = [];
+  };
+  for (const row of rows) {
+    if (row.kind === "gap" || row.kind === "same") {
+      flush();
+      found.push({ kind: row.kind, side: row.right });
+      continue;
+    }
+    if (row.left) found.push({ kind: "old", side: row.left });
+    if (row.right) added.push(row.right);
+  }
+  flush();
+  return found;
+}
+
 /** The lines of a change of which similar ones are found; those of longer changes are paired in their order. */
 const MOST_PAIRED = 40;
 

@@ -1,5 +1,6 @@
 // What people ask about a session: its cost, its slowest tool, its decisions, and why it stopped. Pure.
 
+import { factsOfRuns, PEOPLES, sumTimes, type RunFacts } from "./runs.ts";
 import type { CallRow, Row, SessionState, Span, Usage } from "./types.ts";
 
 export interface ModelSum {
@@ -29,22 +30,22 @@ export interface Facts {
   cacheRead: number;
   tools: ToolSum[];
   slowest: ToolSum | null;
+  /** How the time of all runs was spent: each moment counts once, as the server counts. */
   modelMs: number;
   toolMs: number;
   waitMs: number;
-  /** From the start of each run to its end, summed up. */
   runMs: number;
   stop: string;
   stopOk: boolean;
 }
 
-/** Return the sums of a session. `stored` is its usage by model as the server keeps it, which counts from the beginning. */
-export function factsOf(state: SessionState, stored: Record<string, any> | null): Facts {
+/** Return the sums of a session. `stored` is its usage by model as the server keeps it, which counts from the beginning; `runs` are the facts of its runs. */
+export function factsOf(state: SessionState, stored: Record<string, any> | null, runs: readonly RunFacts[] = factsOfRuns(state, [])): Facts {
   const kept = stored && Object.keys(stored).length > 0 ? stored : state.metrics;
   const models = Object.keys(kept).length > 0 ? Object.entries(kept).map(modelSum) : sumUsage(state.usage);
   const costs = models.map((model) => model.costUsd).filter((cost): cost is number => cost !== null);
   const tools = toolSums(state.spans, callsOf(state));
-  const total = (kind: Span["kind"]): number => sum(state.spans.filter((span) => span.kind === kind).map((span) => lengthOf(span, state.changed)));
+  const times = sumTimes(runs);
   const run = state.runs[state.runs.length - 1];
   return {
     models,
@@ -54,10 +55,10 @@ export function factsOf(state: SessionState, stored: Record<string, any> | null)
     cacheRead: sum(models.map((model) => model.cacheRead)),
     tools,
     slowest: tools[0] ?? null,
-    modelMs: total("model"),
-    toolMs: sum(tools.map((tool) => tool.totalMs)),
-    waitMs: total("wait"),
-    runMs: sum(state.runs.map((one) => (one.end ?? state.changed) - one.start)),
+    modelMs: times.modelMs,
+    toolMs: times.toolsMs,
+    waitMs: times.waitingMs,
+    runMs: sum(runs.map((one) => one.totalMs)),
     stop: stopText(state, run?.stop ?? null),
     stopOk: run?.ok ?? true,
   };
@@ -108,7 +109,7 @@ function toolSums(spans: readonly Span[], calls: readonly CallRow[]): ToolSum[] 
     known.calls += 1;
     known.failed += call.status === "failed" || call.status === "denied" ? 1 : 0;
     if (call.start !== null && call.end !== null) {
-      const ms = Math.max(0, call.end - call.start - (waits.get(call.key) ?? 0));
+      const ms = PEOPLES.has(call.tool) ? 0 : Math.max(0, call.end - call.start - (waits.get(call.key) ?? 0));
       known.totalMs += ms;
       if (ms >= known.longestMs) {
         known.longestMs = ms;
@@ -118,10 +119,6 @@ function toolSums(spans: readonly Span[], calls: readonly CallRow[]): ToolSum[] 
     found.set(call.tool, known);
   }
   return [...found.values()].sort((one, other) => other.totalMs - one.totalMs);
-}
-
-function lengthOf(span: Span, now: number): number {
-  return Math.max(0, (span.end ?? now) - span.start);
 }
 
 function sum(values: readonly number[]): number {

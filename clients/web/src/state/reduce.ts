@@ -3,6 +3,7 @@
 import type { ModelCallUsage } from "../generated/wire.ts";
 import { callOutput } from "./calls.ts";
 import { describeRequest, decidedBy } from "./permissions.ts";
+import { splitPrompt } from "./prompts.ts";
 import type {
   Agent, CallRow, Decision, KnownCall, Question, Row, Run, SessionState, Span, WireEvent,
 } from "./types.ts";
@@ -181,7 +182,7 @@ class Draft {
   private addCall(key: string, tool: string, event: WireEvent, time: number): void {
     this.rowsOf(event.agentId).push({
       kind: "call", key, eventId: event.id, time, start: null, end: null, tool, server: null, intention: null,
-      args: undefined, argsText: "", status: "writing", output: "", diff: "", pictures: [], exitCode: null, sandboxed: null,
+      args: undefined, argsText: "", status: "writing", output: "", diff: "", pictures: [], exitCode: null, sandboxed: null, edited: false,
       decisions: [], agentId: null,
     });
   }
@@ -222,10 +223,10 @@ class Draft {
     return Math.max(run.start, last?.time ?? 0, ...ends);
   }
 
-  beginRun(prompt: string, time: number): void {
+  beginRun(prompt: string, interactionId: string, time: number): void {
     const run = this.run;
     if (run && run.end === null) this.endRun(time, true);
-    this.list("runs").push({ index: this.next.runs.length, prompt, start: time, end: null, stop: null, ok: true, ended: false });
+    this.list("runs").push({ index: this.next.runs.length, interactionId, prompt, start: time, end: null, stop: null, ok: true, ended: false });
   }
 
   endRun(time: number, ended: boolean): void {
@@ -322,6 +323,11 @@ const HANDLERS: Record<string, Handler> = {
     draft.next.working = false;
   },
   "session.snapshot_rewind": () => undefined,
+  "session.changes_undone": (draft, data, event, time) => {
+    draft.next.changesVersion += 1;
+    const undone: string[] = data.undone ?? [];
+    if (undone.length > 0) draft.note("info", `Undone: the changes of ${undone.join(", ")}`, event, time);
+  },
   "session.usage_info": (draft, data, event, time) => {
     if (data.tokenLimit && !event.agentId) draft.list("context").push({ time, tokens: data.currentTokens, limit: data.tokenLimit });
   },
@@ -337,15 +343,16 @@ const HANDLERS: Record<string, Handler> = {
 
   "user.message": (draft, data, event, time) => {
     const source = data.source ?? null;
+    const { text, commands } = splitPrompt(String(data.content ?? ""));
     if (!event.agentId && (source === null || source === "user") && data.delivery !== "steering") {
-      draft.beginRun(data.content ?? "", time);
+      draft.beginRun(text, data.interactionId ?? "", time);
     }
     if (!event.agentId) draft.next.working = true;
     draft.rowsOf(event.agentId).push({
-      kind: "prompt", key: event.id, eventId: event.id, time, text: data.content ?? "", source,
+      kind: "prompt", key: event.id, eventId: event.id, time, text, commands, source,
       delivery: data.delivery ?? null, attachments: (data.attachments ?? []).map(attachmentOf),
     });
-    if (!draft.next.title && !event.agentId) draft.next.title = String(data.content ?? "").replace(/\s+/g, " ").slice(0, 100);
+    if (!draft.next.title && !event.agentId) draft.next.title = text.replace(/\s+/g, " ").slice(0, 100);
   },
   "system.notification": (draft, data, event, time) => {
     const name = data.kind?.displayName ?? data.kind?.type ?? "";
@@ -440,11 +447,13 @@ const HANDLERS: Record<string, Handler> = {
       const result = callOutput(row.tool, data);
       return {
         ...row, ...result, end: time, args: data.effectiveArguments ?? row.args, sandboxed: data.sandboxed ?? row.sandboxed,
+        edited: data.effectiveArguments != null && JSON.stringify(data.effectiveArguments) !== JSON.stringify(row.args ?? {}),
         status: data.success ? (result.exitCode ? "failed" : "done") : failure(data.error),
       };
     };
     const key = draft.changeCall(data.toolCallId, event.agentId, finish);
     if (key !== null) draft.changeSpan(key, { end: time, ok: data.success === true });
+    draft.next.changesVersion += 1;
     draft.endCall(data.toolCallId, event.agentId);
   },
 
@@ -453,7 +462,7 @@ const HANDLERS: Record<string, Handler> = {
     if (data.resolvedByHook) return;
     const call = draft.callOf(request.toolCallId, event.agentId);
     const agentId = event.agentId ?? call?.agentId ?? null;
-    draft.ask({ kind: "permission", id: data.requestId, time, agentId, rowKey: call?.key ?? null, request });
+    draft.ask({ kind: "permission", id: data.requestId, time, agentId, rowKey: call?.key ?? null, request, behind: data.callsBehind ?? 0 });
     if (call) draft.changeCall(request.toolCallId, event.agentId, (row) => ({ ...row, status: "waiting" }));
     draft.addSpan({ kind: "wait", key: `wait ${data.requestId}`, label: "waits for an approval", start: time, end: null, agentId, rowKey: call?.key ?? null });
   },

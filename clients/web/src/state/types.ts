@@ -32,6 +32,8 @@ export interface PromptRow {
   eventId: string;
   time: number;
   text: string;
+  /** The command lines of the user whose output the model got with the prompt. */
+  commands: string[];
   attachments: Attachment[];
   /** Where a prompt comes from that no person wrote. */
   source: string | null;
@@ -77,6 +79,8 @@ export interface CallRow {
   pictures: string[];
   exitCode: number | null;
   sandboxed: boolean | null;
+  /** The call ran with other arguments than those of the model. */
+  edited: boolean;
   decisions: Decision[];
   /** The sub-agent that the call has started. */
   agentId: string | null;
@@ -175,6 +179,8 @@ export interface ContextFill {
 /** A prompt with everything until its end. */
 export interface Run {
   index: number;
+  /** The id by which the server counts the run; empty in logs that have none. */
+  interactionId: string;
   prompt: string;
   start: number;
   end: number | null;
@@ -186,7 +192,7 @@ export interface Run {
 }
 
 export type Question =
-  | { kind: "permission"; id: string; time: number; agentId: string | null; rowKey: string | null; request: any }
+  | { kind: "permission"; id: string; time: number; agentId: string | null; rowKey: string | null; request: any; behind: number }
   | { kind: "input"; id: string; time: number; agentId: string | null; question: string; choices: string[]; free: boolean }
   | { kind: "plan"; id: string; time: number; agentId: string | null; summary: string; plan: string; actions: string[]; recommended: string }
   | { kind: "form"; id: string; time: number; agentId: string | null; message: string; schema: any; source: string | null; url: string | null }
@@ -215,6 +221,8 @@ export interface SessionState {
   /** Counts the changes of the todos, which are read separately. */
   todosVersion: number;
   queueVersion: number;
+  /** Counts what may have changed files: calls that have ended, and changes that were undone. */
+  changesVersion: number;
   events: WireEvent[];
   /** The usage of a session that was shut down, by model. */
   metrics: Record<string, any>;
@@ -224,6 +232,6 @@ export function emptySession(id: string): SessionState {
   return {
     id, title: "", folder: "", branch: null, model: null, mode: "interactive", started: 0, changed: 0, working: false,
     rows: [], agents: {}, calls: new Map(), questions: [], decisions: [], spans: [], usage: [], context: [], runs: [],
-    todosVersion: 0, queueVersion: 0, events: [], metrics: {},
+    todosVersion: 0, queueVersion: 0, changesVersion: 0, events: [], metrics: {},
   };
 }

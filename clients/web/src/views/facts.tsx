@@ -1,36 +1,46 @@
-// The strip of facts above a session: what it cost, what was slow, what was approved, and why it stopped.
+// The line of facts of a session: its state, and what it cost, took and decided. Each leads to its details.
 
 import type { Facts } from "../state/facts.ts";
-import { count, dollars, duration, tokens } from "../state/format.ts";
-import type { SessionState } from "../state/types.ts";
-import { href } from "../route.ts";
+import { dollars, duration, tokens } from "../state/format.ts";
+import type { OpenSession } from "../store.ts";
+import { href, type Tab } from "../route.ts";
 
-export function FactStrip({ state, facts }: { state: SessionState; facts: Facts }) {
-  const allowed = state.decisions.filter((decision) => decision.allowed).length;
-  const denied = state.decisions.length - allowed;
-  const cached = facts.input > 0 ? Math.round((facts.cacheRead / facts.input) * 100) : null;
-  const people = [...new Set(state.decisions.map((decision) => decision.by.replace(/, .*| could.*/, "")))];
+export function FactLine({ session, facts }: { session: OpenSession; facts: Facts }) {
+  const { state } = session;
+  const denied = state.decisions.filter((decision) => !decision.allowed).length;
   const last = state.context[state.context.length - 1];
+  const calls = facts.models.reduce((sum, one) => sum + one.calls, 0);
+  const cached = facts.input > 0 ? Math.round((facts.cacheRead / facts.input) * 100) : 0;
   const slowest = facts.slowest && facts.slowest.totalMs > 0 ? facts.slowest : null;
-  const to = (tab: "timeline" | "usage" | "decisions"): string => href({ view: "session", id: state.id, tab, at: null });
+  const people = [...new Set(state.decisions.map((decision) => decision.by.replace(/, .*| could.*/, "")))];
+  const parts = [`model ${duration(facts.modelMs)}`, `tools ${duration(facts.toolMs)}`, ...(facts.waitMs ? [`waiting for you ${duration(facts.waitMs)}`] : [])];
   return (
-    <dl class="facts" aria-label="Facts about this session">
-      <Fact name="Cost" value={dollars(facts.costUsd)} more={facts.costUsd === null ? "no known price" : count(facts.models.reduce((sum, one) => sum + one.calls, 0), "model call")} link={to("usage")} />
-      <Fact name="Tokens" value={`${tokens(facts.input)} in, ${tokens(facts.output)} out`} more={[cached !== null ? `${cached}% from the cache` : "", last ? `context ${Math.round((last.tokens / last.limit) * 100)}% full` : ""].filter(Boolean).join(", ")} link={to("usage")} />
-      <Fact name="Time" value={duration(facts.runMs)} more={`model ${duration(facts.modelMs)}, tools ${duration(facts.toolMs)}${facts.waitMs ? `, waiting ${duration(facts.waitMs)}` : ""}`} link={to("timeline")} />
-      <Fact name="Slowest tool" value={slowest ? slowest.tool : "none"} more={slowest ? `${duration(slowest.totalMs)} in ${count(slowest.calls, "call")}` : "no tool took time"} link={to("timeline")} />
-      <Fact name="Approvals" value={state.decisions.length === 0 ? "none asked" : `${allowed} approved${denied ? `, ${denied} denied` : ""}`} more={people.length > 0 ? `by ${people.join(" and ")}` : "nothing needed one"} link={to("decisions")} />
-      <Fact name={state.working || state.questions.length > 0 ? "Now" : "Why it stopped"} value={facts.stop} bad={!facts.stopOk && !state.working} more="" link={null} />
-    </dl>
+    <div class="facts" role="group" aria-label="Facts about this session" tabIndex={0}>
+      <Status session={session} />
+      {state.runs.length > 0 && !state.working && state.questions.length === 0 && !facts.stopOk && <Fact name="Why it stopped" value={facts.stop} bad />}
+      {facts.runMs > 0 && <Fact name="Time" value={`${duration(facts.runMs)} (${parts.join(", ")})`} more={slowest ? `slowest tool: ${slowest.tool}, ${duration(slowest.totalMs)}` : ""} to="timeline" id={state.id} />}
+      {calls > 0 && <Fact name="Cost" value={facts.costUsd === null ? "no known price" : dollars(facts.costUsd)} more={`${calls} model calls`} to="usage" id={state.id} />}
+      {facts.input + facts.output > 0 && <Fact name="Tokens" value={`${tokens(facts.input)} in, ${tokens(facts.output)} out`} more={`${cached}% from the cache`} to="usage" id={state.id} />}
+      {last && <Fact name="Context" value={`context ${Math.round((last.tokens / last.limit) * 100)}%`} to="usage" id={state.id} />}
+      {state.decisions.length > 0 && <Fact name="Decisions" value={`${state.decisions.length - denied} approved${denied ? `, ${denied} denied` : ""}`} more={`by ${people.join(" and ")}`} bad={denied > 0} to="decisions" id={state.id} />}
+      {state.runs.length > 0 && !state.working && state.questions.length === 0 && facts.stopOk && <Fact name="Why it stopped" value={facts.stop} />}
+      <span class="where">{[state.folder, state.branch].filter(Boolean).join(" · ")}</span>
+    </div>
   );
 }
 
-function Fact({ name, value, more, link, bad = false }: { name: string; value: string; more: string; link: string | null; bad?: boolean }) {
-  return (
-    <div class={bad ? "fact bad" : "fact"}>
-      <dt>{link ? <a href={link}>{name}</a> : name}</dt>
-      <dd title={value}>{value}</dd>
-      {more && <dd class="faint">{more}</dd>}
-    </div>
-  );
+function Fact({ name, value, more = "", to = null, id = "", bad = false }: { name: string; value: string; more?: string; to?: Tab | null; id?: string; bad?: boolean }) {
+  const title = more ? `${name}: ${value}; ${more}` : `${name}: ${value}`;
+  const shown = <><span class="hidden">{name}: </span>{value}{more && <span class="hidden">; {more}</span>}</>;
+  return to
+    ? <a class={bad ? "fact bad" : "fact"} href={href({ view: "session", id, tab: to, at: null })} title={title}>{shown}</a>
+    : <span class={bad ? "fact bad" : "fact"} title={title}>{shown}</span>;
+}
+
+function Status({ session }: { session: OpenSession }) {
+  const { state, status } = session;
+  if (status === "loading") return <span class="pill">loading</span>;
+  if (state.questions.length > 0) return <span class="pill asks">asks you</span>;
+  if (state.working) return <span class="pill working">works</span>;
+  return <span class={`pill ${status}`}>{status === "live" ? "ready" : status === "elsewhere" ? "open in another process" : "stored"}</span>;
 }

@@ -1,10 +1,12 @@
 // The rows of a transcript: prompts, answers, reasoning, calls with their sub-agents, and notes.
 
 import { signal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { languageOf, renderCode, renderMarkdown } from "../markdown.ts";
 import { countChanges, toolText } from "../state/calls.ts";
-import { clock, count, duration, tokens } from "../state/format.ts";
+import { clock, count, dollars, duration, tokens } from "../state/format.ts";
+import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
 import { Boundary, Html, Icon, Menu, MenuItem } from "./common.tsx";
@@ -19,6 +21,9 @@ export interface RowActions {
 const opened = signal<ReadonlyMap<string, boolean>>(new Map());
 const LONGEST_OUTPUT = 20_000;
 const NESTED_ROWS = 60;
+/** A prompt that is longer is folded. */
+const PROMPT_LINES = 40;
+const PROMPT_CHARS = 8000;
 
 function toggle(key: string, open: boolean): void {
   opened.value = new Map(opened.value).set(key, open);
@@ -33,9 +38,9 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
     case "prompt": return <Prompt row={row} id={state.id} actions={actions} />;
     case "answer": return (
       <section class="row answer">
-        <Markdown text={row.text} streaming={row.streaming} />
+        <Copyable streaming={row.streaming}><Markdown text={row.text} streaming={row.streaming} /></Copyable>
         {row.interrupted && <p class="faint">Interrupted</p>}
-        <footer class="row-foot"><WireLink id={state.id} eventId={row.eventId} /><time>{clock(row.time)}</time>{row.model && <span>{row.model}</span>}</footer>
+        <footer class="row-foot"><Copy text={row.text} what="the answer" /><WireLink id={state.id} eventId={row.eventId} /><time>{clock(row.time)}</time>{row.model && <span>{row.model}</span>}</footer>
       </section>
     );
     case "thought": return (
@@ -55,7 +60,7 @@ function firstLine(text: string): string {
 
 function Markdown({ text, streaming }: { text: string; streaming: boolean }) {
   const html = useMemo(() => renderMarkdown(text), [text]);
-  return <div class={streaming ? "markdown streaming" : "markdown"}><Html html={html} /></div>;
+  return <div dir="auto" class={streaming ? "markdown streaming" : "markdown"}><Html html={html} /></div>;
 }
 
 export function WireLink({ id, eventId }: { id: string; eventId: string }) {
@@ -68,7 +73,7 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
   return (
     <section class={isPerson ? "row prompt" : "row prompt other"}>
       <header>
-        <h2>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h2>
+        <h2 tabIndex={-1}>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h2>
         {row.delivery === "steering" && <span class="badge">steering</span>}
         <time>{clock(row.time)}</time>
         <WireLink id={id} eventId={row.eventId} />
@@ -80,13 +85,27 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
           </Menu>
         )}
       </header>
-      <div class="prompt-text">{row.text}</div>
+      <PromptText row={row} />
       {row.attachments.length > 0 && (
         <ul class="attachments">
           {row.attachments.map((one, at) => <li key={at}>{one.picture ? <img src={one.picture} alt={one.name} /> : <span class="badge"><Icon name="clip" size={12} /> {one.name}</span>}</li>)}
         </ul>
       )}
     </section>
+  );
+}
+
+function PromptText({ row }: { row: Extract<Row, { kind: "prompt" }> }) {
+  const key = `prompt ${row.key}`;
+  const lines = useMemo(() => row.text.split("\n"), [row.text]);
+  const isLong = lines.length > PROMPT_LINES || row.text.length > PROMPT_CHARS;
+  const isOpen = !isLong || (opened.value.get(key) ?? false);
+  return (
+    <>
+      <div class="prompt-text" dir="auto">{isOpen ? row.text : `${lines.slice(0, PROMPT_LINES).join("\n").slice(0, PROMPT_CHARS)}…`}</div>
+      {isLong && <button type="button" class="link" onClick={() => toggle(key, !isOpen)}>{isOpen ? "Show less" : `Show all of the prompt (${count(lines.length, "line")})`}</button>}
+      {row.commands.map((line, at) => <p key={at} class="faint">with the output of <code>! {line}</code></p>)}
+    </>
   );
 }
 
@@ -100,7 +119,7 @@ function Call({ row, state }: { row: CallRow; state: SessionState }) {
   const changes = useMemo(() => (row.diff ? countChanges(row.diff) : null), [row.diff]);
   const isOpen = opened.value.get(row.key) ?? (row.diff !== "" || row.pictures.length > 0 || row.status === "failed" || row.status === "running" || agent?.status === "running");
   const ms = row.start !== null ? (row.end ?? state.changed) - row.start : null;
-  const last = row.decisions[row.decisions.length - 1];
+  const unusual = unusualOf(row, state);
   return (
     <details class={`row call ${row.status}`} open={isOpen} onToggle={(event) => {
       if (event.currentTarget.open !== isOpen) toggle(row.key, event.currentTarget.open);
@@ -112,15 +131,92 @@ function Call({ row, state }: { row: CallRow; state: SessionState }) {
         <code class="subject">{row.argsText || toolText(row.args, row.intention)}</code>
         <span class="call-facts">
           {changes && <><span class="added">+{changes.added}</span> <span class="removed">−{changes.removed}</span></>}
-          {row.exitCode !== null && row.exitCode !== 0 && <span class="badge bad">exit {row.exitCode}</span>}
-          {last && <span class={last.allowed ? "badge" : "badge bad"} title={`${last.allowed ? "Approved" : "Denied"} by ${last.by}`}>{last.allowed ? "approved" : "denied"}</span>}
-          {row.status !== "done" && !(last && !last.allowed) && <span class={`badge ${row.status === "failed" || row.status === "unfinished" ? "bad" : ""}`}>{STATUS[row.status]}</span>}
+          {unusual.map((one) => <span key={one.text} class={one.bad ? "badge bad" : "badge"} title={one.title}>{one.text}</span>)}
+          {row.status !== "done" && !unusual.some((one) => one.bad) && <span class={`badge ${row.status === "failed" || row.status === "unfinished" ? "bad" : ""}`}>{row.status === "writing" && !row.argsText ? "waits its turn" : STATUS[row.status]}</span>}
           {ms !== null && row.status !== "unfinished" && <span class="faint">{duration(ms)}</span>}
         </span>
       </summary>
       {isOpen && <CallBody row={row} state={state} agent={agent} />}
     </details>
   );
+}
+
+/** Neighbouring steps in one line, which opens to the steps. `opens` is set if one of them is the target of a link. */
+export function Steps({ id, rows, state, opens }: { id: string; rows: readonly Row[]; state: SessionState; opens: boolean }) {
+  const isOpen = opened.value.get(id) ?? opens;
+  const calls = rows.filter((row): row is CallRow => row.kind === "call");
+  const ms = calls.reduce((sum, row) => sum + (row.start !== null && row.end !== null ? row.end - row.start : 0), 0);
+  const subjects = calls.map((row) => toolText(row.args, row.intention).split("\n")[0]).join(" · ");
+  return (
+    <details class="row steps" open={isOpen} onToggle={(event) => {
+      if (event.currentTarget.open !== isOpen) toggle(id, event.currentTarget.open);
+    }}>
+      <summary>
+        <Icon name="chevron" size={14} /> <span class="tool">{toolsOf(rows)}</span> <span class="subject">{isOpen ? "" : subjects.slice(0, 300)}</span>
+        <span class="call-facts"><span class="faint">{[calls.length > 0 ? count(calls.length, "call") : "", ms > 0 ? duration(ms) : ""].filter(Boolean).join(" · ")}</span></span>
+      </summary>
+      {isOpen && rows.map((row) => <RowView key={row.key} row={row} state={state} actions={null} />)}
+    </details>
+  );
+}
+
+/** The end of a run: its time, tokens, cost and changed files. */
+export function RunFoot({ state, run, facts, rows }: { state: SessionState; run: number; facts: RunFacts | undefined; rows: readonly Row[] }) {
+  const files = useMemo(() => [...filesOf(rows, state)], [rows.length, state.changesVersion]);
+  const one = state.runs[run];
+  if (!one || !facts) return null;
+  const isOpen = one.end === null && state.working;
+  const times = [["model", facts.modelMs], ["tools", facts.toolsMs], ["waiting for you", facts.waitingMs]] as const;
+  const parts = times.filter(([, ms]) => ms > 0).map(([name, ms]) => `${name} ${duration(ms)}`);
+  return (
+    <footer class="row run-foot" aria-label={`Run ${run + 1}`}>
+      {!one.ok && one.stop && <span class="badge bad">{one.stop}</span>}
+      <span>{isOpen ? "works: " : ""}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
+      {facts.tokensIn + facts.tokensOut > 0 && <span>{tokens(facts.tokensIn)} in, {tokens(facts.tokensOut)} out</span>}
+      {facts.costUsd !== null && <span>{dollars(facts.costUsd)}</span>}
+      {files.length > 0 && (
+        <span class="run-files">
+          {files.slice(0, 4).map(([path, lines]) => <a key={path} href={href({ view: "session", id: state.id, tab: "changes", at: path })}>{path.slice(path.lastIndexOf("/") + 1)} <span class="added">+{lines.added}</span> <span class="removed">−{lines.removed}</span></a>)}
+          {files.length > 4 && <a href={href({ view: "session", id: state.id, tab: "changes", at: null })}>{count(files.length - 4, "more file")}</a>}
+        </span>
+      )}
+    </footer>
+  );
+}
+
+/** Adds a button to each block of code of a finished answer. */
+function Copyable({ streaming, children }: { streaming: boolean; children: ComponentChildren }) {
+  const ref = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (streaming) return;
+    for (const block of ref.current?.querySelectorAll("pre") ?? []) {
+      if (block.parentElement?.classList.contains("code-block")) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "copy";
+      button.textContent = "Copy";
+      button.addEventListener("click", () => void copy(block.textContent ?? "", button));
+      const frame = document.createElement("div");
+      frame.className = "code-block";
+      block.replaceWith(frame);
+      frame.append(block, button);
+    }
+  });
+  return <div ref={ref} class="copyable">{children}</div>;
+}
+
+function Copy({ text, what }: { text: string; what: string }) {
+  return <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={(event) => void copy(text, event.currentTarget)}>Copy</button>;
+}
+
+async function copy(text: string, button: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
 function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; agent: Agent | undefined }) {
@@ -131,7 +227,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
       {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && !agent && (
         <Code label="Arguments" text={JSON.stringify(row.args, null, 2)} language="json" />
       )}
-      {row.decisions.map((decision) => (
+      {row.decisions.filter((decision) => !decision.allowed || decision.feedback).map((decision) => (
         <p key={decision.requestId} class={decision.allowed ? "decision" : "decision bad"}>
           <Icon name={decision.allowed ? "check" : "cross"} size={14} />
           <span>{decision.allowed ? "Approved" : "Denied"} by {decision.by}{decision.feedback ? `: “${decision.feedback}”` : ""}{decision.time - decision.asked > 500 ? `, after ${duration(decision.time - decision.asked)}` : ""}</span>
@@ -146,6 +242,8 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
         {row.exitCode !== null && <span>exit code {row.exitCode}</span>}
         {row.server && <span>MCP server {row.server}</span>}
         {row.sandboxed === true && <span>in the sandbox</span>}
+        {row.decisions.filter((decision) => decision.allowed && !decision.feedback).map((decision) => <span key={decision.requestId}>approved by {decision.by}</span>)}
+        {row.output && <Copy text={row.output} what="the output" />}
         {row.start !== null && <time>{clock(row.start)}</time>}
       </footer>
     </div>
@@ -154,7 +252,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
 
 function Code({ label, text, language }: { label: string; text: string; language: string }) {
   const html = useMemo(() => renderCode(text, language), [text, language]);
-  return <pre class="code" tabIndex={0} role="group" aria-label={label}><Html as="code" html={html} /></pre>;
+  return <div class="copyable"><pre class="code" tabIndex={0} role="group" aria-label={label}><Html as="code" html={html} /></pre><Copy text={text} what={label.toLowerCase()} /></div>;
 }
 
 function Output({ row }: { row: CallRow }) {
@@ -182,7 +280,7 @@ function AgentView({ agent, state }: { agent: Agent; state: SessionState }) {
   ].filter(Boolean);
   return (
     <div class="agent" role="group" aria-label={`Sub-agent ${agent.name}`}>
-      <p class="agent-head"><Icon name="robot" size={15} /> <strong>{agent.name}</strong> <span class="badge">{agent.status}</span> <span class="faint">{facts.join(" · ")}</span></p>
+      <p class="agent-head"><Icon name="robot" size={15} /> <strong>{agent.name}</strong>{agent.status !== "completed" && <span class="badge">{agent.status}</span>} <span class="faint">{facts.join(" · ")}</span></p>
       {agent.error && <p class="note error">{agent.error}</p>}
       {rows.length < agent.rows.length && <button type="button" class="link" onClick={() => toggle(key, true)}>Show {agent.rows.length - rows.length} earlier entries</button>}
       {rows.map((row) => <RowView key={row.key} row={row} state={state} actions={null} />)}

@@ -2,33 +2,38 @@
 
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { HostContext } from "../host.ts";
+import { shownPath } from "../state/diff.ts";
 import { asJsonLines, asMarkdown } from "../state/exports.ts";
 import { factsOf } from "../state/facts.ts";
 import { dateTime } from "../state/format.ts";
-import type { Row, SessionState } from "../state/types.ts";
+import { factsOfRuns, filesOf } from "../state/runs.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
+import { ChangesView } from "./changes.tsx";
 import { Composer } from "./composer.tsx";
 import { Icon, Menu, MenuItem } from "./common.tsx";
+import { useCounted } from "./counted.ts";
 import { Decisions } from "./decisions.tsx";
-import { FactStrip } from "./facts.tsx";
+import { FactLine } from "./facts.tsx";
 import { Questions } from "./questions.tsx";
 import { RenameDialog } from "./rename.tsx";
 import { RewindDialog } from "./rewind.tsx";
-import { RowView } from "./rows.tsx";
 import { Timeline } from "./timeline.tsx";
+import { Transcript } from "./transcript.tsx";
 import { UsageView } from "./usage.tsx";
-import { VirtualList } from "./virtual.tsx";
 import { WireView } from "./wire.tsx";
 
-const TAB_NAMES: Record<Tab, string> = { transcript: "Transcript", timeline: "Timeline", usage: "Usage", decisions: "Decisions", wire: "Wire" };
+const TAB_NAMES: Record<Tab, string> = { transcript: "Transcript", changes: "Changes", timeline: "Timeline", usage: "Usage", decisions: "Decisions", wire: "Wire" };
 
 export function SessionView({ store, id, tab, at }: { store: Store; id: string; tab: Tab; at: string | null }) {
   const session = store.open(id).value;
   const { state } = session;
   const description = store.descriptions.value.get(id);
-  const facts = useMemo(() => factsOf(state, description?.usage ?? null), [state, description]);
+  const counted = useCounted(store, session);
+  const runs = useMemo(() => factsOfRuns(state, counted), [state, counted]);
+  const facts = useMemo(() => factsOf(state, description?.usage ?? null, runs), [state, description, runs]);
   const { save } = useContext(HostContext);
+  const hasRoom = useHasRoom();
   const [renaming, setRenaming] = useState(false);
   const [rewindTo, setRewindTo] = useState<string | null>(null);
   useEffect(() => {
@@ -40,14 +45,20 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
     if (made) go({ view: "session", id: made, tab: "transcript", at: null });
   };
   if (session.status === "missing") return <main class="main" id="main"><div class="page"><h1>Not found</h1><p>{session.problem}</p></div></main>;
+  const to = (one: Tab): string => href({ view: "session", id, tab: one, at: null });
+  const about = [state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ");
   return (
     <main class="main" id="main">
       <header class="session-head">
-        <div class="session-name">
-          <h1 title={state.title}>{state.title || (session.status === "loading" ? "Loading…" : "New session")}</h1>
-          <p class="faint">{[state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ")}</p>
-        </div>
-        <Status session={session} />
+        <h1 dir="auto" title={`${state.title}\n${about}`}>{state.title || (session.status === "loading" ? "Loading…" : "New session")}</h1>
+        <nav class="tabs" aria-label="Views of this session">
+          {TABS.map((one) => <a key={one} href={to(one)} aria-current={one === tab ? "page" : undefined}>{TAB_NAMES[one]}</a>)}
+        </nav>
+        <label class="tab-choice"><span class="hidden">View of this session</span>
+          <select value={tab} onChange={(event) => go({ view: "session", id, tab: event.currentTarget.value as Tab, at: null })}>
+            {TABS.map((one) => <option key={one} value={one}>{TAB_NAMES[one]}</option>)}
+          </select>
+        </label>
         <Menu label="Actions for this session" icon="more">
           {session.status === "live" && <MenuItem onClick={() => setRenaming(true)}>Rename…</MenuItem>}
           <MenuItem onClick={() => void fork(null)}>Fork</MenuItem>
@@ -56,83 +67,79 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
           <MenuItem onClick={() => save(`${id}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
           <MenuItem onClick={() => void store.load(id)}>Load again</MenuItem>
         </Menu>
+        <FactLine session={session} facts={facts} />
       </header>
       {session.problem && <p class="note error" role="alert">{session.problem}</p>}
-      <FactStrip state={state} facts={facts} />
-      <nav class="tabs" aria-label="Views of this session">
-        {TABS.map((one) => <a key={one} href={href({ view: "session", id, tab: one, at: null })} aria-current={one === tab ? "page" : undefined}>{TAB_NAMES[one]}{one === "decisions" && state.decisions.length > 0 ? ` ${state.decisions.length}` : ""}</a>)}
-      </nav>
-      {tab === "transcript" && <Transcript store={store} session={session} at={at} fork={(eventId) => void fork(eventId)} rewind={setRewindTo} />}
+      {tab === "transcript" && (
+        <div class="transcript-columns">
+          <Transcript session={session} runs={runs} at={at} actions={{ fork: (eventId) => void fork(eventId), rewind: setRewindTo }} />
+          {hasRoom && <Aside session={session} />}
+        </div>
+      )}
+      {tab === "changes" && <ChangesView store={store} session={session} at={at} />}
       {tab === "timeline" && <Timeline state={state} facts={facts} />}
       {tab === "usage" && <UsageView state={state} facts={facts} live={session.status === "live"} />}
       {tab === "decisions" && <Decisions store={store} session={session} />}
       {tab === "wire" && <WireView store={store} state={state} at={at} />}
-      {tab !== "transcript" && state.questions.length > 0 && <div class="dock"><Questions store={store} state={state} /></div>}
+      <Dock store={store} session={session} isTranscript={tab === "transcript"} showsTodos={!hasRoom} />
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}
     </main>
   );
 }
 
-function Status({ session }: { session: OpenSession }) {
-  const { state, status } = session;
-  if (status === "loading") return <span class="pill">loading</span>;
-  if (state.questions.length > 0) return <span class="pill asks">asks you</span>;
-  if (state.working) return <span class="pill working">works</span>;
-  return <span class={`pill ${status}`}>{status === "live" ? "ready" : status === "elsewhere" ? "open in another process" : "stored"}</span>;
+/** Return whether the window has room for a column beside the transcript. */
+function useHasRoom(): boolean {
+  const query = useMemo(() => matchMedia("(min-width: 1600px)"), []);
+  const [hasRoom, setRoom] = useState(query.matches);
+  useEffect(() => {
+    const change = (): void => setRoom(query.matches);
+    query.addEventListener("change", change);
+    return () => query.removeEventListener("change", change);
+  }, [query]);
+  return hasRoom;
 }
 
-interface TranscriptProps {
-  store: Store;
-  session: OpenSession;
-  at: string | null;
-  fork: (eventId: string) => void;
-  rewind: (eventId: string) => void;
-}
-
-function Transcript({ store, session, at, fork, rewind }: TranscriptProps) {
-  const { state, status } = session;
-  const actions = { fork, rewind };
-  const target = at === null ? null : state.rows.findIndex((row) => row.key === at || row.eventId === at || (row.kind === "call" && row.agentId !== null && state.agents[row.agentId]?.rows.some((inner) => inner.key === at)));
+/** The changed files and the todos, beside the transcript. */
+function Aside({ session }: { session: OpenSession }) {
+  const { state } = session;
+  const files = useMemo(() => [...filesOf(state.rows, state)], [state.changesVersion, state.rows.length]);
+  if (files.length === 0 && session.todos.length === 0) return null;
   return (
-    <>
-      {state.rows.length === 0
-        ? <div class="page empty-session">{status === "loading" ? <p class="faint">Loading…</p> : <p class="faint">Nothing has happened in this session yet.</p>}</div>
-        : (
-          <VirtualList
-            id={session.id} class="transcript" label="Transcript" role="feed" count={state.rows.length} estimate={90} follow target={target}
-            keyOf={(index) => state.rows[index]!.key} dependsOn={(index) => rowDependsOn(state.rows[index]!, state, index === target)}
-            render={(index) => <div class={index === target ? "target" : undefined}><RowView row={state.rows[index]!} state={state} actions={actions} /></div>}
-          />
-        )}
-      <div class="dock">
-        {session.todos.length > 0 && <Todos todos={session.todos} />}
-        {status === "live" && state.questions.length > 0 && <Questions store={store} state={state} />}
-        {status === "live" && <Composer store={store} session={session} />}
-        {status === "stored" && (
-          <p class="stored"><span>This session is stored. No server has it open, so that it can be read only.</span>
-            <button type="button" class="primary" onClick={() => void store.revive(session.id)}>Continue here</button></p>
-        )}
-        {status === "elsewhere" && (
-          <p class="stored"><span>Another process has this session open: it can be read only.</span>
-            <button type="button" onClick={() => void store.load(session.id)}>Load again</button></p>
-        )}
-      </div>
-    </>
+    <aside class="aside" aria-label="Files and todos" tabIndex={0}>
+      {session.todos.length > 0 && <Todos todos={session.todos} isOpen />}
+      {files.length > 0 && <h2>Changed files</h2>}
+      <ul>{files.map(([path, lines]) => <li key={path}><a href={href({ view: "session", id: state.id, tab: "changes", at: path })}>{shownPath(path, state.folder)}</a> <span class="added">+{lines.added}</span> <span class="removed">−{lines.removed}</span></li>)}</ul>
+    </aside>
   );
 }
 
-/** What a row shows. A call that runs has a growing duration, and a sub-agent rows of its own. */
-function rowDependsOn(row: Row, state: SessionState, isTarget: boolean): readonly unknown[] {
-  const changes = row.kind === "call" && (row.agentId !== null || (row.start !== null && row.end === null));
-  return [row, isTarget, state.folder, changes ? state : null];
+/** What is asked of the person, and the prompt box; below the other views, the questions only. */
+function Dock({ store, session, isTranscript, showsTodos }: { store: Store; session: OpenSession; isTranscript: boolean; showsTodos: boolean }) {
+  const { status, state } = session;
+  const asks = status === "live" && state.questions.length > 0;
+  return (
+    <div class={asks ? "dock asking" : "dock"}>
+      {isTranscript && showsTodos && session.todos.length > 0 && <Todos todos={session.todos} />}
+      {status === "live" && <Questions store={store} state={state} />}
+      {isTranscript && status === "live" && <Composer store={store} session={session} />}
+      {isTranscript && status === "stored" && (
+        <p class="stored"><span>This session is stored. No server has it open, so that it can be read only.</span>
+          <button type="button" class="primary" onClick={() => void store.revive(session.id)}>Continue here</button></p>
+      )}
+      {isTranscript && status === "elsewhere" && (
+        <p class="stored"><span>Another process has this session open: it can be read only.</span>
+          <button type="button" onClick={() => void store.load(session.id)}>Load again</button></p>
+      )}
+    </div>
+  );
 }
 
-function Todos({ todos }: { todos: OpenSession["todos"] }) {
+function Todos({ todos, isOpen = false }: { todos: OpenSession["todos"]; isOpen?: boolean }) {
   const done = todos.filter((todo) => todo.status === "done" || todo.status === "completed").length;
   const current = todos.find((todo) => todo.status === "in_progress");
   return (
-    <details class="todos">
+    <details class="todos" open={isOpen}>
       <summary><Icon name="chevron" size={14} /> Todos {done}/{todos.length} {current && <span class="faint">{current.title}</span>}</summary>
       <ul>
         {todos.map((todo, index) => (

@@ -17,8 +17,11 @@ interface Props {
   class?: string;
   /** Stay at the end while rows arrive, unless the person has scrolled up. */
   follow?: boolean;
-  /** Scroll to this row once. */
+  /** Scroll to this row once, so that it is in the middle or, with `align`, at the top. */
   target?: number | null;
+  align?: "center" | "start";
+  /** Changes to scroll to the same row once more. */
+  attempt?: number;
   role?: "feed" | "list";
   /** Changes when other rows are shown in the same list. */
   id: string;
@@ -26,7 +29,7 @@ interface Props {
 
 const NEAR_PX = 80;
 
-export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, class: name, follow = false, target = null, role = "list", id }: Props) {
+export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, class: name, follow = false, target = null, align = "center", attempt = 0, role = "list", id }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const [, update] = useReducer((version: number) => version + 1, 0);
   const instance = useRef<Virtualizer<HTMLDivElement, HTMLDivElement> | undefined>(undefined);
@@ -58,12 +61,12 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
     atEnd.current = follow;
   }, [id]);
   useLayoutEffect(() => {
-    if (count > 0 && target !== null && target >= 0 && reached.current !== `${id} ${target}`) {
-      reached.current = `${id} ${target}`;
+    if (count > 0 && target !== null && target >= 0 && reached.current !== `${id} ${target} ${attempt}`) {
+      reached.current = `${id} ${target} ${attempt}`;
       atEnd.current = false;
-      virtual.scrollToIndex(target, { align: "center" });
+      virtual.scrollToIndex(target, { align });
       // Rows are measured when they are shown, after which the place of the target is known.
-      requestAnimationFrame(() => virtual.scrollToIndex(target, { align: "center" }));
+      requestAnimationFrame(() => virtual.scrollToIndex(target, { align }));
     } else if (atEnd.current && scroller.current) {
       scroller.current.scrollTop = scroller.current.scrollHeight;
     }

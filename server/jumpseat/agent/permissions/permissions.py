@@ -177,11 +177,13 @@ class Permissions:
         guard: ApprovalLimits = UNGUARDED,
         facts: Facts | None = None,
         asking: str | None = None,
+        calls_behind: int = 0,
     ) -> Verdict:
         """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked.
 
         ``facts`` are those of the request, and are gathered here by default. ``asking`` is a rule by which a person
-        has to decide, if the request does not show it by itself.
+        has to decide, if the request does not show it by itself. ``calls_behind`` is the number of calls of the
+        same answer that wait for the decision, which people are told.
         """
         if facts is None:
             facts = _gather_facts(request, tool, self.path_scope)
@@ -222,7 +224,7 @@ class Permissions:
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard, facts))
             return verdict_of(NOT_AVAILABLE)
         self._warn_changed(facts)
-        verdict = await self._ask(request, facts, opinion, once=guard.once)
+        verdict = await self._ask(request, facts, opinion, calls_behind, once=guard.once)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
             # The question may have been open for a long time, while other calls ran and changed links.
             now = _gather_facts(request, tool, self.path_scope)
@@ -398,14 +400,14 @@ class Permissions:
     # --- asking -------------------------------------------------------------------------------------------------
 
     async def _ask(
-        self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None, *, once: bool
+        self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None, behind: int, *, once: bool
     ) -> Verdict:
         async def settle(decision: PermissionDecision) -> PermissionDecision:
             if once or request.managed_approval_required:
                 return self.approvals.once(decision)
             return await self.approvals.keep(decision, request, facts)
 
-        return verdict_of(await self.questions.ask(request, opinion, settle))
+        return verdict_of(await self.questions.ask(request, opinion, settle, behind))
 
     def _warn_changed(self, facts: Facts) -> None:
         """Emit the reason why a person is asked again about an MCP tool that was approved before."""

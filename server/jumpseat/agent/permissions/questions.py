@@ -91,22 +91,25 @@ class PermissionQuestions:
         self._session_id = session_id
         self.pending: PendingRequests[PermissionRequest, PermissionDecision] = PendingRequests()
         self._opinions: dict[str, AssistedApproval] = {}
+        self._behind: dict[str, int] = {}
 
     async def ask(
         self,
         request: PermissionRequest,
         opinion: AssistedApproval | None,
         settle: Callable[[PermissionDecision], Awaitable[PermissionDecision]],
+        calls_behind: int = 0,
     ) -> PermissionDecision:
         """Ask clients and wait for a decision without limit.
 
-        ``settle`` returns the decision as it takes effect, before it is published.
+        ``settle`` returns the decision as it takes effect, before it is published. ``calls_behind`` is the number
+        of calls of the same answer that wait for it.
         """
         record = Question(
             session_id=self._session_id, asks_for="permission", call_id=request.tool_call_id, kind=request.kind
         )
         with self._observers.watch(record):
-            decision = await self._ask(request, opinion, settle)
+            decision = await self._ask(request, opinion, settle, calls_behind)
             record.result = result_of(decision).kind
         return decision
 
@@ -115,8 +118,11 @@ class PermissionQuestions:
         request: PermissionRequest,
         opinion: AssistedApproval | None,
         settle: Callable[[PermissionDecision], Awaitable[PermissionDecision]],
+        calls_behind: int,
     ) -> PermissionDecision:
         pending = self.pending.ask(request)
+        if calls_behind:
+            self._behind[pending.id] = calls_behind
         if opinion is not None:
             self._opinions[pending.id] = opinion
         try:
@@ -129,6 +135,7 @@ class PermissionQuestions:
         finally:
             self.pending.close(pending)
             self._opinions.pop(pending.id, None)
+            self._behind.pop(pending.id, None)
         self._complete(pending.id, request, decision, pending.by)
         return decision
 
@@ -152,6 +159,7 @@ class PermissionQuestions:
             permission_request=pending.question,
             # Without an opinion it would only repeat the request.
             prompt_request=self.prompt(pending) if pending.id in self._opinions else None,
+            calls_behind=self._behind.get(pending.id),
         )
 
     def prompt(self, pending: Pending[PermissionRequest, PermissionDecision]) -> dict[str, object]:

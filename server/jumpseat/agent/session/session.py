@@ -38,7 +38,7 @@ from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
 from jumpseat.agent.session.history import EventBuffer, History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, HookCommands, Hooks, NoHookCommands
-from jumpseat.agent.session.metrics import Metrics
+from jumpseat.agent.session.metrics import Metrics, RunClock
 from jumpseat.agent.session.queue import Queue
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run, Stopped
 from jumpseat.agent.session.schedules import Schedules
@@ -191,6 +191,7 @@ class Session:
         self.permissions = self._make_permissions(storage.own_folders)
         self.tools: ToolRunner = services.make_tools(self)
         self.metrics = Metrics()
+        self.run_clock = RunClock(self.metrics.total, storage.append_run)
         self.compactor = Compactor(services.tasks)
         self.queue = Queue(
             session_id,
@@ -387,6 +388,8 @@ class Session:
             yield event
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
+        if self.identity is None:
+            self.run_clock.note(event)
         if self.announcements is None:
             self._deliver(event, only, self.history.event_count)
         else:

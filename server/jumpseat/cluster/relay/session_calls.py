@@ -40,6 +40,8 @@ READING: Final = frozenset(
         "sessions.getEventFilePath",
         "sessions.readPersistedEvents",
         "jumpseat.web.modelCalls",
+        "jumpseat.changes.files",
+        "jumpseat.runs.list",
     }
 )
 """The methods that read a session without an owner, from a working copy that is made for them."""

@@ -1,4 +1,4 @@
-"""The page of all faults, made from the table: ``python -m jumpseat.script.faults.page > docs/script-faults.md``."""
+"""The page of all faults, from the table: ``python -m jumpseat.script.faults.page > docs/script-faults.md``."""
 
 from __future__ import annotations
 

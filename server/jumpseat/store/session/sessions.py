@@ -47,6 +47,8 @@ SCAN_BYTES: Final = 1 << 18
 _WORD: Final = re.compile(r"\S+")
 _PROMPT: Final = b'"type":"user.message"'
 _ANSWER: Final = b'"type":"assistant.message"'
+_COMMAND: Final = '\n\n<user_command line="'
+_COMMAND_END: Final = "</user_command>"
 
 
 class SessionFolder(SessionStorage):
@@ -430,9 +432,15 @@ class Places:
         return self._real[path]
 
 
+def as_typed(prompt: str) -> str:
+    """Return a prompt without the output of the user's own commands, which the terminal chat adds for the model."""
+    return prompt.partition(_COMMAND)[0] if prompt.endswith(_COMMAND_END) else prompt
+
+
 def shorten(prompt: str) -> str:
     """Shorten a prompt of any length to one line of at most ``SUMMARY_LENGTH`` characters."""
     line = ""
+    prompt = as_typed(prompt)
     for word in _WORD.finditer(prompt):
         line += (" " if line else "") + prompt[word.start() : min(word.end(), word.start() + SUMMARY_LENGTH + 1)]
         if len(line) > SUMMARY_LENGTH:

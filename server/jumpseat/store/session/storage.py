@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from jumpseat.agent.clock import iso_time, utc_now
-from jumpseat.agent.interfaces import Announcements, Brief, VirtualFiles
+from jumpseat.agent.interfaces import Announcements, Brief, RunUsage, VirtualFiles
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.store.session.checkpoints import Checkpoint, Checkpoints, Plan
 from jumpseat.store.session.client_metadata import ClientMetadata
@@ -33,6 +34,9 @@ WORKSPACE: Final = "workspace.yaml"
 OBJECTIVE: Final = "autopilot-objective.json"
 BRIEF: Final = "project-brief.json"
 PREFIX: Final = "last-request.json"
+RUNS: Final = "runs.jsonl"
+MOST_RUNS: Final = 10_000
+"""The latest runs that are read."""
 
 
 class _StoredBrief(Struct, frozen=True):
@@ -326,6 +330,30 @@ class SessionStorage:
             self.state.write(PREFIX, digest)
         except OSError as error:
             raise store_error("write", PREFIX, error) from error
+
+    def append_run(self, run: RunUsage) -> None:
+        """Store the time and the usage of a run that has ended; a failure is logged.
+
+        Unless the files of the session are virtual: clients keep those, and are asked about each.
+        """
+        if self.virtual_files is not None:
+            return
+        try:
+            self.state.append(RUNS, msgspec.json.encode(run) + b"\n")
+        except OSError as error:
+            log.error("cannot write %s: %s", self.state.path(RUNS), error.strerror or error)
+
+    def read_runs(self) -> list[RunUsage]:
+        """Return the runs that were stored, the latest last; damaged ones are left out."""
+        try:
+            stored = self.state.read(RUNS) or b""
+        except OSError:
+            return []
+        runs: list[RunUsage] = []
+        for line in stored.splitlines()[-MOST_RUNS:]:
+            with suppress(msgspec.DecodeError):
+                runs.append(msgspec.json.decode(line, type=RunUsage))
+        return runs
 
     @property
     def plan(self) -> Plan:

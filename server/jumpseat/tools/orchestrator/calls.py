@@ -144,6 +144,13 @@ class ToolCalls:
         tool = self._tools.find(name)
         return "independent" if tool is None else tool.ordering
 
+    def may_ask(self, name: str) -> bool:
+        """Return whether calls of a tool may ask for permission, apart from those that only read."""
+        tool = self._tools.find(name)
+        if tool is None or tool.ordering == "reading":
+            return False
+        return tool.may_ask if isinstance(tool, BuiltinTool) else True
+
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
         answer = await self._run(calls, turn_id)
@@ -428,8 +435,10 @@ class _Answer:
     async def _run_queue(self) -> None:
         line = self._line
         try:
-            for group, following in zip(self._groups, [*self._groups[1:], None], strict=True):
+            for at, (group, following) in enumerate(zip(self._groups, [*self._groups[1:], None], strict=True)):
                 line.following = None if following is None else self._calls[following[0]].name
+                behind = (self._calls[index].name for group in self._groups[at + 1 :] for index in group)
+                self.state.calls_behind = sum(map(self._owner.may_ask, behind))
                 for index in group:
                     self._start(index)
                 if len(group) == 1:

@@ -86,13 +86,14 @@ class SharedState(Struct):
     """The state that the calls of one answer share.
 
     ``stopped`` is the outcome of the calls that have not begun, once the user has cancelled all calls, or has
-    rejected one in a way that ends the turn. ``turn_id`` is ``None`` for calls outside of a turn. ``aborted`` are
-    the outcomes of calls that ran when the turn was aborted, ``records`` what is recorded about all calls, both by
-    their positions.
+    rejected one in a way that ends the turn. ``turn_id`` is ``None`` for calls outside of a turn. ``calls_behind``
+    is the number of calls that wait for those that run, and may ask for permission. ``aborted`` are the outcomes of
+    calls that ran when the turn was aborted, ``records`` what is recorded about all calls, both by their positions.
     """
 
     stopped: ToolOutcome | None = None
     turn_id: str | None = None
+    calls_behind: int = 0
     aborted: dict[int, ToolOutcome] = field(default_factory=dict[int, ToolOutcome])
     records: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
     _is_cancelled: bool = False
@@ -309,7 +310,9 @@ class CallExecution:
                 # The question of a hook does not say what is asked for: rules are about the call itself.
                 own_facts = await self._facts(asked, call)
                 asking = permissions.asking_rule(declared, facts) if declared is not None else None
-            verdict = await state.ask(permissions.decide(asked, call.name, limits, own_facts, asking))
+            verdict = await state.ask(
+                permissions.decide(asked, call.name, limits, own_facts, asking, state.calls_behind)
+            )
         if verdict.status != "allowed":
             return verdict
         # The mode may have changed while the question was open.
