@@ -89,8 +89,9 @@ test("a change opens as a diff, is made once it is allowed there, and the diff i
   await answer("It says:").waitFor();
   await tab.waitFor({ state: "detached" });
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET.replace("Hello", "Bonjour"));
-  await editor.frame().getByRole("link", { name: /^Decisions/ }).click();
-  await editor.frame().getByRole("cell", { name: /change .*greet\.py/ }).waitFor();
+  await editor.frame().getByRole("link", { name: "Log" }).click();
+  await editor.frame().getByRole("button", { name: /^Decisions/ }).click();
+  await editor.frame().locator(".verdict", { hasText: /change .*greet\.py/ }).waitFor();
   await shot("decisions");
 });
 
@@ -175,7 +176,7 @@ test("the page in an editor has the timeline and the usage of each call", option
   const frame = editor.frame("last");
   await frame.locator(".entry:visible", { hasText: "greet in French" }).click();
   await frame.getByRole("link", { name: "Timeline" }).click();
-  await frame.locator(".bar-row").first().waitFor();
+  await frame.locator(".lane.part").first().waitFor();
   await shot("timeline");
   await frame.getByRole("link", { name: "Usage" }).click();
   await frame.getByRole("img", { name: /^Tokens of each call/ }).locator("canvas").waitFor();

@@ -9,7 +9,6 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model import Usage
 from jumpseat.agent.observation import ModelCall, Record, TraceContext
 from jumpseat.store.session.model_calls import ModelCallFile
-from jumpseat_protocol.web import ModelCallUsage
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +26,9 @@ class ModelCallFiles:
         """Write the line; a failure is logged."""
         if not isinstance(record, ModelCall) or record.completed is None or record.session_id is None:
             return
+        # Not at the start of a server, which need not ever call a model.
+        from jumpseat_protocol.web import ModelCallUsage
+
         usage = record.completed.usage or Usage()
         call = ModelCallUsage(
             time=utc_now(),
@@ -36,11 +38,13 @@ class ModelCallFiles:
             output_tokens=usage.output_tokens,
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
             cost_usd=record.resolved.cost_of(record.completed.usage),
             duration_ms=round(record.ms),
             first_token_ms=None if record.first_ms is None else round(record.first_ms),
             finish_reason=record.completed.stop_reason,
             context_window=record.resolved.known.window or None,
+            agent_id=record.agent_id,
         )
         try:
             ModelCallFile(self._root / record.session_id).append(call.wire())

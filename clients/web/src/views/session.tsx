@@ -10,7 +10,6 @@ import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
 import { Composer } from "./composer.tsx";
 import { Icon, Menu, MenuItem } from "./common.tsx";
-import { Decisions } from "./decisions.tsx";
 import { FactStrip } from "./facts.tsx";
 import { Questions } from "./questions.tsx";
 import { RenameDialog } from "./rename.tsx";
@@ -21,7 +20,7 @@ import { UsageView } from "./usage.tsx";
 import { VirtualList } from "./virtual.tsx";
 import { WireView } from "./wire.tsx";
 
-const TAB_NAMES: Record<Tab, string> = { transcript: "Transcript", timeline: "Timeline", usage: "Usage", decisions: "Decisions", wire: "Wire" };
+const TAB_NAMES: Record<Tab, string> = { transcript: "Transcript", timeline: "Timeline", usage: "Usage", decisions: "Decisions", wire: "Log" };
 
 export function SessionView({ store, id, tab, at }: { store: Store; id: string; tab: Tab; at: string | null }) {
   const session = store.open(id).value;
@@ -60,13 +59,13 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       {session.problem && <p class="note error" role="alert">{session.problem}</p>}
       <FactStrip state={state} facts={facts} />
       <nav class="tabs" aria-label="Views of this session">
-        {TABS.map((one) => <a key={one} href={href({ view: "session", id, tab: one, at: null })} aria-current={one === tab ? "page" : undefined}>{TAB_NAMES[one]}{one === "decisions" && state.decisions.length > 0 ? ` ${state.decisions.length}` : ""}</a>)}
+        {/* The decisions are a part of the log, with an address of their own. */}
+        {TABS.filter((one) => one !== "decisions").map((one) => <a key={one} href={href({ view: "session", id, tab: one, at: null })} aria-current={one === tab || (one === "wire" && tab === "decisions") ? "page" : undefined}>{TAB_NAMES[one]}</a>)}
       </nav>
       {tab === "transcript" && <Transcript store={store} session={session} at={at} fork={(eventId) => void fork(eventId)} rewind={setRewindTo} />}
       {tab === "timeline" && <Timeline state={state} facts={facts} />}
       {tab === "usage" && <UsageView state={state} facts={facts} live={session.status === "live"} />}
-      {tab === "decisions" && <Decisions store={store} session={session} />}
-      {tab === "wire" && <WireView store={store} state={state} at={at} />}
+      {(tab === "wire" || tab === "decisions") && <WireView store={store} session={session} at={at} first={tab === "wire" ? "events" : "decisions"} />}
       {tab !== "transcript" && state.questions.length > 0 && <div class="dock"><Questions store={store} state={state} /></div>}
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}

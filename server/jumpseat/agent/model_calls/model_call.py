@@ -186,7 +186,12 @@ async def _call_quietly(session: Session, resolved: ResolvedModel, request: Mode
     while True:
         attempt += 1
         call = ModelCall(
-            session_id=session.id, purpose="summary", resolved=resolved, request=request, attempt=attempt
+            session_id=session.id,
+            purpose="summary",
+            resolved=resolved,
+            request=request,
+            attempt=attempt,
+            agent_id=None if session.identity is None else session.identity.id,
         )
         try:
             completed = await whole_answer(session.services.observers, call)
@@ -242,6 +247,7 @@ async def _call_model(
             attempt=attempt,
             turn_id=turn_id,
             interaction_id=prompt.interaction_id,
+            agent_id=None if session.identity is None else session.identity.id,
         )
         try:
             if wait_s:
