@@ -64,3 +64,20 @@ test("a missing server is named with what can be done, and one that is killed co
     await editor.frame().locator(".answer", { hasText: "You said: And now?" }).waitFor();
   });
 });
+
+test("a server in an environment of the folder is offered, and started only after a question that names it", options, async () => {
+  const started = join(folder, "own");
+  const files = { ".venv/bin/jumpseat": `#!/bin/sh\ntouch ${started}\nexec ${JUMPSEAT} "$@"\n` };
+  await editing({ files, settings: { "jumpseat.path": "/no/such/jumpseat" } }, async (editor) => {
+    chmodSync(join(editor.project, ".venv/bin/jumpseat"), 0o755);
+    await editor.command("jumpseat: Open the Sessions");
+    await editor.frame().getByRole("button", { name: "Use the server of this folder" }).click();
+    const question = editor.page.locator(".monaco-dialog-box");
+    await question.getByText(`Start ${join(editor.project, ".venv/bin/jumpseat")} as the server?`).waitFor();
+    await shotIn(editor.page, "own-server", SHOTS);
+    assert.equal(existsSync(started), false);
+    await question.getByRole("button", { name: "Start It" }).click();
+    await editor.frame().getByRole("button", { name: "New session" }).first().waitFor();
+    assert.equal(existsSync(started), true);
+  });
+});

@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import "./style.css";
+import "./trace.css";
 import "uplot/dist/uPlot.min.css";
 import { HostContext, type Connection, type Host } from "./host.ts";
 import type { Store } from "./store.ts";

@@ -4,7 +4,7 @@ import type { ModelCallUsage } from "../src/generated/wire.ts";
 import { callsOf } from "../src/state/facts.ts";
 import { asCsv, eventLines, messageLines, verdictsOf } from "../src/state/log.ts";
 import { reduce, withCalls } from "../src/state/reduce.ts";
-import { partsIn, partsOf, sumByRun } from "../src/state/spending.ts";
+import { partsIn, partsOf, sumByRun } from "../src/state/call_usage.ts";
 import { lanesOf, longestOf, placeLabel } from "../src/state/timeline.ts";
 import { emptySession, type WireEvent } from "../src/state/types.ts";
 

@@ -79,7 +79,7 @@ class Reader {
       case "assistant.message": {
         const calls: any[] = data.toolRequests ?? [];
         const asked = calls.map((call) => `${call.name} ${toolText(call.arguments, null)}`.trim()).join("; ");
-        return { about: [data.content, asked && `calls ${asked}`].filter(Boolean).join(" · "), outcome: [data.model, since(this.turns.get(lane), time)].filter(Boolean).join(" · ") };
+        return { about: [data.content, asked && `calls ${asked}`].filter(Boolean).join(" · ") || "an empty answer", outcome: [data.model, since(this.turns.get(lane), time)].filter(Boolean).join(" · ") };
       }
       case "assistant.usage":
         return { about: `${data.model}: ${tokens(data.inputTokens ?? 0)} tokens in${data.cacheReadTokens ? ` (${tokens(data.cacheReadTokens)} from the cache)` : ""}, ${tokens(data.outputTokens ?? 0)} out`, outcome: [typeof data.costUsd === "number" ? dollars(data.costUsd) : "", duration(data.duration ?? 0)].filter(Boolean).join(" · ") };

@@ -5,7 +5,7 @@ import { onSchemeChange } from "../host.ts";
 import uPlot from "uplot";
 import type { Facts } from "../state/facts.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
-import { PARTS, partsIn, partsOf, sumByRun, type Part } from "../state/spending.ts";
+import { PARTS, partsIn, partsOf, sumByRun, type Part } from "../state/call_usage.ts";
 import type { SessionState, Usage } from "../state/types.ts";
 import { go } from "../route.ts";
 import { Table } from "./common.tsx";
