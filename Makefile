@@ -110,7 +110,7 @@ vsix: clients/web/node_modules/.installed clients/vscode/node_modules/.installed
 
 test-vscode: $(VENV)/.installed-test vsix
 	cd clients/vscode && npm test --silent
-	node --test --test-concurrency=1 --test-timeout=180000 $(ARGS) tests/vscode/*.test.mjs
+	node --test --test-concurrency=1 --test-timeout=600000 $(ARGS) tests/vscode/*.test.mjs
 
 clients/%/node_modules/.installed: clients/%/package.json clients/%/package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || \

@@ -99,7 +99,7 @@ class ModelCallUsage(WireModel):
 
 
 class ModelCallsResult(WireModel):
-    """The calls of a session that this and earlier servers have made, the latest last. Damaged entries are left out."""
+    """The calls of a session, also those of earlier servers, the latest last. Damaged entries are left out."""
 
     calls: list[ModelCallUsage]
     """The calls, the latest last."""

@@ -53,7 +53,7 @@ test("a missing server is named with what can be done, and one that is killed co
     await composer.fill("Remember me");
     await composer.press("Enter");
     await editor.frame().locator(".answer", { hasText: "You said: Remember me" }).waitFor();
-    const server = execFileSync("pgrep", ["-f", "--", "--keep-model-calls"], { encoding: "utf8" }).trim().split("\n").map(Number);
+    const server = execFileSync("pgrep", ["-f", "--", "--headless --stdio"], { encoding: "utf8" }).trim().split("\n").map(Number);
     const own = server.filter((pid) => execFileSync("ps", ["eww", "-p", String(pid)], { encoding: "utf8" }).includes(editor.folder));
     assert.ok(own.length > 0);
     for (const pid of own) process.kill(pid, "SIGKILL");

@@ -9,7 +9,7 @@ const SIZES = [[320, 640], [640, 800], [1024, 768], [1440, 900], [2560, 1300]];
 const FOLDER = join(SHOTS, "pictures");
 const DOCS = join(ROOT, "docs/pictures");
 /** The pictures that the documentation shows, at one width, as WebP. */
-const CHOSEN = { timeline: "web-timeline", usage: "web-usage", wire: "web-log", decisions: "web-decisions" };
+const CHOSEN = { timeline: "web-timeline", usage: "web-usage", wire: "web-log" };
 const CHOSEN_WIDTH = 1024;
 const QUALITY = 0.82;
 /** How long the person of the story thinks about a question. */
