@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ModelCallUsage } from "../src/generated/wire.ts";
 import { callsOf } from "../src/state/facts.ts";
-import { asCsv, eventLines, messageLines, verdictsOf } from "../src/state/log.ts";
+import { asCsv, EventLog, eventLines, messageLines, verdictsOf } from "../src/state/log.ts";
 import { reduce, withCalls } from "../src/state/reduce.ts";
 import { partsIn, partsOf, sumByRun } from "../src/state/call_usage.ts";
 import { lanesOf, longestOf, placeLabel } from "../src/state/timeline.ts";
@@ -69,6 +69,15 @@ test("time in which a sub-agent works is no standstill, although another waits",
   assert.equal(lanesOf(state, false)[0]!.clock.length, 5000);
 });
 
+test("runs that have ended are not computed again", () => {
+  const first = reduce(emptySession("s"), SESSION);
+  const before = lanesOf(first, false);
+  const second = reduce(first, [prompt("More", 200), start("c9", "bash", { command: "date" }, 201)]);
+  const after = lanesOf(second, false, before);
+  assert.deepEqual(after.map((lane, at) => lane === before[at]), [true, true, false]);
+  assert.deepEqual(lanesOf(second, true, before).map((lane, at) => lane === before[at]), [false, false, false]);
+});
+
 test("the label of a bar is inside if it fits, else where there is room", () => {
   assert.equal(placeLabel("make all 7 s", 0, 300, 600).where, "inside");
   assert.equal(placeLabel("make all 7 s", 0, 10, 600).where, "right");
@@ -84,6 +93,12 @@ test("each line of the log says what it is about and how it ended, also after th
   assert.deepEqual(lines.slice(-2).map((line) => line.about), ["state new", ""]);
   assert.deepEqual(lines.slice(0, -1).filter((line) => !line.about).map((line) => line.name), []);
   assert.deepEqual([lines[7]!.sincePrompt, lines[7]!.topic, lines[7]!.bad], [71_000, "error", true]);
+  const log = new EventLog();
+  const begun = log.lines(SESSION.slice(0, 6));
+  const grown = log.lines(SESSION);
+  assert.deepEqual(grown, eventLines(SESSION));
+  assert.equal(grown[0], begun[0]);
+  assert.deepEqual(log.lines(SESSION.slice(8)), eventLines(SESSION.slice(8)));
   const message = (kind: any, body: any, more: any = {}): any => ({ number: 1, time: 5, sent: true, method: "session.send", kind, id: 3, sessionId: "s", bytes: 77, body, ...more });
   const [request, response] = messageLines([message("request", { params: { prompt: "Hi", attachments: [1, 2] } }), message("response", { result: { messageId: "m" } }, { sent: false, time: 25 })]);
   assert.deepEqual([request!.about, response!.about, response!.outcome], ["prompt Hi, attachments [2]", "messageId m", "77 bytes · 20 ms · #3"]);

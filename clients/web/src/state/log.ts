@@ -33,8 +33,23 @@ const LONGEST_TEXT = 240;
 
 /** Return a line for each event of a session. */
 export function eventLines(events: readonly WireEvent[]): LogLine[] {
-  const reader = new Reader();
-  return events.map((event) => reader.line(event));
+  return new EventLog().lines(events);
+}
+
+/** The lines of a session that grows: only events that have come since are read. */
+export class EventLog {
+  private reader = new Reader();
+  private known: LogLine[] = [];
+
+  lines(events: readonly WireEvent[]): LogLine[] {
+    const last = this.known[this.known.length - 1];
+    if (last && (last.event !== events[this.known.length - 1] || this.known[0]!.event !== events[0])) {
+      this.reader = new Reader();
+      this.known = [];
+    }
+    this.known = [...this.known, ...events.slice(this.known.length).map((event) => this.reader.line(event))];
+    return this.known;
+  }
 }
 
 interface Begun {

@@ -40,6 +40,9 @@ export interface Lane {
   window: Window;
   sums: readonly KindSum[];
   clock: Clock;
+  withWaits: boolean;
+  /** What it was made from. */
+  spans: readonly Span[];
 }
 
 export interface Longest {
@@ -56,8 +59,11 @@ const MOST_LONGEST = 5;
 /** A part of the time to the first token from which on it is the reason. */
 const SLOW_START = 0.5;
 
-/** Return the runs of a session with their bars; `withWaits` keeps the length of waits for people. */
-export function lanesOf(state: SessionState, withWaits: boolean): Lane[] {
+/**
+ * Return the runs of a session with their bars; `withWaits` keeps the length of waits for people. `before` is what was
+ * returned for an earlier state: runs that have ended since are taken from there.
+ */
+export function lanesOf(state: SessionState, withWaits: boolean, before: readonly Lane[] = []): Lane[] {
   const now = state.changed;
   const byRun = new Map<number, Span[]>();
   for (const span of state.spans) {
@@ -67,12 +73,14 @@ export function lanesOf(state: SessionState, withWaits: boolean): Lane[] {
   }
   const runs: readonly Run[] = state.runs.length > 0 || state.spans.length === 0 ? state.runs
     : [{ index: 0, prompt: "Before the first prompt", start: state.started, end: state.changed, stop: null, ok: true, ended: true }];
-  const subjects = new Subjects(state);
-  return runs.map((run) => {
+  let subjects: Subjects | null = null;
+  return runs.map((run, at) => {
     const spans = byRun.get(run.index) ?? [];
-    const bars = barsOf(state, spans, subjects, now);
+    const known = before[at];
+    if (known && known.run === run && run.end !== null && known.withWaits === withWaits && known.spans.length === spans.length && spans.every((span, index) => span === known.spans[index] && span.end !== null)) return known;
+    const bars = barsOf(state, spans, subjects ??= new Subjects(state), now);
     const window = windowOf(run, spans, now);
-    return { run, bars, window, sums: kindSums(bars, window, now), clock: clockOf(bars, window, now, withWaits) };
+    return { run, bars, window, sums: kindSums(bars, window, now), clock: clockOf(bars, window, now, withWaits), withWaits, spans };
   });
 }
 
@@ -194,7 +202,7 @@ function whyOf(bar: Bar, state: SessionState): string {
   if (bar.agentId !== null && bar.kind !== "agent") parts.push(`in ${state.agents[bar.agentId]?.name ?? "a sub-agent"}`);
   if (bar.kind === "model") {
     if (bar.firstMs !== null && bar.firstMs > SLOW_START * bar.workMs) parts.push(`${duration(bar.firstMs)} until the first token`);
-    if (bar.tokens) parts.push(`${tokens(bar.tokens.input)} tokens in, ${tokens(bar.tokens.output)} out`);
+    if (bar.tokens && bar.tokens.input + bar.tokens.output > 0) parts.push(`${tokens(bar.tokens.input)} tokens in, ${tokens(bar.tokens.output)} out`);
   }
   const waited = bar.kind === "tool" ? (bar.end ?? state.changed) - bar.start - bar.workMs : 0;
   if (waited > 0) parts.push(`after a wait of ${duration(waited)}`);

@@ -35,7 +35,12 @@ export function Timeline({ state, facts }: { state: SessionState; facts: Facts }
     setToggled(new Set());
     setTarget(null);
   }, [state.id]);
-  const lanes = useMemo(() => lanesOf(state, withWaits), [state.spans, state.runs, state.decisions, state.working, withWaits]);
+  const before = useRef<{ id: string; lanes: Lane[] }>({ id: "", lanes: [] });
+  const lanes = useMemo(() => {
+    const found = lanesOf(state, withWaits, before.current.id === state.id ? before.current.lanes : []);
+    before.current = { id: state.id, lanes: found };
+    return found;
+  }, [state.spans, state.runs, state.decisions, state.working, withWaits]);
   const longest = useMemo(() => longestOf(lanes, state), [lanes]);
   const sums = useMemo(() => sumOf(lanes), [lanes]);
   const few = lanes.length < 2 || lanes.reduce((sum, lane) => sum + lane.bars.length, 0) <= FEW_BARS;

@@ -6,7 +6,7 @@ import { renderCode } from "../markdown.ts";
 import { eventStep, messageStep } from "../state/exports.ts";
 import { callsOf } from "../state/facts.ts";
 import { duration } from "../state/format.ts";
-import { asCsv, eventLines, linesAsJson, messageLines, TOPICS, verdictsOf, type LogLine, type Topic } from "../state/log.ts";
+import { asCsv, EventLog, linesAsJson, messageLines, TOPICS, verdictsOf, type LogLine, type Topic } from "../state/log.ts";
 import type { WireEvent } from "../state/types.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { go } from "../route.ts";
@@ -45,10 +45,11 @@ export function WireView({ store, session, at, first }: Props) {
     setTopic("");
     setChosen(at);
   }, [at]);
+  const log = useMemo(() => new EventLog(), [session.id]);
   const version = source === "messages" ? store.messagesVersion.value : 0;
   const lines = useMemo(() => {
     if (source === "decisions") return [];
-    if (source === "events") return eventLines(state.events);
+    if (source === "events") return log.lines(state.events);
     return messageLines(store.rpc.messages.filter((one) => one.sessionId === null || one.sessionId === state.id));
   }, [source, state.events, version]);
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
