@@ -78,14 +78,19 @@ test("a change opens as a diff, is made once it is allowed there, and the diff i
   await editor.page.getByRole("button", { name: /asks you/ }).waitFor();
   await shot("diff");
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
+  // A click that comes as soon as the diff is there allows nothing. On a busy machine, it may come later than that.
+  const shown = Date.now();
   await tab.click();
-  // A click that comes as soon as the diff is there allows nothing.
   const allow = editor.page.getByRole("button", { name: "Allow This Change Once" });
   await allow.click();
-  await editor.page.locator(".statusbar-item", { hasText: "nothing is allowed yet" }).waitFor();
-  assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
-  await editor.page.waitForFunction((since) => Date.now() - since > 700, Date.now());
-  await allow.click();
+  const clicked = Date.now() - shown;
+  const hint = editor.page.locator(".statusbar-item", { hasText: "nothing is allowed yet" }).waitFor().then(() => true);
+  const early = await Promise.any([hint, answer("It says:").waitFor().then(() => false)]);
+  if (early) {
+    assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
+    await editor.page.waitForFunction((since) => Date.now() - since > 700, Date.now());
+    await allow.click();
+  } else assert.ok(clicked > 500, `a click after ${clicked} ms has allowed the change`);
   await answer("It says:").waitFor();
   await tab.waitFor({ state: "detached" });
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET.replace("Hello", "Bonjour"));

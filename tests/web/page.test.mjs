@@ -233,9 +233,9 @@ test("an approval says what it grants; a denial with a reason reaches the model"
   await row(".answer", { hasText: "The result was: installed" }).waitFor();
   assert.equal(existsSync(join(server.work, "installed")), true);
   await show(page, id, "decisions");
-  const texts = await page.locator("tbody tr").allInnerTexts();
-  assert.match(texts[0], /denied\s+a person in the page[^]*“Use a virtual environment”/);
-  assert.match(texts[2], /approved\s+a person in the page, for this session/);
+  const texts = await page.locator(".verdict").allInnerTexts();
+  assert.match(texts[0], /denied[^]*a person in the page[^]*“Use a virtual environment”/);
+  assert.match(texts[2], /approved[^]*a person in the page, for this session\s+rule: commands: touch/);
   await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor();
   await page.getByRole("button", { name: "Revoke" }).first().click();
   await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor({ state: "detached" });
