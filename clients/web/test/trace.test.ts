@@ -93,6 +93,10 @@ test("each line of the log says what it is about and how it ended, also after th
   assert.deepEqual(lines.slice(-2).map((line) => line.about), ["state new", ""]);
   assert.deepEqual(lines.slice(0, -1).filter((line) => !line.about).map((line) => line.name), []);
   assert.deepEqual([lines[7]!.sincePrompt, lines[7]!.topic, lines[7]!.bad], [71_000, "error", true]);
+  const [asked, done, named] = eventLines([
+    event("external_tool.requested", { requestId: "x", toolName: "lookup", arguments: { query: "cats" } }, 1), event("external_tool.completed", { requestId: "x" }, 3), event("session.todos_changed", {}, 4),
+  ]);
+  assert.deepEqual([asked!.about, done!.about, done!.outcome, named!.about], ["a client runs lookup cats", "a client has run lookup cats", "2.0 s", "todos changed"]);
   const log = new EventLog();
   const begun = log.lines(SESSION.slice(0, 6));
   const grown = log.lines(SESSION);

@@ -141,7 +141,17 @@ class Reader {
       case "session.error": return { about: data.message ?? "", bad: true };
       case "session.usage_info": return { about: `context ${tokens(data.currentTokens ?? 0)} of ${tokens(data.tokenLimit ?? 0)} tokens` };
       case "session.compaction_complete": return { about: data.success ? "the conversation so far was summarized" : data.error ?? "", outcome: data.tokensRemoved ? `${tokens(data.tokensRemoved)} tokens fewer` : "", bad: data.success === false };
-      default: return { about: anything(data) };
+      case "external_tool.requested": {
+        const text = `${data.toolName} ${toolText(data.arguments, null)}`;
+        this.requests.set(data.requestId, { text, time });
+        return { about: `a client runs ${text}` };
+      }
+      case "external_tool.completed": {
+        const asked = this.requests.get(data.requestId);
+        return { about: `a client has run ${asked?.text ?? "a tool"}`, outcome: since(asked?.time, time) };
+      }
+      // The last part of the type says what happened: "title changed".
+      default: return { about: anything(data) || event.type.split(".").at(-1)!.replaceAll("_", " ") };
     }
   }
 }
