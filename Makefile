@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm deb vsix-standalone release-check installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode pictures check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm deb vsix-standalone release-check installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -52,6 +52,7 @@ help:
 	@echo "make test-models  run sessions with a real model behind llama.cpp's server, for minutes (ARGS='--only chat-')"
 	@echo "make web       build the page for browsers (needs Node.js 20)"
 	@echo "make test-web  test the page in a real Chromium (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
+	@echo "make pictures  make pictures of every view of the page, in five widths, light and dark (needs chromium)"
 	@echo "make vsix      build the extension for VS Code as dist/jumpseat-VERSION.vsix (needs Node.js 20)"
 	@echo "make test-vscode  test the extension in a real VS Code (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
 	@echo "make docs      build the documentation as a site, in dist/site"
@@ -102,12 +103,15 @@ test-web: $(VENV)/.installed-test web
 	cd clients/web && npm test --silent
 	node --test --test-concurrency=2 $(ARGS) tests/web/*.test.mjs
 
+pictures: $(VENV)/.installed-test web
+	node tests/web/pictures.mjs
+
 vsix: clients/web/node_modules/.installed clients/vscode/node_modules/.installed
 	cd clients/vscode && npm run --silent check && npm run --silent package
 
 test-vscode: $(VENV)/.installed-test vsix
 	cd clients/vscode && npm test --silent
-	node --test --test-concurrency=1 --test-timeout=180000 $(ARGS) tests/vscode/*.test.mjs
+	node --test --test-concurrency=1 --test-timeout=600000 $(ARGS) tests/vscode/*.test.mjs
 
 clients/%/node_modules/.installed: clients/%/package.json clients/%/package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || \

@@ -83,6 +83,8 @@ class ModelCallUsage(WireModel):
     output_tokens: int
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    """The tokens of reasoning among the output."""
     cost_usd: float | None = None
     """The price of the call in US dollars, if it is known."""
     duration_ms: int
@@ -92,10 +94,12 @@ class ModelCallUsage(WireModel):
     """Why the answer ended."""
     context_window: int | None = None
     """The size of the model's context, in tokens."""
+    agent_id: str | None = None
+    """The sub-agent that made the call; null for the agent of the session."""
 
 
 class ModelCallsResult(WireModel):
-    """The calls of a session that a server with a page has made, the latest last. Damaged entries are left out."""
+    """The calls of a session, also those of earlier servers, the latest last. Damaged entries are left out."""
 
     calls: list[ModelCallUsage]
     """The calls, the latest last."""

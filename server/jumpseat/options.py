@@ -21,8 +21,8 @@ class Options(Discreet, Struct, frozen=True):
     unset for the server itself, but as set where a declaration names them. ``metrics_port`` is that of health and
     metrics, on loopback and at ``metrics_host``, where scrapers present ``metrics_token`` if there is one. Sessions
     are closed after ``session_idle_s`` seconds without a client. ``allow_old_clients`` applies unless the
-    configuration has the setting. ``keep_model_calls`` keeps the usage of each call, as servers with a page always
-    do. ``tools`` are the names of tools, or that of a set, for sessions whose clients choose none.
+    configuration has the setting. ``keep_model_calls`` keeps the usage of each call with its session. ``tools``
+    are the names of tools, or that of a set, for sessions whose clients choose none.
     """
 
     hidden = ("environ", "auth_token", "metrics_token")
@@ -47,7 +47,7 @@ class Options(Discreet, Struct, frozen=True):
     record: str | None = None
     replay: Replay | None = None
     plugin_dirs: tuple[str, ...] = ()
-    keep_model_calls: bool = False
+    keep_model_calls: bool = True
 
     @property
     def on_stdio(self) -> bool:

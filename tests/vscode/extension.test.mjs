@@ -85,19 +85,25 @@ test("a change opens as a diff, is made once it is allowed there, and the diff i
   await editor.page.getByRole("button", { name: /asks you/ }).waitFor();
   await shot("diff");
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
+  // A click that comes as soon as the diff is there allows nothing. On a busy machine, it may come later than that.
+  const shown = Date.now();
   await tab.click();
-  // A click that comes as soon as the diff is there allows nothing.
   const allow = editor.page.getByRole("button", { name: "Allow This Change Once" });
   await allow.click();
-  await editor.page.locator(".statusbar-item", { hasText: "nothing is allowed yet" }).waitFor();
-  assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
-  await editor.page.waitForFunction((since) => Date.now() - since > 700, Date.now());
-  await allow.click();
+  const clicked = Date.now() - shown;
+  const hint = editor.page.locator(".statusbar-item", { hasText: "nothing is allowed yet" }).waitFor().then(() => true);
+  const early = await Promise.any([hint, answer("It says:").waitFor().then(() => false)]);
+  if (early) {
+    assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
+    await editor.page.waitForFunction((since) => Date.now() - since > 700, Date.now());
+    await allow.click();
+  } else assert.ok(clicked > 500, `a click after ${clicked} ms has allowed the change`);
   await answer("It says:").waitFor();
   await tab.waitFor({ state: "detached" });
   assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET.replace("Hello", "Bonjour"));
-  await openTab(editor.frame(), "Decisions");
-  await editor.frame().getByRole("cell", { name: /change .*greet\.py/ }).waitFor();
+  await openTab(editor.frame(), "Log");
+  await editor.frame().getByRole("button", { name: /^Decisions/ }).click();
+  await editor.frame().locator(".verdict", { hasText: /change .*greet\.py/ }).waitFor();
   await shot("decisions");
 });
 
@@ -180,12 +186,23 @@ test("the model reads the latest command of a terminal after a question", option
   await editor.command("Terminal: Kill the Active Terminal Instance");
 });
 
+test("in the side bar, all views are named in one row, and nothing is wider than its place", options, async () => {
+  await editor.frame().locator("nav.tabs").waitFor();
+  const frame = await pageFrame();
+  const [width, cut, wide] = await frame.evaluate(() => {
+    const tabs = document.querySelector("nav.tabs");
+    return [innerWidth, tabs.scrollWidth - tabs.clientWidth, document.documentElement.scrollWidth - innerWidth];
+  });
+  assert.ok(width < 420, `the side bar has ${width} pixels`);
+  assert.deepEqual([Math.max(0, cut), Math.max(0, wide)], [0, 0]);
+});
+
 test("the page in an editor has the timeline and the usage of each call", options, async () => {
   await editor.command("jumpseat: Open the Sessions in an Editor");
   const frame = editor.frame("last");
   await frame.locator(".entry:visible", { hasText: "greet in French" }).click();
   await openTab(frame, "Timeline");
-  await frame.locator(".bar-row").first().waitFor();
+  await frame.locator(".lane.part").first().waitFor();
   await shot("timeline");
   await openTab(frame, "Usage");
   await frame.getByRole("img", { name: /^Tokens of each call/ }).locator("canvas").waitFor();
@@ -211,14 +228,32 @@ test("nothing but the script of the page runs in the page", options, async () =>
   editor.problems.length = 0;
 });
 
-for (const [theme, name] of [["Default Light Modern", "vscode-light"], ["Default Dark Modern", "vscode-dark"], ["Default High Contrast", "vscode-high-contrast"]]) {
+for (const [theme, name] of [["Default Light Modern", "vscode-light"], ["Default Dark Modern", "vscode-dark"], ["Default High Contrast", "vscode-high-contrast"], ["Default High Contrast Light", "vscode-high-contrast-light"]]) {
   test(`the page follows the rules of axe-core in the theme ${theme}`, options, async () => {
     await editor.set({ "workbench.colorTheme": theme });
     await editor.frame().locator(`body.${name}`).waitFor({ state: "attached" });
     await shot(`theme-${name.slice("vscode-".length)}`);
     const frame = await pageFrame();
     await frame.evaluate(readFileSync(AXE, "utf8"));
-    const { violations } = await frame.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
-    assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)} ${one.nodes[0].failureSummary}`), []);
+    for (const view of ["Transcript", "Timeline", "Usage", "Log"]) {
+      await editor.frame().getByRole("link", { name: view }).click();
+      await editor.frame().locator("nav.tabs a[aria-current=page]", { hasText: view }).waitFor();
+      const { violations } = await frame.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+      assert.deepEqual(violations.map((one) => `${view}: ${one.id}: ${one.nodes[0].html.slice(0, 200)} ${one.nodes[0].failureSummary}`), []);
+      await shot(`theme-${name.slice("vscode-".length)}-${view.toLowerCase()}`);
+    }
+    // The colours and the size of text are those of the theme.
+    const [link, accent, size, wanted] = await frame.evaluate(() => {
+      const probe = document.createElement("a");
+      document.body.append(probe);
+      const of = (color) => {
+        probe.style.color = color;
+        return getComputedStyle(probe).color;
+      };
+      const found = [of("var(--vscode-textLink-foreground)"), of("var(--accent)"), getComputedStyle(document.body).fontSize, getComputedStyle(document.documentElement).getPropertyValue("--vscode-font-size")];
+      probe.remove();
+      return found;
+    });
+    assert.deepEqual([accent, size], [link, wanted.trim()]);
   });
 }

@@ -97,7 +97,7 @@ export class Editor {
       // What the page's own policy refuses, in the frame of the webview.
       if (/Content Security Policy|Trusted Type/i.test(message.text())) editor.problems.push(message.text());
     });
-    await editor.page.goto(`http://127.0.0.1:${editor.port}/?folder=${encodeURIComponent(editor.project)}`);
+    await editor.page.goto(`http://127.0.0.1:${editor.port}/?folder=${encodeURIComponent(editor.project)}`, { timeout: START_MS });
     await editor.page.locator(".monaco-workbench").waitFor({ timeout: START_MS });
     await editor.page.getByRole("button", { name: /jumpseat/ }).first().waitFor({ timeout: START_MS });
     return editor;

@@ -53,7 +53,7 @@ test("a missing server is named with what can be done, and one that is killed co
     await composer.fill("Remember me");
     await composer.press("Enter");
     await editor.frame().locator(".answer", { hasText: "You said: Remember me" }).waitFor();
-    const server = execFileSync("pgrep", ["-f", "--", "--keep-model-calls"], { encoding: "utf8" }).trim().split("\n").map(Number);
+    const server = execFileSync("pgrep", ["-f", "--", "--headless --stdio"], { encoding: "utf8" }).trim().split("\n").map(Number);
     const own = server.filter((pid) => execFileSync("ps", ["eww", "-p", String(pid)], { encoding: "utf8" }).includes(editor.folder));
     assert.ok(own.length > 0);
     for (const pid of own) process.kill(pid, "SIGKILL");
@@ -62,5 +62,22 @@ test("a missing server is named with what can be done, and one that is killed co
     await composer.fill("And now?");
     await composer.press("Enter");
     await editor.frame().locator(".answer", { hasText: "You said: And now?" }).waitFor();
+  });
+});
+
+test("a server in an environment of the folder is offered, and started only after a question that names it", options, async () => {
+  const started = join(folder, "own");
+  const files = { ".venv/bin/jumpseat": `#!/bin/sh\ntouch ${started}\nexec ${JUMPSEAT} "$@"\n` };
+  await editing({ files, settings: { "jumpseat.path": "/no/such/jumpseat" } }, async (editor) => {
+    chmodSync(join(editor.project, ".venv/bin/jumpseat"), 0o755);
+    await editor.command("jumpseat: Open the Sessions");
+    await editor.frame().getByRole("button", { name: "Use the server of this folder" }).click();
+    const question = editor.page.locator(".monaco-dialog-box");
+    await question.getByText(`Start ${join(editor.project, ".venv/bin/jumpseat")} as the server?`).waitFor();
+    await shotIn(editor.page, "own-server", SHOTS);
+    assert.equal(existsSync(started), false);
+    await question.getByRole("button", { name: "Start It" }).click();
+    await editor.frame().getByRole("button", { name: "New session" }).first().waitFor();
+    assert.equal(existsSync(started), true);
   });
 });

@@ -108,50 +108,71 @@ test("the todos of the model are above the prompt", async () => {
   await page.getByText("Todos 1/3").click();
 });
 
-test("the timeline has a bar for each part, zooms with keys and buttons, and leads to the transcript", async () => {
+test("the timeline names what took longest, and has a bar with a label for each part, which leads to the transcript", async () => {
   await show(page, story, "timeline");
-  const bars = page.locator(".bar-row");
+  const bars = page.locator(".lane.part");
   await bars.first().waitFor();
+  const longest = page.getByRole("region", { name: "What took longest" }).getByRole("button");
+  assert.match((await longest.allInnerTexts()).join("\n"), /^\d\.\d s\s+bash ls -la && sleep 1/);
   const names = await bars.evaluateAll((all) => all.map((one) => one.textContent));
-  assert.ok(names.some((name) => /^large .*, model, first token after/.test(name)), names.join("\n"));
-  assert.ok(names.some((name) => /^bash \d\.\d s, tools/.test(name)));
+  assert.ok(names.some((name) => /^model .*large \d+ ms, model, first token after/.test(name)), names.join("\n"));
+  assert.ok(names.some((name) => /^bash\d .*ls -la && sleep 1 \d\.\d s, tools/.test(name)), names.join("\n"));
+  assert.ok(names.some((name) => /^wait .*waited .*: run ls -la/.test(name)));
   assert.ok(names.some((name) => /^scout .*, sub-agents/.test(name)));
-  assert.ok(names.some((name) => /^waits for an approval .*, waiting for people/.test(name)));
+  // No label is cut that has room elsewhere: of the bars with short subjects, all are whole.
+  const cut = await page.locator(".lane.part .lane-label").evaluateAll((all) => all.filter((one) => one.textContent.length < 30 && one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent));
+  assert.deepEqual(cut, []);
   await shot(page, "timeline");
   const before = await page.locator(".tick").allInnerTexts();
   await page.getByRole("button", { name: "Zoom in" }).click();
   await page.keyboard.press("+");
   assert.notDeepEqual(await page.locator(".tick").allInnerTexts(), before);
-  await shot(page, "timeline-zoomed");
   await page.keyboard.press("0");
   assert.deepEqual(await page.locator(".tick").allInnerTexts(), before);
-  const box = await page.locator(".overview").boundingBox();
+  const box = await page.locator(".lane-ruler .lane-track").boundingBox();
   await page.mouse.move(box.x + box.width * 0.1, box.y + 10);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.4, box.y + 10);
   await page.mouse.up();
-  assert.equal(await page.getByRole("button", { name: "Fit" }).isEnabled(), true);
   await page.getByRole("button", { name: "Fit" }).click();
+  assert.deepEqual(await page.locator(".tick").allInnerTexts(), before);
+  await page.getByRole("button", { name: "Table" }).click();
+  await page.getByRole("row", { name: /bash ls -la && sleep 1 .* 1$/ }).waitFor();
+  await page.getByRole("button", { name: "Table" }).click();
   await bars.filter({ hasText: "create" }).first().click();
   await page.locator(".target .call", { hasText: "create" }).waitFor();
 });
 
-test("the plots show tokens, cache, cost and context, with the numbers as a table", async () => {
+test("the plots show tokens by part, cost and context with legends, and the numbers by run and by call are tables", async () => {
   await show(page, story, "usage");
-  for (const title of ["Tokens of each call", "Share of the input from the cache", "Cost so far", "Context"]) {
+  for (const title of ["Tokens of each call", "Context", "Cost so far"]) {
     await page.getByRole("img", { name: new RegExp(`^${title}`) }).locator("canvas").waitFor();
   }
+  const legends = await page.locator(".plot-legend").allInnerTexts();
+  assert.match(legends[0].replace(/\s+/g, " "), /^cached input 15k new input 7\.\dk output \d+ all calls$/);
+  assert.ok(legends.every((text) => !text.includes("--")), legends.join("\n"));
+  const plot = await page.locator(".plot canvas").first().boundingBox();
+  await page.mouse.move(plot.x + plot.width * 0.2, plot.y + plot.height / 2);
+  await page.locator(".plot-legend", { hasText: /call \d/ }).first().waitFor();
+  await page.getByRole("table", { name: "By run" }).getByRole("row", { name: /1: Write a function .* 7 .* \$0\.04/ }).waitFor();
   await page.getByText("All 7 model calls as a table").click();
   assert.equal(await page.locator(".all-calls tbody tr").count(), 7);
+  assert.equal(await page.locator(".all-calls tbody tr", { hasText: "scout" }).count(), 2);
   await page.getByText("All 7 model calls as a table").click();
   await shot(page, "usage");
 });
 
-test("the decisions name what was approved and by whom", async () => {
+test("the log has the decisions with who decided and what nobody was asked about, and exports them", async () => {
   await show(page, story, "decisions");
-  const first = page.locator("tbody tr").first();
-  assert.match(await first.innerText(), /run ls -la && sleep 1\s+approved\s+a person, once/);
+  await page.locator("nav.tabs a[aria-current=page]", { hasText: "Log" }).waitFor();
+  const verdicts = page.locator(".verdict");
+  assert.match((await verdicts.first().innerText()).replace(/\s+/g, " "), /approved run ls -la && sleep 1 a person, once after/);
+  await verdicts.filter({ hasText: "sql INSERT" }).filter({ hasText: "nobody was asked" }).waitFor();
   await shot(page, "decisions");
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export" }).click();
+  const file = readFileSync(await (await download).path(), "utf8");
+  assert.match(file, /^time,|^"time","decision","what","by","rule","feedback","after_ms"\r\n"[^"]+","approved","run ls -la && sleep 1","a person, once"/);
 });
 
 test("each row leads to its event on the wire, which can be filtered and copied as a step", async () => {
@@ -165,10 +186,13 @@ test("each row leads to its event on the wire, which can be filtered and copied 
   await shot(page, "wire");
   await page.getByRole("button", { name: "Copy as a step" }).click();
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^- events:\n {4}- \{"type":"user\.message"/);
-  await page.getByRole("searchbox", { name: "Filter" }).fill("permission");
+  await page.locator(".wire-line", { hasText: "tool.execution_complete" }).filter({ hasText: "bash ls -la && sleep 1" }).filter({ hasText: "exit 0 · " }).waitFor();
+  await page.locator(".wire-line", { hasText: "permission.completed" }).filter({ hasText: "approved by a person, once: run ls -la" }).first().waitFor();
+  await page.getByRole("combobox", { name: "Topic" }).selectOption({ label: "Questions and decisions" });
   const names = await page.locator(".wire-name").allInnerTexts();
   assert.ok(names.length > 2 && names.every((name) => name.startsWith("permission.")), names.join());
-  await page.getByRole("button", { name: "Messages of this page" }).click();
+  await page.getByRole("button", { name: "Messages" }).click();
+  await page.getByRole("combobox", { name: "Topic" }).selectOption("");
   await page.getByRole("searchbox", { name: "Filter" }).fill("connect");
   await page.locator(".wire-line", { hasText: "connect" }).first().click();
   assert.match(await page.locator(".wire-detail pre").innerText(), /\[redacted\]/);
@@ -219,9 +243,9 @@ test("an approval says what it grants; a denial with a reason reaches the model"
   await row(".answer", { hasText: "The result was: installed" }).waitFor();
   assert.equal(existsSync(join(server.work, "installed")), true);
   await show(page, id, "decisions");
-  const texts = await page.locator("tbody tr").allInnerTexts();
-  assert.match(texts[0], /denied\s+a person in the page[^]*“Use a virtual environment”/);
-  assert.match(texts[2], /approved\s+a person in the page, for this session/);
+  const texts = await page.locator(".verdict").allInnerTexts();
+  assert.match(texts[0], /denied[^]*a person in the page[^]*“Use a virtual environment”/);
+  assert.match(texts[2], /approved[^]*a person in the page, for this session\s+rule: commands: touch/);
   await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor();
   await page.getByRole("button", { name: "Revoke" }).first().click();
   await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor({ state: "detached" });

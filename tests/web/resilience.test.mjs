@@ -120,10 +120,25 @@ test("a session with 20,000 events opens at its end, has few elements, and scrol
     await show(page, id, "wire");
     await page.locator(".wire-line").first().waitFor();
     await show(page, id, "timeline");
-    await page.locator(".bar-row").first().waitFor();
-    await page.getByRole("combobox", { name: "Run" }).selectOption("all");
-    await page.locator(".bar-row").first().waitFor();
+    const runs = page.locator(".lane.run");
+    await runs.first().waitFor();
+    await page.getByText(/^1,\d{3} runs/).waitFor();
+    const drawn = await page.evaluate(() => document.querySelectorAll(".lane-list *").length);
+    assert.ok(drawn < 1500, `${drawn} elements for the runs`);
+    await runs.first().focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowRight");
+    await page.locator('.lane.part[data-item="3"]', { hasText: "cat file-0.txt" }).waitFor();
+    assert.match(await page.locator(":focus").innerText(), /2\s+Prompt 1/);
+    await page.keyboard.press("ArrowLeft");
+    await page.locator(".lane.part").first().waitFor({ state: "detached" });
     await shot(page, "timeline-long");
+    await page.getByRole("region", { name: "What took longest" }).getByRole("button").last().click();
+    await page.locator(".lane.part.chosen").waitFor();
+    await show(page, id, "decisions");
+    await page.locator(".verdict").first().waitFor();
+    const listed = await page.evaluate(() => document.querySelectorAll(".verdicts *").length);
+    assert.ok(listed < 1500, `${listed} elements for the decisions`);
     assert.deepEqual(page.problems, []);
   } finally {
     await server.stop();

@@ -265,7 +265,7 @@ test("the wire shows neither the token nor the key of a login", async () => {
   await server.client.prompt(id, "hello");
   const fresh = await openPage(browser, server);
   await show(fresh, id, "wire");
-  await fresh.getByText("Messages of this page").click();
+  await fresh.getByText("Messages").click();
   const messages = fresh.getByText("jumpseat.web.login");
   await messages.nth(1).waitFor();
   for (const message of await messages.all()) await message.click();

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import type { Jumpseat } from "./jumpseat.ts";
 import { messageOf } from "./server.ts";
-import { INSTALL, keys, serverCommand, setKey } from "./settings.ts";
+import { INSTALL, keys, serverCommand, setKey, useOwnServer } from "./settings.ts";
 import { selected } from "./tools.ts";
 
 /** The providers whose keys are asked for by name; others are named by their variable. */
@@ -27,6 +27,7 @@ export function commands(jumpseat: Jumpseat, secrets: vscode.SecretStorage): Rec
     "jumpseat.chooseModel": () => chooseModel(jumpseat),
     "jumpseat.setKey": () => askForKey(secrets),
     "jumpseat.check": () => check(secrets),
+    "jumpseat.useFolderServer": () => useOwnServer(),
     "jumpseat.restart": () => jumpseat.server.restart(),
     "jumpseat.showLog": () => jumpseat.log.show(true),
     "jumpseat.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:jumpseat.jumpseat"),

@@ -8,12 +8,12 @@ import { Pages, type PageHandler, type WebPage } from "./pages.ts";
 import { Relay } from "./relay.ts";
 import { adapt } from "./requests.ts";
 import { messageOf, Server, type Status } from "./server.ts";
-import { folders, INSTALL, serverCommand, setting } from "./settings.ts";
+import { folders, INSTALL, ownServer, serverCommand, setting } from "./settings.ts";
 import { declarations, editorTools, type DiagnosticsWatch, type EditorTool } from "./tools.ts";
 import type { Terminals } from "./terminals.ts";
 
 /** The commands that a page may run: the remedies of a failed connection. */
-const REMEDIES = new Map([["jumpseat.restart", "Try again"], ["jumpseat.openSettings", "Open the settings"], ["jumpseat.showLog", "Show the log"], ["workbench.trust.manage", "Manage trust"]]);
+const REMEDIES = new Map([["jumpseat.restart", "Try again"], ["jumpseat.openSettings", "Open the settings"], ["jumpseat.showLog", "Show the log"], ["workbench.trust.manage", "Manage trust"], ["jumpseat.useFolderServer", "Use the server of this folder"]]);
 const PATH_SETTINGS = ["path", "arguments", "environment"];
 /** The settings may change several times while their file is written. */
 const SETTLE_MS = 300;
@@ -93,7 +93,7 @@ export class Jumpseat implements PageHandler {
       case "starting": return { kind: "link", link: "connecting", problem: "", version: "", remedies: [] };
       case "ready": return { kind: "link", link: "open", problem: "", version: status.version, remedies: [] };
       case "failed": return {
-        kind: "link", link: "failed", version: "", remedies: status.missing ? remedies("jumpseat.openSettings", "jumpseat.restart") : remedies("jumpseat.restart", "jumpseat.showLog", "jumpseat.openSettings"),
+        kind: "link", link: "failed", version: "", remedies: status.missing ? remedies(...(ownServer() ? ["jumpseat.useFolderServer"] : []), "jumpseat.openSettings", "jumpseat.restart") : remedies("jumpseat.restart", "jumpseat.showLog", "jumpseat.openSettings"),
         problem: status.missing ? `The server could not be started: ${status.problem}: ${INSTALL}.` : `The server could not be started: ${status.problem}.`,
       };
     }

@@ -80,7 +80,7 @@ export class Server {
     const command = await this.command();
     if (this.stops !== stops) return;
     if (!isAbsolute(command.path)) return this.tell({ kind: "failed", problem: `cannot find the command ${command.path}`, missing: true });
-    const child = spawn(command.path, [...command.arguments, "--headless", "--stdio", "--keep-model-calls"], {
+    const child = spawn(command.path, [...command.arguments, "--headless", "--stdio"], {
       cwd: command.folder, env: command.environment, windowsHide: true,
     });
     this.process = child;

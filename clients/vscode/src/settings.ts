@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
-import { findServer, NAME } from "./executable.ts";
+import { findServer, NAME, serverOfFolder, type Places } from "./executable.ts";
 import type { Command } from "./server.ts";
 
 const EXTENSION = "jumpseat.jumpseat";
@@ -28,13 +28,28 @@ export async function serverCommand(secrets: vscode.SecretStorage): Promise<Comm
   const named = path.startsWith("~") ? join(homedir(), path.slice(1)) : path;
   const own = Object.entries(process.env).filter(([name]) => !OF_THE_EDITOR.test(name));
   const environment = { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") };
-  const places = { platform: process.platform, environment, folders: folders() };
+  const places: Places = { platform: process.platform, environment, folders: folders(), home: homedir() };
   return {
     path: findServer(named, places, vscode.extensions.getExtension(EXTENSION)?.extensionPath),
     arguments: setting<string[]>("arguments"),
     environment,
     folder: (vscode.workspace.isTrusted ? folders()[0] : undefined) ?? homedir(),
   };
+}
+
+/** Return the server that a trusted folder of the window brings, or `null`. */
+export function ownServer(): string | null {
+  return vscode.workspace.isTrusted ? serverOfFolder({ platform: process.platform, environment: process.env, folders: folders() }) : null;
+}
+
+/** Ask whether the server of the folder may be started, and name it in the settings of the user. */
+export async function useOwnServer(): Promise<void> {
+  const path = ownServer();
+  if (path === null) return void vscode.window.showInformationMessage("No folder of this window has jumpseat in .venv or venv.");
+  const answer = await vscode.window.showWarningMessage(`Start ${path} as the server?`, {
+    modal: true, detail: "It is a program of this folder: whoever can change files here can change it. It runs as you, outside of the sandbox.",
+  }, "Start It");
+  if (answer === "Start It") await vscode.workspace.getConfiguration("jumpseat").update("path", path, vscode.ConfigurationTarget.Global);
 }
 
 export async function keys(secrets: vscode.SecretStorage): Promise<Record<string, string>> {

@@ -9,7 +9,7 @@ import { Rpc } from "../../web/src/rpc.ts";
 import { proposedText } from "../../web/src/state/proposal.ts";
 import { SETTLE_MS, Settling } from "../../web/src/state/settling.ts";
 import { after, IDLE } from "../src/activity.ts";
-import { executable, findServer, type Places } from "../src/executable.ts";
+import { executable, findServer, isExecutable, serverOfFolder, type Places } from "../src/executable.ts";
 import { editorsText, plainOutput, problemsText, runsText, selectionText } from "../src/format.ts";
 import { frame, Frames } from "../src/framing.ts";
 import { Freshness } from "../src/freshness.ts";
@@ -195,11 +195,27 @@ test("a change takes no answer before a person can have seen it, and none that w
   assert.equal(settling.isSettled("a", 30_000), false);
 });
 
+test("a server is found where installers put it, but none of the folder is started unasked", () => {
+  const places = (environment: NodeJS.ProcessEnv, ...files: string[]): Places => ({
+    platform: "linux", environment, folders: ["/work"], home: "/home/ada", isExecutable: (file) => files.includes(file),
+  });
+  const found = (environment: NodeJS.ProcessEnv, ...files: string[]): string => findServer("jumpseat", places(environment, ...files), "/extension");
+  assert.equal(found({ PATH: "/bin" }, "/home/ada/.local/bin/jumpseat", "/extension/server/jumpseat"), "/home/ada/.local/bin/jumpseat");
+  assert.equal(found({ PATH: "/bin", VIRTUAL_ENV: "/envs/one" }, "/envs/one/bin/jumpseat", "/home/ada/.local/bin/jumpseat"), "/envs/one/bin/jumpseat");
+  assert.equal(found({ PATH: "/bin" }, "/extension/server/jumpseat"), "/extension/server/jumpseat");
+  const own = "/work/.venv/bin/jumpseat";
+  assert.equal(found({ PATH: "/work/.venv/bin", VIRTUAL_ENV: "/work/.venv" }, own), "jumpseat");
+  assert.equal(serverOfFolder(places({}, own)), own);
+  assert.equal(serverOfFolder(places({})), null);
+  assert.equal(findServer("other", places({ PATH: "/bin" }, "/home/ada/.local/bin/other"), "/extension"), "other");
+});
+
 test("the server of the settings comes first, then one in the path, then the one in the extension", { skip: process.platform === "win32" }, () => {
   const folder = mkdtempSync(join(tmpdir(), "finding-"));
   try {
     const bin = join(folder, "bin");
-    const places: Places = { platform: process.platform, environment: { PATH: bin }, folders: [] };
+    // Not the one of this machine.
+    const places: Places = { platform: process.platform, environment: { PATH: bin }, folders: [], isExecutable: (file) => file.startsWith(folder) && isExecutable(file) };
     const extension = join(folder, "extension");
     mkdirSync(bin);
     mkdirSync(join(extension, "server"), { recursive: true });

@@ -62,7 +62,7 @@ class ModelCall(Struct, kw_only=True, eq=False):
     """One attempt to call a model.
 
     ``first_ms`` is the time to the first event of a streamed answer. ``completed`` is the answer, and ``error`` the
-    reason why there is none; neither is set if the call was cancelled.
+    reason why there is none; neither is set if the call was cancelled. ``agent_id`` is that of a sub-agent.
     """
 
     session_id: str | None
@@ -72,6 +72,7 @@ class ModelCall(Struct, kw_only=True, eq=False):
     attempt: int = 1
     turn_id: str | None = None
     interaction_id: str | None = None
+    agent_id: str | None = None
     first_ms: float | None = None
     completed: Completed | None = None
     error: Exception | None = None

@@ -193,7 +193,8 @@ def _add_records(parser: CommandParser) -> None:
     )
     add(
         "--keep-model-calls",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=True,
         help="keep the tokens, cost and times of each model call with its session, for clients that plot them",
     )
     add("--record", metavar="DIR", help="record every call to a provider in this folder")

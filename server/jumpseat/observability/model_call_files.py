@@ -9,7 +9,6 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model import Usage
 from jumpseat.agent.observation import ModelCall, Record, TraceContext
 from jumpseat.store.session.model_calls import ModelCallFile
-from jumpseat_protocol.web import ModelCallUsage
 
 log = logging.getLogger(__name__)
 
@@ -28,22 +27,27 @@ class ModelCallFiles:
         if not isinstance(record, ModelCall) or record.completed is None or record.session_id is None:
             return
         usage = record.completed.usage or Usage()
-        call = ModelCallUsage(
-            time=utc_now(),
-            purpose=record.purpose,
-            model=record.completed.model or record.resolved.wire_name,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cache_read_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-            cost_usd=record.resolved.cost_of(record.completed.usage),
-            duration_ms=round(record.ms),
-            first_token_ms=None if record.first_ms is None else round(record.first_ms),
-            finish_reason=record.completed.stop_reason,
-            context_window=record.resolved.known.window or None,
-        )
+        # As ``ModelCallUsage`` has them, whose module would be loaded for this alone in the first turn.
+        call = {
+            "time": utc_now(),
+            "purpose": record.purpose,
+            "model": record.completed.model or record.resolved.wire_name,
+            "inputTokens": usage.input_tokens,
+            "outputTokens": usage.output_tokens,
+            "cacheReadTokens": usage.cache_read_tokens,
+            "cacheWriteTokens": usage.cache_write_tokens,
+            "reasoningTokens": usage.reasoning_tokens,
+            "costUsd": record.resolved.cost_of(record.completed.usage),
+            "durationMs": round(record.ms),
+            "firstTokenMs": None if record.first_ms is None else round(record.first_ms),
+            "finishReason": record.completed.stop_reason,
+            "contextWindow": record.resolved.known.window or None,
+            "agentId": record.agent_id,
+        }
         try:
-            ModelCallFile(self._root / record.session_id).append(call.wire())
+            ModelCallFile(self._root / record.session_id).append(
+                {name: value for name, value in call.items() if value is not None}
+            )
         except OSError as error:
             log.warning("cannot keep the usage of a model call: %s", error.strerror or error)
 

@@ -203,7 +203,7 @@ class Observability:
             self._telemetry = _open_telemetry(settings, secrets, gauges)
         if self._telemetry is not None:
             observers += self._telemetry.observers
-        if options.keep_model_calls or (options.tcp is not None and options.tcp.web_port is not None):
+        if options.keep_model_calls:
             from jumpseat.observability.model_call_files import ModelCallFiles
 
             observers.append(ModelCallFiles(home / "session-state"))

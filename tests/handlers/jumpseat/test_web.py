@@ -115,3 +115,28 @@ async def test_a_decision_names_the_client_and_the_token_of_the_person_who_made_
         await wire.event("session.idle")
         assert by == [{"client": "page", "token": "ada"}, {"client": "editor", "token": "ada"}]
         assert '"decidedBy":{"client":"page","token":"ada"}' in server.log_of(session).read_text()
+
+
+async def test_every_server_keeps_the_usage_of_each_call_with_its_agent_unless_told_not_to(tmp_path: Path) -> None:
+    task = {"name": "scout", "agent_type": "explore", "description": "Look", "prompt": "Look around"}
+    delegate = {"tool_calls": [{"name": "task", "arguments": task}]}
+    usage = {"input": 70, "output": 7, "cache_read": 60, "cache_write": 5, "reasoning": 3}
+    turns = ({**delegate, "usage": usage}, {"text": "Found."}, {"text": "Done."})
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted(*turns), requestPermission=False)
+        await server.wire.prompt(session, "Delegate it")
+        kept = (await server.wire.call("jumpseat.web.modelCalls", {"sessionId": session}))["calls"]
+        first = kept[0]
+        assert first.keys() - {"costUsd", "firstTokenMs"} == {
+            *("time", "purpose", "model", "durationMs", "finishReason", "contextWindow"),
+            *("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"),
+        }
+        assert [value for name, value in first.items() if name.endswith("Tokens")] == [70, 7, 60, 5, 3]
+        agents = [call.get("agentId") for call in kept]
+        assert agents[0] is None
+        assert agents[-1] is None
+        assert any(agents[1:-1])
+    async with running_server(tmp_path, args=["--no-keep-model-calls"]) as server:
+        session = await server.wire.create(scripted({"text": "Hello"}))
+        await server.wire.prompt(session, "Hi")
+        assert (await server.wire.call("jumpseat.web.modelCalls", {"sessionId": session}))["calls"] == []

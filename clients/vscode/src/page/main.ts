@@ -1,12 +1,13 @@
 // The page in a webview: its messages go through the extension.
 
-import "./theme.css";
 import { Connection, ShownChanges, type Host } from "../../../web/src/host.ts";
 import { mount } from "../../../web/src/mount.tsx";
 import { followPlace, go, parse, route } from "../../../web/src/route.ts";
 import { Rpc } from "../../../web/src/rpc.ts";
 import { Store } from "../../../web/src/store.ts";
 import type { FromPage, ToPage } from "../messages.ts";
+// After the styles of the page, which it changes.
+import "./theme.css";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromPage): void; getState(): unknown; setState(state: unknown): void };
 

@@ -29,20 +29,27 @@ export function withCalls(state: SessionState, calls: readonly ModelCallUsage[])
   const runOf = (time: number): number => Math.max(0, state.runs.findLastIndex((run) => run.start <= time));
   const usage = calls.map((call) => ({
     time: Date.parse(call.time) || 0, model: call.model, input: call.inputTokens, output: call.outputTokens, cacheRead: call.cacheReadTokens,
-    cacheWrite: call.cacheWriteTokens, costUsd: call.costUsd ?? null, durationMs: call.durationMs, firstMs: call.firstTokenMs ?? null,
-    finish: call.finishReason ?? null, agentId: null, run: runOf(Date.parse(call.time) || 0),
+    cacheWrite: call.cacheWriteTokens, reasoning: call.reasoningTokens ?? 0, costUsd: call.costUsd ?? null, durationMs: call.durationMs,
+    firstMs: call.firstTokenMs ?? null, finish: call.finishReason ?? null, agentId: call.agentId ?? null, run: runOf(Date.parse(call.time) || 0),
   }));
-  // A call belongs to the answer that follows at once.
-  let at = 0;
-  const spans = state.spans.map((span) => {
-    if (span.kind !== "model" || span.end === null) return span;
-    while (at < usage.length && usage[at]!.time < span.start) at += 1;
-    const call = usage[at];
-    if (!call || call.time > span.end + NEAR_MS) return span;
-    at += 1;
-    return { ...span, start: Math.max(span.start, Math.min(span.end, call.time) - call.durationMs), firstMs: call.firstMs };
+  // A call belongs to the answer of its agent that follows at once.
+  const answers = new Map<string | null, { calls: typeof usage; at: number }>();
+  usage.forEach((call, at) => {
+    if (calls[at]!.purpose !== "turn") return;
+    const known = answers.get(call.agentId);
+    if (known) known.calls.push(call);
+    else answers.set(call.agentId, { calls: [call], at: 0 });
   });
-  const context = calls.filter((call) => call.contextWindow && call.purpose === "turn").map((call) => ({
+  const spans = state.spans.map((span) => {
+    const lane = answers.get(span.agentId);
+    if (span.kind !== "model" || span.end === null || !lane) return span;
+    while (lane.at < lane.calls.length && lane.calls[lane.at]!.time < span.start) lane.at += 1;
+    const call = lane.calls[lane.at];
+    if (!call || call.time > span.end + NEAR_MS) return span;
+    lane.at += 1;
+    return { ...span, start: Math.max(span.start, Math.min(span.end, call.time) - call.durationMs), firstMs: call.firstMs, tokens: { input: call.input, output: call.output } };
+  });
+  const context = calls.filter((call) => call.contextWindow && call.purpose === "turn" && !call.agentId).map((call) => ({
     time: Date.parse(call.time) || 0, tokens: call.inputTokens + call.outputTokens, limit: call.contextWindow!,
   }));
   return { ...state, usage, spans, context: context.length >= state.context.length ? context : state.context };
@@ -407,7 +414,7 @@ const HANDLERS: Record<string, Handler> = {
   "assistant.usage": (draft, data, event, time) => {
     draft.list("usage").push({
       time, model: data.model, input: data.inputTokens, output: data.outputTokens, cacheRead: data.cacheReadTokens ?? 0,
-      cacheWrite: data.cacheWriteTokens ?? 0, costUsd: data.costUsd ?? null, durationMs: data.duration,
+      cacheWrite: data.cacheWriteTokens ?? 0, reasoning: data.reasoningTokens ?? 0, costUsd: data.costUsd ?? null, durationMs: data.duration,
       firstMs: data.timeToFirstTokenMs ?? null, finish: data.finishReason ?? null, agentId: event.agentId ?? null,
       run: Math.max(0, draft.next.runs.length - 1),
     });
@@ -416,7 +423,7 @@ const HANDLERS: Record<string, Handler> = {
       const span = spans[at]!;
       if (span.kind === "model" && span.agentId === (event.agentId ?? null)) {
         const end = span.end ?? time;
-        spans[at] = { ...span, start: Math.max(span.start, end - data.duration), end, firstMs: data.timeToFirstTokenMs ?? null };
+        spans[at] = { ...span, start: Math.max(span.start, end - data.duration), end, firstMs: data.timeToFirstTokenMs ?? null, tokens: { input: data.inputTokens, output: data.outputTokens } };
         break;
       }
     }

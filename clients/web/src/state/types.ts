@@ -152,6 +152,8 @@ export interface Span {
   run: number;
   ok: boolean;
   rowKey: string | null;
+  /** The tokens of a model call, where its usage is known. */
+  tokens?: { input: number; output: number };
 }
 
 /** One model call, with its tokens. */
@@ -162,6 +164,8 @@ export interface Usage {
   output: number;
   cacheRead: number;
   cacheWrite: number;
+  /** The tokens of reasoning among the output. */
+  reasoning: number;
   costUsd: number | null;
   durationMs: number;
   firstMs: number | null;

@@ -66,7 +66,8 @@ const FACTS: Fact[] = [
 
 function ratio(before: number | null, after: number | null): string {
   if (before === null || after === null || before === 0) return "";
-  return `${after >= before ? "+" : "−"}${Math.abs(Math.round((after / before - 1) * 100))}%`;
+  const percent = Math.round((after / before - 1) * 100);
+  return percent === 0 ? "the same" : `${percent > 0 ? "+" : "−"}${Math.abs(percent)}%`;
 }
 
 function Choice({ store, label, value, onChange }: { store: Store; label: string; value: string; onChange: (id: string) => void }) {

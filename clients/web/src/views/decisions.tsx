@@ -1,13 +1,15 @@
-// What was approved and denied, by whom and for how long, and the approvals that still hold.
+// Who decided what, by which rule and when, and the approvals that still hold: a part of the log.
 
 import { useEffect, useState } from "preact/hooks";
-import { clock, count, duration } from "../state/format.ts";
-import { callsOf } from "../state/facts.ts";
+import { clock, dateTime, duration } from "../state/format.ts";
+import type { Verdict } from "../state/log.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { href } from "../route.ts";
-import { Table } from "./common.tsx";
+import { VirtualList } from "./virtual.tsx";
 
-export function Decisions({ store, session }: { store: Store; session: OpenSession }) {
+const SCOPES: Record<string, string> = { session: "this session", location: "this project" };
+
+export function Decisions({ store, session, verdicts }: { store: Store; session: OpenSession; verdicts: readonly Verdict[] }) {
   const { state } = session;
   const [kept, setKept] = useState<any[]>([]);
   const read = async (): Promise<void> => {
@@ -19,42 +21,45 @@ export function Decisions({ store, session }: { store: Store; session: OpenSessi
     }
   };
   useEffect(() => void read(), [session.id, session.status, state.decisions.length]);
-  const asked = new Set(state.decisions.map((decision) => decision.callId));
-  const unasked = callsOf(state).filter((call) => !asked.has(call.key));
+  const revoke = async (id: string): Promise<void> => {
+    await store.rpc.call("jumpseat.permissions.revoke", { sessionId: session.id, ids: [id] });
+    await read();
+  };
   return (
-    <div class="page" tabIndex={0} role="region" aria-label="Decisions">
-      <h2>Decisions</h2>
-      {state.decisions.length === 0 ? <p>Nobody was asked for an approval in this session.</p> : (
-        <Table label="Table of decisions">
-          <thead><tr><th scope="col">Time</th><th scope="col">What</th><th scope="col">Decision</th><th scope="col">By whom</th><th scope="col">After</th></tr></thead>
-          <tbody>
-            {state.decisions.map((decision) => (
-              <tr key={decision.requestId}>
-                <td>{clock(decision.time)}</td>
-                <td>{decision.callId ? <a href={href({ view: "session", id: state.id, tab: "transcript", at: decision.callId })}><code>{decision.what}</code></a> : <code>{decision.what}</code>}</td>
-                <td><span class={decision.allowed ? "badge good" : "badge bad"}>{decision.allowed ? "approved" : "denied"}</span></td>
-                <td>{decision.by}{decision.feedback && <div class="faint">“{decision.feedback}”</div>}</td>
-                <td>{duration(decision.time - decision.asked)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </Table>
-      )}
-      {unasked.length > 0 && <p class="faint">{count(unasked.length, "call")} ran without a question: the tool needs none, or a rule, an earlier approval or the mode allowed it.</p>}
+    <>
       {kept.length > 0 && (
-        <>
-          <h2>Approvals that still hold</h2>
-          <ul class="kept">
+        <section class="kept" aria-labelledby="kept-heading">
+          <h2 id="kept-heading">Approvals that still hold</h2>
+          <ul>
             {kept.map((one) => (
               <li key={one.id}>
-                <span><span class="badge">{one.scope === "session" ? "this session" : one.scope === "location" ? "this project" : "everywhere"}</span>{" "}
+                <span><span class="badge">{SCOPES[one.scope] ?? "everywhere"}</span>{" "}
                   {[...one.rules.map((rule: any) => [rule.kind, rule.argument].filter(Boolean).join(" ")), ...one.hosts, ...one.paths, ...one.commandLines].join(", ")}</span>
-                <button type="button" onClick={async () => { await store.rpc.call("jumpseat.permissions.revoke", { sessionId: session.id, ids: [one.id] }); await read(); }}>Revoke</button>
+                <button type="button" onClick={() => void revoke(one.id)}>Revoke</button>
               </li>
             ))}
           </ul>
-        </>
+        </section>
       )}
+      {verdicts.length === 0 ? <div class="page"><p class="faint">{state.decisions.length === 0 ? "Nobody was asked for an approval in this session, and no tool was called." : "No decision has these words."}</p></div> : (
+        <VirtualList
+          id={`${state.id} decisions`} class="verdicts" label="Decisions" count={verdicts.length} estimate={44} keyOf={(at) => verdicts[at]!.key}
+          render={(at) => <VerdictRow one={verdicts[at]!} sessionId={state.id} />}
+        />
+      )}
+    </>
+  );
+}
+
+function VerdictRow({ one, sessionId }: { one: Verdict; sessionId: string }) {
+  const what = <code>{one.what}</code>;
+  const after = one.afterMs !== null && one.afterMs > 0 ? `after ${duration(one.afterMs)}` : "";
+  return (
+    <div class={one.asked ? "verdict" : "verdict unasked"}>
+      <time title={dateTime(one.time)}>{clock(one.time)}</time>
+      <span class={!one.allowed ? "badge bad" : one.asked ? "badge good" : "badge"}>{!one.allowed ? "denied" : one.asked ? "approved" : "not asked"}</span>
+      <span class="verdict-what">{one.callKey ? <a href={href({ view: "session", id: sessionId, tab: "transcript", at: one.callKey })}>{what}</a> : what}</span>
+      <span class="verdict-by">{one.by}{(one.rule || after) && <span class="faint"> {[one.rule, after].filter(Boolean).join(" · ")}</span>}{one.feedback && <span class="faint"> “{one.feedback}”</span>}</span>
     </div>
   );
 }

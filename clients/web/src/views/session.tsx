@@ -13,7 +13,6 @@ import { ChangesView } from "./changes.tsx";
 import { Composer } from "./composer.tsx";
 import { Icon, Menu, MenuItem } from "./common.tsx";
 import { useCounted } from "./counted.ts";
-import { Decisions } from "./decisions.tsx";
 import { FactLine } from "./facts.tsx";
 import { Questions } from "./questions.tsx";
 import { RenameDialog } from "./rename.tsx";
@@ -23,7 +22,9 @@ import { Transcript } from "./transcript.tsx";
 import { UsageView } from "./usage.tsx";
 import { WireView } from "./wire.tsx";
 
-const TAB_NAMES: Record<Tab, string> = { transcript: "Transcript", changes: "Changes", timeline: "Timeline", usage: "Usage", decisions: "Decisions", wire: "Wire" };
+const TAB_NAMES: Record<Tab, string> = { transcript: "Transcript", changes: "Changes", timeline: "Timeline", usage: "Usage", decisions: "Decisions", wire: "Log" };
+/** The decisions are a part of the log, with an address of their own. */
+const SHOWN_TABS = TABS.filter((one) => one !== "decisions");
 
 export function SessionView({ store, id, tab, at }: { store: Store; id: string; tab: Tab; at: string | null }) {
   const session = store.open(id).value;
@@ -45,6 +46,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
     if (made) go({ view: "session", id: made, tab: "transcript", at: null });
   };
   if (session.status === "missing") return <main class="main" id="main"><div class="page"><h1>Not found</h1><p>{session.problem}</p></div></main>;
+  const shown = tab === "decisions" ? "wire" : tab;
   const to = (one: Tab): string => href({ view: "session", id, tab: one, at: null });
   const about = [state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ");
   return (
@@ -52,11 +54,11 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       <header class="session-head">
         <h1 dir="auto" title={`${state.title}\n${about}`}>{state.title || (session.status === "loading" ? "Loading…" : "New session")}</h1>
         <nav class="tabs" aria-label="Views of this session">
-          {TABS.map((one) => <a key={one} href={to(one)} aria-current={one === tab ? "page" : undefined}>{TAB_NAMES[one]}</a>)}
+          {SHOWN_TABS.map((one) => <a key={one} href={to(one)} aria-current={one === shown ? "page" : undefined}>{TAB_NAMES[one]}</a>)}
         </nav>
         <label class="tab-choice"><span class="hidden">View of this session</span>
-          <select value={tab} onChange={(event) => go({ view: "session", id, tab: event.currentTarget.value as Tab, at: null })}>
-            {TABS.map((one) => <option key={one} value={one}>{TAB_NAMES[one]}</option>)}
+          <select value={shown} onChange={(event) => go({ view: "session", id, tab: event.currentTarget.value as Tab, at: null })}>
+            {SHOWN_TABS.map((one) => <option key={one} value={one}>{TAB_NAMES[one]}</option>)}
           </select>
         </label>
         <Menu label="Actions for this session" icon="more">
@@ -79,8 +81,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       {tab === "changes" && <ChangesView store={store} session={session} at={at} />}
       {tab === "timeline" && <Timeline state={state} facts={facts} />}
       {tab === "usage" && <UsageView state={state} facts={facts} live={session.status === "live"} />}
-      {tab === "decisions" && <Decisions store={store} session={session} />}
-      {tab === "wire" && <WireView store={store} state={state} at={at} />}
+      {(tab === "wire" || tab === "decisions") && <WireView store={store} session={session} at={at} first={tab === "wire" ? "events" : "decisions"} />}
       <Dock store={store} session={session} isTranscript={tab === "transcript"} showsTodos={!hasRoom} />
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}

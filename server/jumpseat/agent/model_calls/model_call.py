@@ -185,7 +185,12 @@ async def _call_quietly(session: Session, resolved: ResolvedModel, request: Mode
     while True:
         attempt += 1
         call = ModelCall(
-            session_id=session.id, purpose="summary", resolved=resolved, request=request, attempt=attempt
+            session_id=session.id,
+            purpose="summary",
+            resolved=resolved,
+            request=request,
+            attempt=attempt,
+            agent_id=None if session.identity is None else session.identity.id,
         )
         try:
             completed = await whole_answer(session.services.observers, call)
@@ -241,6 +246,7 @@ async def _call_model(
             attempt=attempt,
             turn_id=turn_id,
             interaction_id=prompt.interaction_id,
+            agent_id=None if session.identity is None else session.identity.id,
         )
         try:
             if wait_s:

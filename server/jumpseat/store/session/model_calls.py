@@ -1,7 +1,7 @@
 """The model calls of a session with their tokens: ``model-calls.jsonl`` in its folder, for plots.
 
-The event log does not have them, because the usage of a call is not persisted by the protocol. Only servers with a
-page write the file. It is no part of the conversation: a missing or damaged line is left out.
+The event log does not have them, because the usage of a call is not persisted by the protocol. The file
+is no part of the conversation: a missing or damaged line is left out.
 """
 
 from __future__ import annotations
