@@ -10,6 +10,7 @@ import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
 import { Composer } from "./composer.tsx";
 import { Icon, Menu, MenuItem } from "./common.tsx";
+import { DeleteDialog } from "./delete.tsx";
 import { Decisions } from "./decisions.tsx";
 import { FactStrip } from "./facts.tsx";
 import { Questions } from "./questions.tsx";
@@ -30,9 +31,10 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const facts = useMemo(() => factsOf(state, description?.usage ?? null), [state, description]);
   const { save } = useContext(HostContext);
   const [renaming, setRenaming] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const [rewindTo, setRewindTo] = useState<string | null>(null);
   useEffect(() => {
-    document.title = `${state.questions.length > 0 ? "❓ " : state.working ? "▸ " : ""}${state.title || "Session"} – jumpseat`;
+    store.title.value = `${state.questions.length > 0 ? "❓ " : state.working ? "▸ " : ""}${state.title || "Session"}`;
   }, [state.title, state.working, state.questions.length]);
 
   const fork = async (eventId: string | null): Promise<void> => {
@@ -44,7 +46,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
     <main class="main" id="main">
       <header class="session-head">
         <div class="session-name">
-          <h1 title={state.title}>{state.title || (session.status === "loading" ? "Loading…" : "New session")}</h1>
+          <h1 title={state.title} dir="auto">{state.title || (session.status === "loading" ? "Loading…" : "New session")}</h1>
           <p class="faint">{[state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ")}</p>
         </div>
         <Status session={session} />
@@ -55,6 +57,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
           <MenuItem onClick={() => save(`${id}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
           <MenuItem onClick={() => save(`${id}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
           <MenuItem onClick={() => void store.load(id)}>Load again</MenuItem>
+          {session.status !== "elsewhere" && <MenuItem onClick={() => setDeleting(true)}>Delete…</MenuItem>}
         </Menu>
       </header>
       {session.problem && <p class="note error" role="alert">{session.problem}</p>}
@@ -69,6 +72,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       {tab === "wire" && <WireView store={store} state={state} at={at} />}
       {tab !== "transcript" && state.questions.length > 0 && <div class="dock"><Questions store={store} state={state} /></div>}
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
+      {deleting && <DeleteDialog store={store} id={id} title={state.title} onClose={() => setDeleting(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}
     </main>
   );
