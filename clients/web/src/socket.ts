@@ -9,7 +9,7 @@ const LONGEST_DELAY_MS = 5000;
 /** A silent connection is asked for a sign of life after a while, and given up if none comes: TCP takes minutes. */
 const SILENT_MS = 3000;
 const DEAD_MS = 5000;
-const CHECK_MS = 1000;
+const CHECK_MS = 500;
 /** Hidden pages need not know so soon. */
 const HIDDEN_SILENT_MS = 30_000;
 /** The time after which the page no longer tries to connect by itself. */

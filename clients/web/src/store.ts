@@ -36,11 +36,16 @@ export interface OpenSession {
 
 /** The name of the page among clients; an editor gives its own. */
 const CLIENT_NAME = "jumpseat-web";
+/** The events of the first page of a log, which is shown at once, and of the others. */
+const FIRST_EVENTS = 200;
 const PAGE_EVENTS = 1000;
 const DESCRIBED = 60;
 /** The sessions that are searched with one request. */
 const SEARCHED = 100;
 const POLL_MS = 4000;
+const LONGEST_PAUSE_MS = 400;
+/** The time in which the page does nothing, as a multiple of that in which it shows what has arrived. */
+const PAUSE_SHARE = 2;
 /** Every so many polls, hidden pages ask, too: their title tells of questions. */
 const HIDDEN_POLLS = 5;
 
@@ -63,6 +68,8 @@ export class Store {
   private readonly arrived = new Map<string, WireEvent[]>();
   private readonly loading = new Set<string>();
   private flushing = false;
+  /** The time between two flushes, in milliseconds. */
+  private pauseMs = 0;
   private listing = false;
   /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
   readonly found = signal<ReadonlyMap<string, string> | null>(null);
@@ -106,7 +113,7 @@ export class Store {
     this.problem.value = "";
     // The list may be long: the shown session does not wait for it.
     for (const id of this.opened.keys()) void this.load(id);
-    await Promise.all([this.list(), this.readModels(), this.readSetup()]);
+    await Promise.all([this.list(), this.readModels()]);
   }
 
   async readModels(): Promise<void> {
@@ -315,7 +322,7 @@ export class Store {
     let cursor: string | undefined;
     try {
       for (;;) {
-        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: PAGE_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
+        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: cursor ? PAGE_EVENTS : FIRST_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
         if (page.cursorStatus === "expired") throw new RpcError("the log was cut while it was read: load the session again", 0, null);
         pages.push(page.events as unknown as WireEvent[]);
         cursor = page.cursor;
@@ -359,13 +366,17 @@ export class Store {
     }
   }
 
+  /** Show what has arrived, soon; the longer that takes, the less often, so that keys and clicks come between. */
   private flushSoon(): void {
     if (this.flushing) return;
     this.flushing = true;
     setTimeout(() => {
       this.flushing = false;
+      const begun = performance.now();
       this.flush();
-    }, 16);
+      // Hidden pages have no frames.
+      if (!document.hidden) requestAnimationFrame(() => setTimeout(() => { this.pauseMs = Math.min(LONGEST_PAUSE_MS, PAUSE_SHARE * (performance.now() - begun)); }));
+    }, document.hidden ? LONGEST_PAUSE_MS : Math.max(16, this.pauseMs));
   }
 
   private flush(): void {

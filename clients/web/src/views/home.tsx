@@ -63,11 +63,14 @@ function Begin({ store, connection, focused = false }: { store: Store; connectio
   const [model, setModel] = useState("");
   const [busy, setBusy] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
+  const isOpen = connection.link.value === "open";
   useDrop(store, NEW);
+  useEffect(() => {
+    if (isOpen) void store.readSetup();
+  }, [isOpen]);
   useEffect(() => {
     if (focused) box.current?.focus();
   }, []);
-  const isOpen = connection.link.value === "open";
   const begin = async (withModel = model): Promise<void> => {
     if (busy || !isOpen) return;
     setBusy(true);

@@ -2,13 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { languageOf, renderCode, renderMarkdown } from "../markdown.ts";
+import { languageOf, renderCode } from "../markdown.ts";
 import { countChanges, toolText } from "../state/calls.ts";
 import { clock, count, duration, tokens } from "../state/format.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
 import { Boundary, Html, Icon, Menu, MenuItem } from "./common.tsx";
 import { Diff } from "./diff.tsx";
+import { PromptText } from "./folded.tsx";
+import { Markdown } from "./markdown.tsx";
 
 export interface RowActions {
   fork: (eventId: string) => void;
@@ -33,7 +35,7 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
     case "prompt": return <Prompt row={row} id={state.id} actions={actions} />;
     case "answer": return (
       <section class="row answer">
-        <Markdown text={row.text} streaming={row.streaming} />
+        <Markdown text={row.text} streaming={row.streaming} id={row.key} />
         {row.interrupted && <p class="faint">Interrupted</p>}
         <footer class="row-foot"><WireLink id={state.id} eventId={row.eventId} /><time>{clock(row.time)}</time>{row.model && <span>{row.model}</span>}</footer>
       </section>
@@ -41,7 +43,7 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
     case "thought": return (
       <details class="row thought" open={opened.value.get(row.key) ?? false} onToggle={(event) => toggle(row.key, event.currentTarget.open)}>
         <summary><Icon name="chevron" size={14} /> {row.streaming ? "Thinking…" : "Reasoning"} <span class="faint">{firstLine(row.text)}</span></summary>
-        {(opened.value.get(row.key) ?? false) && <Markdown text={row.text} streaming={row.streaming} />}
+        {(opened.value.get(row.key) ?? false) && <Markdown text={row.text} streaming={row.streaming} id={row.key} />}
       </details>
     );
     case "note": return <p class={`row note ${row.level}`}>{row.level !== "info" && <Icon name="warning" size={14} />}<span>{row.text}</span></p>;
@@ -51,11 +53,6 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
 
 function firstLine(text: string): string {
   return text.trim().split("\n")[0]!.slice(0, 120);
-}
-
-function Markdown({ text, streaming }: { text: string; streaming: boolean }) {
-  const html = useMemo(() => renderMarkdown(text), [text]);
-  return <div class={streaming ? "markdown streaming" : "markdown"}><Html html={html} /></div>;
 }
 
 export function WireLink({ id, eventId }: { id: string; eventId: string }) {
@@ -80,7 +77,7 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
           </Menu>
         )}
       </header>
-      <div class="prompt-text">{row.text}</div>
+      <PromptText text={row.text} id={`${id} ${row.key}`} />
       {row.attachments.length > 0 && (
         <ul class="attachments">
           {row.attachments.map((one, at) => <li key={at}>{one.picture ? <img src={one.picture} alt={one.name} /> : <span class="badge"><Icon name="clip" size={12} /> {one.name}</span>}</li>)}
