@@ -4,11 +4,14 @@
 import { signal, type Signal } from "@preact/signals";
 import type { Rpc } from "./rpc.ts";
 
-/** Something that is sent with a prompt; `wire` is an attachment of `session.send`. */
+/** Something that is sent with a prompt; `wire` is an attachment of `session.send`, or of the type PASTED. */
 export interface Attached {
   name: string;
   wire: Record<string, unknown>;
 }
+
+/** A long text that was pasted, `{type, text}`: part of the prompt, but not of the box, which it would make slow. */
+export const PASTED = "pasted";
 
 /** A prompt that is on its way, or may have been lost with the connection: then the log tells whether it arrived. */
 export interface Sending {
@@ -65,7 +68,7 @@ export class Drafts {
     const draft = this.of(id);
     const { text, files, sending } = draft.value;
     if (sending || (text.trim() === "" && files.length === 0)) return null;
-    const next = { text, files, before: before(text), unsure: false };
+    const next = { text, files, before: before(promptOf(text, files)), unsure: false };
     draft.value = { text: "", files: [], sending: next };
     // The server keeps the text until it has the prompt.
     this.unsaved.add(id);
@@ -157,6 +160,12 @@ export class Drafts {
   private flush(): void {
     for (const id of [...this.timers.keys()]) void this.store(id);
   }
+}
+
+/** Return the text of a prompt with the texts that were pasted. */
+export function promptOf(text: string, files: readonly Attached[]): string {
+  const pasted = files.filter((file) => file.wire["type"] === PASTED).map((file) => String(file.wire["text"]));
+  return [text, ...pasted].filter((one) => one !== "").join("\n\n");
 }
 
 function isEmpty({ text, files, sending }: Draft): boolean {

@@ -2,7 +2,7 @@
 
 import { batch, computed, signal, type Signal } from "@preact/signals";
 import type { Methods } from "./generated/wire.ts";
-import { Drafts, NEW, type Attached } from "./drafts.ts";
+import { Drafts, NEW, PASTED, promptOf, type Attached } from "./drafts.ts";
 import { RpcError, UNSENT, type Rpc } from "./rpc.ts";
 import { reduce, settle, withCalls } from "./state/reduce.ts";
 import { emptySession, type Question, type SessionState, type WireEvent } from "./state/types.ts";
@@ -288,7 +288,8 @@ export class Store {
     if (sending?.unsure) {
       if (isLive) await this.readQueue(session.id);
       const queued = this.opened.get(session.id)?.value.queued ?? [];
-      if (promptsWith(session.state, sending.text) > sending.before || queued.includes(sending.text)) this.drafts.sent(session.id);
+      const prompt = promptOf(sending.text, sending.files);
+      if (promptsWith(session.state, prompt) > sending.before || queued.includes(prompt)) this.drafts.sent(session.id);
       else this.drafts.restore(session.id);
     }
     const last = session.state.rows.findLast((row) => row.kind === "prompt");
@@ -480,10 +481,11 @@ export class Store {
   async send(id: string, steer: boolean): Promise<void> {
     const sending = this.drafts.begin(id, (text) => promptsWith(this.opened.get(id)?.value.state, text));
     if (!sending) return;
+    const attachments = sending.files.map((one) => one.wire).filter((wire) => wire["type"] !== PASTED);
     try {
       await this.rpc.call("session.send", {
-        sessionId: id, prompt: sending.text, mode: steer ? "immediate" : "enqueue",
-        ...(sending.files.length > 0 ? { attachments: sending.files.map((one) => one.wire) } : {}),
+        sessionId: id, prompt: promptOf(sending.text, sending.files), mode: steer ? "immediate" : "enqueue",
+        ...(attachments.length > 0 ? { attachments } : {}),
       } as Methods["session.send"]["params"]);
       this.drafts.sent(id);
     } catch (error) {

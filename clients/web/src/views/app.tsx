@@ -30,7 +30,7 @@ export function App({ store, connection }: { store: Store; connection: Connectio
         event.preventDefault();
         (document.querySelector(".sidebar input[type=search]") as HTMLElement | null)?.focus();
       } else if (event.key === "i") {
-        const box = document.getElementById("prompt");
+        const box = document.getElementById("prompt") ?? document.getElementById("begin");
         if (box) {
           event.preventDefault();
           box.focus();

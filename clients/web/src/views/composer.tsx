@@ -1,12 +1,16 @@
 // The prompt box: text, attachments, steering, stopping and the model.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import type { Sending } from "../drafts.ts";
+import { PASTED, type Sending } from "../drafts.ts";
+import { count } from "../state/format.ts";
 import type { Attached, OpenSession, Store } from "../store.ts";
 import { Icon } from "./common.tsx";
 
 const LARGEST_BYTES = 8 * 1024 * 1024;
 const HIGHEST_PX = 260;
+/** A longer text that is pasted is beside the box, which would be slow with it. */
+const LONG_PASTE = 20_000;
+const MOST_PASTED_LINES = 400;
 /** The length from which on a text fills the box: measuring it would take longer than typing. */
 const FILLING = 5000;
 
@@ -87,9 +91,11 @@ export function PromptBox({ store, id, box, placeholder, name = "prompt", rows =
       onInput={(event) => store.drafts.change(id, { text: event.currentTarget.value })}
       onPaste={(event) => {
         const pasted = [...(event.clipboardData?.files ?? [])];
-        if (pasted.length === 0) return;
+        const long = event.clipboardData?.getData("text/plain") ?? "";
+        if (pasted.length > 0) void addFiles(store, id, pasted);
+        else if (long.length > LONG_PASTE || lineCount(long) > MOST_PASTED_LINES) addPasted(store, id, long);
+        else return;
         event.preventDefault();
-        void addFiles(store, id, pasted);
       }}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -144,6 +150,15 @@ export function useDrop(store: Store, id: string): void {
       removeEventListener("drop", drop);
     };
   }, [id]);
+}
+
+function lineCount(text: string): number {
+  return text.split("\n").length;
+}
+
+function addPasted(store: Store, id: string, text: string): void {
+  const name = `pasted text, ${count(lineCount(text), "line")}`;
+  store.drafts.change(id, { files: [...store.drafts.of(id).value.files, { name, wire: { type: PASTED, text } }] });
 }
 
 async function addFiles(store: Store, id: string, list: Iterable<File>): Promise<void> {

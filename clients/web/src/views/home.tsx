@@ -39,10 +39,10 @@ export function Home({ store, connection }: { store: Store; connection: Connecti
       {[...urgent, ...days].map(({ name, sessions }) => (
         <section key={name} class={`home-group ${name === NEEDS ? "needs" : ""}`}>
           <h2>{name}{urgent.some((one) => one.name === name) ? ` (${sessions.length})` : ""}</h2>
-          <ul>{sessions.map((session) => <li key={session.sessionId}><Entry session={session} store={store} /></li>)}</ul>
+          <ul>{sessions.map((session) => <li key={session.sessionId}><Entry session={session} store={store} class="home-entry" /></li>)}</ul>
         </section>
       ))}
-      {store.listed.value && store.sessions.value.length === 0 && <p class="faint">There are no sessions yet: write what shall be done.</p>}
+      {store.listed.value && store.sessions.value.length === 0 && <p class="faint">There are no sessions yet.</p>}
       <Spending store={store} />
       <p class="faint"><kbd>/</kbd> searches sessions, <kbd>i</kbd> goes to the prompt, <kbd>Enter</kbd> sends it, <kbd>Shift</kbd>+<kbd>Enter</kbd> begins a line.</p>
     </div></main>

@@ -117,9 +117,10 @@ interface EntryProps {
   words?: readonly string[];
   excerpt?: string | undefined;
   onChoose?: () => void;
+  class?: string;
 }
 
-export function Entry({ session, store, words = [], excerpt, onChoose }: EntryProps) {
+export function Entry({ session, store, words = [], excerpt, onChoose, class: name = "entry" }: EntryProps) {
   const description = store.descriptions.value.get(session.sessionId);
   const used = usageOf(description);
   const current = route.value.view === "session" && route.value.id === session.sessionId;
@@ -132,7 +133,7 @@ export function Entry({ session, store, words = [], excerpt, onChoose }: EntryPr
     description?.model ?? used.models[0], shortPath(session.context?.cwd ?? "", 1).replace("…/", ""),
   ].filter(Boolean);
   return (
-    <a class={current ? "entry current" : "entry"} href={href({ view: "session", id: session.sessionId, tab: "transcript", at: null })} aria-current={current ? "page" : undefined} onClick={onChoose}>
+    <a class={current ? `${name} current` : name} href={href({ view: "session", id: session.sessionId, tab: "transcript", at: null })} aria-current={current ? "page" : undefined} onClick={onChoose}>
       <span class="entry-title" dir="auto"><Marked text={title} words={words} /></span>
       {state && <span class={`pill ${asks ? "asks" : isDone ? "done" : description!.state}`}>{state}</span>}
       <span class="entry-facts">{facts.join(" · ")}</span>

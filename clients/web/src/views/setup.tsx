@@ -32,7 +32,7 @@ export function Providers({ store }: { store: Store }) {
         {setup.providers.map((provider) => (
           <li key={provider.name}>
             <details open={chosen === provider.name} onToggle={(event) => { if (event.currentTarget.open) choose(provider.name); else if (chosen === provider.name) choose(null); }}>
-              <summary><strong>{provider.title}</strong> <span class={provider.ready ? "badge good" : "badge"}>{provider.ready ? "ready" : stateOf(provider)}</span> <span class="faint">{provider.detail}</span></summary>
+              <summary><strong>{provider.title}</strong> <span class={provider.ready ? "badge good" : "badge"}>{provider.ready ? "ready" : stateOf(provider)}</span> {provider.detail !== stateOf(provider) && <span class="faint">{provider.detail}</span>}</summary>
               {chosen === provider.name && <ProviderForm store={store} provider={provider} />}
             </details>
           </li>
@@ -77,8 +77,7 @@ function ProviderForm({ store, provider }: { store: Store; provider: Provider })
     setModels(found);
     setProblem(found.problem ?? "");
     const ids = found.models.map((one) => one.id);
-    const suggested = found.suggested?.replace(`${name}/`, "") ?? "";
-    setModel(ids.includes(suggested) ? suggested : ids[0] ?? "");
+    setModel(ids.find((id) => id === found.suggested) ?? ids[0] ?? "");
   };
   useEffect(() => {
     if (provider.ready) void attempt("models", readModels);
@@ -95,14 +94,14 @@ function ProviderForm({ store, provider }: { store: Store; provider: Provider })
     });
   };
   const check = (): void => void attempt("check", async () => {
-    const result = await store.rpc.call("jumpseat.setup.check", { provider: name, ...(model ? { model } : {}) });
+    const result = await store.rpc.call("jumpseat.setup.check", { provider: name, ...(model ? { model: model.replace(`${name}/`, "") } : {}) });
     if (result.works) setAnswer(`It works. ${result.explanation}`);
     else setProblem(result.explanation);
   });
   const use = (): void => void attempt("use", async () => {
-    await store.rpc.call("jumpseat.setup.setModel", { model: `${name}/${model}` });
+    await store.rpc.call("jumpseat.setup.setModel", { model });
     await Promise.all([store.readSetup(), store.readModels()]);
-    store.said.value = `Sessions begin with ${name}/${model} now`;
+    store.said.value = `Sessions begin with ${model} now`;
     go({ view: "new" });
   });
   return (

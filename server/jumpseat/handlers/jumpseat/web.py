@@ -177,8 +177,9 @@ async def save_draft(ctx: Context, params: WebSaveDraftParams) -> WebSaveDraftRe
     storage = ctx.registry.storage(ctx.registry.live(params.session_id))
     if storage.virtual_files is not None:
         return WebSaveDraftResult(stored=False)
-    is_open = ctx.process.secrets(params.text) == params.text
-    storage.draft.write(params.text if is_open else "", params.attachments)
+    mask = ctx.process.secrets.mask
+    is_open = mask(params.text) == params.text and mask(params.attachments) == params.attachments
+    storage.draft.write(*((params.text, params.attachments) if is_open else ("", [])))
     return WebSaveDraftResult(stored=is_open)
 
 
