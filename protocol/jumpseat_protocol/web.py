@@ -130,11 +130,16 @@ class WebSearchParams(WireModel):
 
 
 class SessionMatch(WireModel):
-    """A session with all words in its title, folder, prompts and answers, and an excerpt of the first place."""
+    """A session with all words in its title, folder, prompts and answers, and an excerpt of the first place.
+
+    ``event_id`` is the prompt or answer that the excerpt is from, and left out if it is from the title or folder.
+    """
 
     session_id: str
     excerpt: str
     """The text around the first place."""
+    event_id: str | None = None
+    """The id of the prompt or answer that the excerpt is from."""
 
 
 class WebSearchResult(WireModel):

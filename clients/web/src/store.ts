@@ -34,6 +34,13 @@ export interface OpenSession {
   queued: string[];
 }
 
+/** Where the searched words are in a session. */
+export interface Hit {
+  excerpt: string;
+  /** The prompt or answer; null for the title and the folder. */
+  eventId: string | null;
+}
+
 /** The name of the page among clients; an editor gives its own. */
 const CLIENT_NAME = "jumpseat-web";
 /** The events of the first page of a log, which is shown at once, and of the others. */
@@ -72,7 +79,7 @@ export class Store {
   private pauseMs = 0;
   private listing = false;
   /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
-  readonly found = signal<ReadonlyMap<string, string> | null>(null);
+  readonly found = signal<ReadonlyMap<string, Hit> | null>(null);
   private searched = "";
 
   readonly folders = computed(() => {
@@ -216,7 +223,7 @@ export class Store {
         // The person has typed something else meanwhile.
         if (this.searched !== text) return;
         if (matches.length === 0) continue;
-        this.found.value = new Map([...this.found.value ?? [], ...matches.map((one) => [one.sessionId, one.excerpt] as const)]);
+        this.found.value = new Map([...this.found.value ?? [], ...matches.map((one) => [one.sessionId, { excerpt: one.excerpt, eventId: one.eventId ?? null }] as const)]);
         const unknown = matches.map((one) => one.sessionId).filter((id) => !this.descriptions.value.has(id));
         if (unknown.length > 0) await this.describe(unknown);
       } catch (error) {

@@ -26,6 +26,13 @@ async def test_sessions_are_found_by_the_words_of_their_prompts_and_answers(tmp_
         with server.log_of(second).open("ab") as log:
             log.write(b'{"type":"user.message","data":{"content":"quetz')
 
+        async def event_of(text: str) -> str | None:
+            result = await wire.call("jumpseat.web.search", {"text": text, "sessionIds": [first]})
+            return result["matches"][0].get("eventId")
+
+        answer = await wire.event("assistant.message", session=first)
+        assert await event_of("quetzalcoatlus") == answer["id"]
+
         async def find(text: str) -> list[tuple[str, str]]:
             ids = [second, first, "unknown"]
             result = await wire.call("jumpseat.web.search", {"text": text, "sessionIds": ids})

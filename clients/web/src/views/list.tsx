@@ -4,7 +4,7 @@ import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { HostContext } from "../host.ts";
 import { day, dollars, shortPath, tokens } from "../state/format.ts";
 import { splitAtHits, wordsOf } from "../state/words.ts";
-import type { Description, Listed, Store } from "../store.ts";
+import type { Description, Hit, Listed, Store } from "../store.ts";
 import { href, route } from "../route.ts";
 import { Icon } from "./common.tsx";
 import { VirtualList } from "./virtual.tsx";
@@ -101,7 +101,7 @@ export function SessionList({ store, onChoose }: { store: Store; onChoose: () =>
             render={(index) => {
               const item = items[index]!;
               if (typeof item === "string") return <h2>{item}</h2>;
-              return <Entry session={item} store={store} words={words} excerpt={found?.get(item.sessionId)} onChoose={onChoose} />;
+              return <Entry session={item} store={store} words={words} hit={found?.get(item.sessionId)} onChoose={onChoose} />;
             }}
           />
         )}
@@ -115,12 +115,12 @@ interface EntryProps {
   session: Listed;
   store: Store;
   words?: readonly string[];
-  excerpt?: string | undefined;
+  hit?: Hit | undefined;
   onChoose?: () => void;
   class?: string;
 }
 
-export function Entry({ session, store, words = [], excerpt, onChoose, class: name = "entry" }: EntryProps) {
+export function Entry({ session, store, words = [], hit, onChoose, class: name = "entry" }: EntryProps) {
   const description = store.descriptions.value.get(session.sessionId);
   const used = usageOf(description);
   const current = route.value.view === "session" && route.value.id === session.sessionId;
@@ -133,11 +133,11 @@ export function Entry({ session, store, words = [], excerpt, onChoose, class: na
     description?.model ?? used.models[0], shortPath(session.context?.cwd ?? "", 1).replace("…/", ""),
   ].filter(Boolean);
   return (
-    <a class={current ? `${name} current` : name} href={href({ view: "session", id: session.sessionId, tab: "transcript", at: null })} aria-current={current ? "page" : undefined} onClick={onChoose}>
+    <a class={current ? `${name} current` : name} href={href({ view: "session", id: session.sessionId, tab: "transcript", at: hit?.eventId ?? null })} aria-current={current ? "page" : undefined} onClick={onChoose}>
       <span class="entry-title" dir="auto"><Marked text={title} words={words} /></span>
       {state && <span class={`pill ${asks ? "asks" : isDone ? "done" : description!.state}`}>{state}</span>}
       <span class="entry-facts">{facts.join(" · ")}</span>
-      {excerpt && !repeats(excerpt, title) && <span class="entry-facts entry-excerpt" dir="auto"><Marked text={excerpt} words={words} /></span>}
+      {hit?.excerpt && !repeats(hit.excerpt, title) && <span class="entry-facts entry-excerpt" dir="auto"><Marked text={hit.excerpt} words={words} /></span>}
     </a>
   );
 }

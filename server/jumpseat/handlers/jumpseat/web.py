@@ -116,7 +116,11 @@ async def search(ctx: Context, params: WebSearchParams) -> WebSearchResult:
     def find() -> list[SessionMatch]:
         found = ((folder.path.name, find_words(texts_of(folder), words)) for folder in stored)
         mask = ctx.process.secrets
-        return [SessionMatch(session_id=name, excerpt=mask(text)) for name, text in found if text is not None]
+        return [
+            SessionMatch(session_id=name, excerpt=mask(part.text), event_id=part.event_id)
+            for name, part in found
+            if part is not None
+        ]
 
     return WebSearchResult(matches=await anyio.to_thread.run_sync(find, abandon_on_cancel=True))
 
