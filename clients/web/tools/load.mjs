@@ -98,7 +98,7 @@ try {
   await page.locator(".streaming").waitFor();
   report("typing, while 1,000 deltas a second come", showKeys(await type(page)));
   await page.locator("#prompt").fill("");
-  await server.client.event(id, "session.idle");
+  await server.client.call("session.abort", { sessionId: id });
   const large = await server.client.create(null, { workingDirectory: server.work });
   await show(page, large);
   const begun = Date.now();
@@ -106,7 +106,7 @@ try {
   await page.locator(".answer").waitFor({ timeout: 60_000 });
   report("an answer of 2 MB", `is seen after ${Date.now() - begun} ms`);
   report("typing, while it comes", showKeys(await type(page)));
-  await server.client.event(large, "session.idle");
+  await page.locator(".answer .markdown:not(.streaming)").waitFor({ timeout: 60_000 });
   await page.locator("#prompt").fill("");
   report("typing below it", showKeys(await type(page)));
   const nodes = await page.evaluate(() => document.querySelectorAll(".transcript *").length);
