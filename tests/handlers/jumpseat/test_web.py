@@ -142,7 +142,7 @@ async def test_a_draft_outlives_the_server_and_is_not_stored_with_a_secret(tmp_p
         found = await wire.call("jumpseat.web.draft", {"sessionId": session})
         assert found == {"text": "Later", "attachments": [attachment]}
         await wire.call("secrets.addFilterValues", {"values": ["hunter2hunter2"]})
-        secret = {"sessionId": session, "text": "use hunter2hunter2", "attachments": []}
+        secret: JsonObject = {"sessionId": session, "text": "use hunter2hunter2", "attachments": []}
         assert await wire.call("jumpseat.web.saveDraft", secret) == {"stored": False}
         found = await wire.call("jumpseat.web.draft", {"sessionId": session})
         assert found == {"text": "", "attachments": []}
