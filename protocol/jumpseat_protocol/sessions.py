@@ -680,6 +680,8 @@ class SessionOptions(KeptOptions):
     """Whether the client decides about plans."""
     request_auto_mode_switch: StrictBool = False
     """Whether the client decides about another model when one is rate limited."""
+    stands_in: StrictBool = False
+    """Whether the client is asked only while no other client answers."""
     request_canvas_renderer: StrictBool = False
     """Whether the client shows canvases of others."""
     request_completions: StrictBool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
@@ -32,11 +32,27 @@ class WebLoginResult(WireModel):
     """How long the login is good without use, in seconds."""
 
 
+class WebLogoutParams(WireModel):
+    """The id of a login, as ``jumpseat.web.login`` has returned it."""
+
+    id: str = Field(min_length=1, max_length=64)
+    """The id of the login."""
+
+
+class WebLogoutResult(WireModel):
+    """``removed`` is false if there was no such login."""
+
+    removed: StrictBool
+    """Whether there was such a login."""
+
+
 class WebDescribeParams(WireModel):
-    """The ids of at most 200 sessions."""
+    """The ids of at most 200 sessions. With ``open_too``, those that are open in the server are added."""
 
     session_ids: list[str]
     """The ids of the sessions."""
+    open_too: StrictBool = False
+    """Whether to describe the sessions that are open in this server, too."""
 
 
 class SessionDescription(WireModel):
@@ -45,6 +61,7 @@ class SessionDescription(WireModel):
     ``state``: ``working`` and ``idle`` sessions are open in this server, ``elsewhere`` in another process, and
     ``stored`` in none. ``open_questions`` counts those that wait for a person. ``clients`` is the number of
     attached clients, without the calling one. ``usage`` is by model: ``{requests: {count}, usage, costUsd?}``.
+    ``title`` is the name of the session, otherwise its first prompt, shortened, also while that runs.
     """
 
     session_id: str
@@ -56,6 +73,8 @@ class SessionDescription(WireModel):
     """How many clients are attached."""
     model: str | None = None
     """The id of its model."""
+    title: str | None = None
+    """Its name, or its first prompt, shortened."""
     usage: dict[str, Any] = Field(default_factory=dict)
     """What it has used."""
 
@@ -115,11 +134,16 @@ class WebSearchParams(WireModel):
 
 
 class SessionMatch(WireModel):
-    """A session with all words in its title, folder, prompts and answers, and an excerpt of the first place."""
+    """A session with all words in its title, folder, prompts and answers, and an excerpt of the first place.
+
+    ``event_id`` is the prompt or answer that the excerpt is from, and left out if it is from the title or folder.
+    """
 
     session_id: str
     excerpt: str
     """The text around the first place."""
+    event_id: str | None = None
+    """The id of the prompt or answer that the excerpt is from."""
 
 
 class WebSearchResult(WireModel):
@@ -144,12 +168,82 @@ class OpenQuestionsResult(WireModel):
     """The questions."""
 
 
+class WebDraftResult(WireModel):
+    """The prompt that a person has begun to write in a session. ``attachments`` are as a page has stored them."""
+
+    text: str
+    """The text; empty if there is none."""
+    attachments: list[dict[str, Any]]
+    """The attachments, as a page has stored them."""
+
+
+class WebSaveDraftParams(WireModel):
+    """The prompt that a person has begun to write: ``text``, and ``attachments`` if these have changed."""
+
+    session_id: str
+    text: str = Field(repr=False)
+    """The text; empty to remove it."""
+    attachments: list[dict[str, Any]] | None = Field(default=None, repr=False)
+    """The attachments, if they have changed; the server does not interpret them."""
+
+
+class WebSaveDraftResult(WireModel):
+    """``stored`` is false for a text with a known secret, and for a session in the storage of a client."""
+
+    stored: StrictBool
+    """Whether the draft is stored."""
+
+
+class WebUsageParams(WireModel):
+    """``days`` is the number of days before the current one."""
+
+    days: int = Field(default=30, ge=0, le=366)
+    """How many days before the current one."""
+
+
+class DayUsage(WireModel):
+    """The usage of one model on a day, such as ``2026-01-31``, of the local calendar of the server.
+
+    ``cost_usd`` is left out if no price is known.
+    """
+
+    day: str
+    """The day, as ``2026-01-31``."""
+    model: str
+    """The id of the model."""
+    calls: int
+    """How many calls of the model there were."""
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+    """The price in US dollars, if it is known."""
+
+
+class WebUsageResult(WireModel):
+    """The usage of all sessions that the server stores, the latest day first."""
+
+    usage: list[DayUsage]
+    """The usage of each day and model."""
+
+
 METHODS: Final[Mapping[str, Method]] = {
     "jumpseat.web.login": Method(WebLoginParams, WebLoginResult, "Return a login for a page."),
+    "jumpseat.web.logout": Method(WebLogoutParams, WebLogoutResult, "Remove a login of a page."),
     "jumpseat.web.describe": Method(WebDescribeParams, WebDescribeResult, "Describe sessions for a list."),
     "jumpseat.web.modelCalls": Method(SessionParams, ModelCallsResult, "Return the model calls of a session."),
     "jumpseat.web.search": Method(WebSearchParams, WebSearchResult, "Search sessions for words."),
     "jumpseat.web.openQuestions": Method(
         SessionParams, OpenQuestionsResult, "Return the questions that wait for a person."
+    ),
+    "jumpseat.web.draft": Method(
+        SessionParams, WebDraftResult, "Return the prompt that a person has begun to write."
+    ),
+    "jumpseat.web.saveDraft": Method(
+        WebSaveDraftParams, WebSaveDraftResult, "Store the prompt that a person has begun to write."
+    ),
+    "jumpseat.web.usage": Method(
+        WebUsageParams, WebUsageResult, "Return the tokens and the cost of all sessions by day and model."
     ),
 }

@@ -40,6 +40,8 @@ FOR_EVERYBODY = frozenset(
             "tools.list",
         ),
         *("models.getBuiltInCatalog", "models.list", "models.listTokenPriceUnits"),
+        # Sums over the sessions of the token, without their ids; tests/handlers/jumpseat/test_web.py.
+        "jumpseat.web.usage",
         # For the sessions of the connection alone.
         "sessionFs.setProvider",
         *("jumpseat.complete", "jumpseat.adapters.list", "jumpseat.adapters.get"),

@@ -50,6 +50,9 @@ for (const [width, height] of WIDTHS) {
         if (name) await shot(page, `${name}-${width}-${colorScheme}`);
       };
       await look("home", "home");
+      await page.goto(`${server.origin}/#/setup`);
+      await page.locator(".providers li").first().waitFor();
+      await look("setup", "setup");
       for (const tab of ["transcript", "changes", "timeline", "usage", "decisions", "wire"]) {
         await show(page, story, tab);
         await look(tab, tab);

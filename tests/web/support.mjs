@@ -125,18 +125,18 @@ export function within(promise, what) {
 /** A server with a WebSocket port, in a home folder of its own. */
 export class Server {
   /** `prompts` are the entries of the script that all sessions use unless they bring their own. */
-  static async start({ prompts = [], folder = null, webPort = 0, environ = {} } = {}) {
+  static async start({ prompts = [], folder = null, webPort = 0, environ = {}, options = [], config = CONFIG } = {}) {
     const server = new Server();
     server.folder = folder ?? mkdtempSync(join(tmpdir(), "jumpseat-web-"));
     server.work = join(server.folder, "project");
     if (folder === null) {
       mkdirSync(join(server.folder, "home"), { recursive: true });
       mkdirSync(server.work);
-      writeFileSync(join(server.folder, "home/config.toml"), CONFIG);
+      writeFileSync(join(server.folder, "home/config.toml"), config);
       writeFileSync(join(server.folder, "home/script.yaml"), JSON.stringify({ prompts: [...prompts, { turns: [{ text: "You said: {{last_user}}" }] }] }));
     }
     server.environ = { PATH: process.env.PATH, HOME: server.folder, COPILOT_HOME: join(server.folder, "home"), COPILOT_CONNECTION_TOKEN: "sesame", ...environ };
-    server.process = spawn(JUMPSEAT, ["--headless", "--port", "0", "--ws-port", String(webPort)], { env: server.environ, cwd: server.work, stdio: ["ignore", "pipe", "pipe"] });
+    server.process = spawn(JUMPSEAT, ["--headless", "--port", "0", "--ws-port", String(webPort), ...options], { env: server.environ, cwd: server.work, stdio: ["ignore", "pipe", "pipe"] });
     server.stderr = "";
     server.process.stderr.on("data", (data) => { server.stderr += data; });
     let text = "";

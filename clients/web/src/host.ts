@@ -18,6 +18,9 @@ export class Connection {
   readonly version = signal("");
   readonly remedies = signal<readonly Remedy[]>([]);
 
+  /** Forget the login of the browser at this address; absent where there is none. */
+  logOut?(): void;
+
   /** Connect with a token that a person has typed; a `locked` connection asks for one. */
   unlock(_token: string): void {
     throw new Error("this connection needs no token");

@@ -20,3 +20,4 @@ addEventListener("hashchange", () => {
 });
 mount(store, connection, browserHost, document.getElementById("app")!);
 connection.start();
+connection.watch();

@@ -8,6 +8,7 @@ export type Tab = (typeof TABS)[number];
 export type Route =
   | { view: "home" }
   | { view: "new" }
+  | { view: "setup" }
   | { view: "session"; id: string; tab: Tab; at: string | null }
   | { view: "compare"; left: string; right: string | null };
 
@@ -26,11 +27,11 @@ export function parse(hash: string): Route {
     return { view, id: first, tab: (TABS as readonly string[]).includes(second ?? "") ? (second as Tab) : "transcript", at: third ?? null };
   }
   if (view === "compare" && first) return { view, left: first, right: second || null };
-  return view === "new" ? { view: "new" } : { view: "home" };
+  return view === "new" || view === "setup" ? { view } : { view: "home" };
 }
 
 export function href(to: Route): string {
-  const parts = to.view === "session" ? ["session", to.id, to.tab, to.at] : to.view === "compare" ? ["compare", to.left, to.right] : to.view === "new" ? ["new"] : [];
+  const parts = to.view === "session" ? ["session", to.id, to.tab, to.at] : to.view === "compare" ? ["compare", to.left, to.right] : to.view === "home" ? [] : [to.view];
   return `#/${parts.filter((part): part is string => part !== null && part !== undefined).map(encodeURIComponent).join("/")}`;
 }
 

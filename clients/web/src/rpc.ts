@@ -32,6 +32,8 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+/** The data of an error for a request that was never sent. */
+export const UNSENT = "unsent";
 const MOST_MESSAGES = 5000;
 /** Requests of the server that a person answers through a method of their session, until they are withdrawn. */
 const ANSWERED_ELSEWHERE = new Set(["userInput.request", "exitPlanMode.request", "autoModeSwitch.request"]);
@@ -44,6 +46,8 @@ export class Rpc {
   private lastId = 0;
   private lastNumber = 0;
   private readonly waiting = new Map<number, Waiting>();
+  /** When the last message came, in milliseconds since the epoch. */
+  heardAt = 0;
 
   /** `most` is the number of messages that are kept for the view of the wire; the oldest are dropped. */
   constructor(private readonly most = MOST_MESSAGES) {}
@@ -63,7 +67,7 @@ export class Rpc {
   call<M extends keyof Methods>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]> {
     return new Promise((resolve, reject) => {
       if (!this.transport) {
-        reject(new RpcError("not connected to the server", 0, null));
+        reject(new RpcError("not connected to the server: nothing was sent", 0, UNSENT));
         return;
       }
       const id = ++this.lastId;
@@ -73,6 +77,7 @@ export class Rpc {
   }
 
   receive(text: string): void {
+    this.heardAt = Date.now();
     let body: any;
     try {
       body = JSON.parse(text);
@@ -107,7 +112,8 @@ export class Rpc {
   }
 
   private record(sent: boolean, bytes: number, body: any, method: string): void {
-    if (this.most === 0) return;
+    // Pings would push everything else out.
+    if (this.most === 0 || method === "ping") return;
     // Nor may the key of the login.
     if (method === "jumpseat.web.login" && body.result) body = { ...body, result: { ...body.result, key: "[redacted]" } };
     const kind = body.method === undefined ? (body.error ? "error" : "response") : body.id === undefined ? "notification" : "request";

@@ -6,6 +6,12 @@ import { Rpc, RpcError } from "./rpc.ts";
 
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 5000;
+/** A silent connection is asked for a sign of life after a while, and given up if none comes: TCP takes minutes. */
+const SILENT_MS = 3000;
+const DEAD_MS = 5000;
+const CHECK_MS = 500;
+/** Hidden pages need not know so soon. */
+const HIDDEN_SILENT_MS = 30_000;
 /** The time after which the page no longer tries to connect by itself. */
 const PATIENCE_MS = 10 * 60_000;
 
@@ -24,6 +30,8 @@ export class SocketConnection extends Connection {
   private lostAt = Date.now();
   /** Whether this page has spoken with a server that knew its login, or needed none. */
   private hasOpened = false;
+  private socket: WebSocket | null = null;
+  private askedAt = 0;
 
   /** `pass` is a secret that is sent once: a pass, or a token that a person has typed. */
   constructor(readonly rpc: Rpc, private pass: string | null) {
@@ -33,6 +41,52 @@ export class SocketConnection extends Connection {
   start(): void {
     void this.connect().catch(() => this.lose());
   }
+
+  /** Notice within ten seconds that the other end has gone without a word, as after sleep or a change of the network. */
+  watch(): void {
+    setInterval(() => this.check(document.hidden ? HIDDEN_SILENT_MS : SILENT_MS), CHECK_MS);
+    addEventListener("online", () => this.check(0));
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.check(0); });
+  }
+
+  private check(silentMs: number): void {
+    if (this.link.value !== "open") return;
+    const now = Date.now();
+    if (this.askedAt > this.rpc.heardAt) {
+      // What has arrived while the page was busy is read first.
+      if (now - this.askedAt >= DEAD_MS) setTimeout(() => { if (this.askedAt > this.rpc.heardAt) this.giveUp(); });
+    } else if (now - this.rpc.heardAt >= silentMs) {
+      this.askedAt = now;
+      void this.rpc.call("ping", {}).catch(() => undefined);
+    }
+  }
+
+  private giveUp(): void {
+    const { socket } = this;
+    if (!socket) return;
+    // Its end would be told only after a reply to the closing.
+    socket.onclose = socket.onmessage = null;
+    socket.close();
+    this.end();
+  }
+
+  private end(): void {
+    this.socket = null;
+    this.rpc.detach();
+    this.lose();
+  }
+
+  override logOut = (): void => {
+    const { login } = this;
+    void (async () => {
+      if (login) await this.rpc.call("jumpseat.web.logout", { id: login.id }).catch(() => undefined);
+      await keepLogin(null);
+      this.login = null;
+      this.problem.value = "";
+      this.link.value = "locked";
+      this.socket?.close();
+    })();
+  };
 
   /** Connect with a token that a person has typed. */
   override unlock(token: string): void {
@@ -50,15 +104,13 @@ export class SocketConnection extends Connection {
   private async connect(): Promise<void> {
     const token = this.pass ?? await this.provenLogin();
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/rpc`);
+    this.socket = socket;
     socket.onopen = () => {
       this.rpc.attach({ send: (message) => socket.send(message), close: () => socket.close() });
       void this.shakeHands(socket, token);
     };
     socket.onmessage = (message) => this.rpc.receive(String(message.data));
-    socket.onclose = () => {
-      this.rpc.detach();
-      this.lose();
-    };
+    socket.onclose = () => this.end();
   }
 
   /** Return the token of the login that the page has, if the server has proved that it knows it. */
@@ -100,6 +152,7 @@ export class SocketConnection extends Connection {
       this.delayMs = FIRST_DELAY_MS;
       this.problem.value = "";
       this.hasOpened = true;
+      this.askedAt = 0;
       this.link.value = "open";
       this.onOpen();
     } catch (error) {

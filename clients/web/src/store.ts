@@ -2,7 +2,8 @@
 
 import { batch, computed, signal, type Signal } from "@preact/signals";
 import type { Methods } from "./generated/wire.ts";
-import { RpcError, type Rpc } from "./rpc.ts";
+import { Drafts, NEW, PASTED, promptOf, type Attached } from "./drafts.ts";
+import { RpcError, UNSENT, type Rpc } from "./rpc.ts";
 import { reduce, settle, withCalls } from "./state/reduce.ts";
 import { emptySession, type Question, type SessionState, type WireEvent } from "./state/types.ts";
 
@@ -17,6 +18,10 @@ export interface Listed {
   unanswered?: boolean;
 }
 
+export type { Attached } from "./drafts.ts";
+
+export type Setup = Methods["jumpseat.setup.get"]["result"];
+export type DayUsage = Methods["jumpseat.web.usage"]["result"]["usage"][number];
 export type Description = Methods["jumpseat.web.describe"]["result"]["sessions"][number];
 
 /** `live`: open in this server, and answers prompts. `stored`: read from the log. */
@@ -29,19 +34,27 @@ export interface OpenSession {
   queued: string[];
 }
 
-/** Something that is sent with a prompt; `wire` is an attachment of `session.send`. */
-export interface Attached {
-  name: string;
-  wire: Record<string, unknown>;
+/** Where the searched words are in a session. */
+export interface Hit {
+  excerpt: string;
+  /** The prompt or answer; null for the title and the folder. */
+  eventId: string | null;
 }
 
 /** The name of the page among clients; an editor gives its own. */
 const CLIENT_NAME = "jumpseat-web";
+/** The events of the first page of a log, which is shown at once, and of the others. */
+const FIRST_EVENTS = 200;
 const PAGE_EVENTS = 1000;
 const DESCRIBED = 60;
 /** The sessions that are searched with one request. */
 const SEARCHED = 100;
 const POLL_MS = 4000;
+const LONGEST_PAUSE_MS = 400;
+/** The time in which the page does nothing, as a multiple of that in which it shows what has arrived. */
+const PAUSE_SHARE = 2;
+/** Every so many polls, hidden pages ask, too: their title tells of questions. */
+const HIDDEN_POLLS = 5;
 
 export class Store {
   readonly sessions = signal<Listed[]>([]);
@@ -51,15 +64,22 @@ export class Store {
   readonly problem = signal("");
   readonly said = signal("");
   readonly messagesVersion = signal(0);
+  /** The title of the shown view; the page puts the number of waiting sessions before it. */
+  readonly title = signal("");
+  readonly drafts: Drafts;
+  /** The sessions that have ended their work since a person looked at them. */
+  readonly finished = signal<ReadonlySet<string>>(new Set());
   /** Attachments that the host of the page gives to the prompt box, which takes them. */
   readonly offered = signal<readonly Attached[]>([]);
   private readonly opened = new Map<string, Signal<OpenSession>>();
   private readonly arrived = new Map<string, WireEvent[]>();
   private readonly loading = new Set<string>();
   private flushing = false;
+  /** The time between two flushes, in milliseconds. */
+  private pauseMs = 0;
   private listing = false;
   /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
-  readonly found = signal<ReadonlyMap<string, string> | null>(null);
+  readonly found = signal<ReadonlyMap<string, Hit> | null>(null);
   private searched = "";
 
   readonly folders = computed(() => {
@@ -71,7 +91,12 @@ export class Store {
     return [...counts].sort((one, other) => other[1] - one[1]).map(([folder]) => folder);
   });
 
+  /** The providers and whether sessions have a model; null while that is unknown, or not for this client to know. */
+  readonly setup = signal<Setup | null>(null);
+  readonly usage = signal<DayUsage[] | null>(null);
+
   constructor(readonly rpc: Rpc) {
+    this.drafts = new Drafts(rpc);
     rpc.onNotification = (method, params) => this.handle(method, params);
     let scheduled = false;
     rpc.onMessage = () => {
@@ -82,10 +107,10 @@ export class Store {
         this.messagesVersion.value += 1;
       }, 100);
     };
+    let polls = 0;
     setInterval(() => {
-      if (!document.hidden && [...this.descriptions.value.values()].some((one) => one.state === "working" || one.state === "elsewhere" || one.state === "idle")) {
-        void this.describe();
-      }
+      polls += 1;
+      if ((!document.hidden || polls % HIDDEN_POLLS === 0) && [...this.descriptions.value.values()].some((one) => one.state !== "stored")) void this.describe();
     }, POLL_MS);
   }
 
@@ -93,13 +118,34 @@ export class Store {
   async begin(): Promise<void> {
     // What failed because the server had gone is over.
     this.problem.value = "";
-    await this.list();
+    // The list may be long: the shown session does not wait for it.
     for (const id of this.opened.keys()) void this.load(id);
+    await Promise.all([this.list(), this.readModels()]);
+  }
+
+  async readModels(): Promise<void> {
     try {
       const { models } = await this.rpc.call("models.list", {});
       this.models.value = models.map((model) => ({ id: String(model["id"]), name: String(model["name"] ?? model["id"]) }));
     } catch {
       // Without providers, there is nothing to choose.
+    }
+  }
+
+  async readSetup(): Promise<void> {
+    try {
+      this.setup.value = await this.rpc.call("jumpseat.setup.get", {});
+    } catch {
+      this.setup.value = null;
+    }
+  }
+
+  /** Read the tokens and the cost of all sessions, by day and model. */
+  async readUsage(days: number): Promise<void> {
+    try {
+      this.usage.value = (await this.rpc.call("jumpseat.web.usage", { days })).usage;
+    } catch {
+      this.usage.value = null;
     }
   }
 
@@ -110,6 +156,10 @@ export class Store {
       batch(() => {
         this.sessions.value = sorted;
         this.listed.value = true;
+        for (const [id, session] of this.opened) {
+          const title = this.titleOf(id);
+          if (title && title !== session.value.state.title) session.value = { ...session.value, state: { ...session.value.state, title } };
+        }
       });
       await this.describe();
     } catch (error) {
@@ -119,17 +169,48 @@ export class Store {
 
   /** Read the state, the tokens and the cost of the latest sessions, and of the open ones. */
   async describe(ids?: string[]): Promise<void> {
-    const wanted = ids ?? [...new Set([...this.sessions.value.slice(0, DESCRIBED).map((one) => one.sessionId), ...this.opened.keys()])].slice(0, 200);
-    if (wanted.length === 0) return;
+    const wanted = ids ?? [...new Set([...this.opened.keys(), ...this.sessions.value.slice(0, DESCRIBED).map((one) => one.sessionId)])].slice(0, 200);
     try {
-      const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: wanted });
-      const next = new Map(this.descriptions.value);
-      for (const one of sessions) next.set(one.sessionId, one);
-      this.descriptions.value = next;
+      const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: wanted, openToo: !ids });
+      this.take(sessions);
     } catch (error) {
       if (error instanceof RpcError && error.code !== 0) this.fail(error);
     }
   }
+
+  private take(described: Description[]): void {
+    const before = this.descriptions.value;
+    const next = new Map(before);
+    const done: string[] = [];
+    for (const one of described) {
+      const last = before.get(one.sessionId);
+      next.set(one.sessionId, one);
+      if (last?.state === "working" && one.state !== "working") done.push(one.sessionId);
+      // The open session says so itself.
+      if ((one.openQuestions ?? 0) > (last?.openQuestions ?? 0) && !this.opened.has(one.sessionId)) this.said.value = `${one.title || "A session"} asks you something`;
+    }
+    batch(() => {
+      this.descriptions.value = next;
+      if (done.length > 0) this.finished.value = new Set([...this.finished.value, ...done]);
+    });
+  }
+
+  /** Note that a person looks at a session. */
+  seen(id: string): void {
+    if (!this.finished.value.has(id)) return;
+    const next = new Set(this.finished.value);
+    next.delete(id);
+    this.finished.value = next;
+  }
+
+  /** The number of open questions of a session. */
+  asks(id: string): number {
+    const opened = this.opened.get(id)?.value;
+    return opened?.status === "live" ? opened.state.questions.length : this.descriptions.value.get(id)?.openQuestions ?? 0;
+  }
+
+  /** The sessions that wait for a person. */
+  readonly asking = computed(() => [...new Set([...this.descriptions.value.keys(), ...this.opened.keys()])].filter((id) => this.asks(id) > 0));
 
   /** Search the texts of all sessions, the latest first; `found` grows while that goes on. */
   async search(text: string): Promise<void> {
@@ -142,7 +223,7 @@ export class Store {
         // The person has typed something else meanwhile.
         if (this.searched !== text) return;
         if (matches.length === 0) continue;
-        this.found.value = new Map([...this.found.value ?? [], ...matches.map((one) => [one.sessionId, one.excerpt] as const)]);
+        this.found.value = new Map([...this.found.value ?? [], ...matches.map((one) => [one.sessionId, { excerpt: one.excerpt, eventId: one.eventId ?? null }] as const)]);
         const unknown = matches.map((one) => one.sessionId).filter((id) => !this.descriptions.value.has(id));
         if (unknown.length > 0) await this.describe(unknown);
       } catch (error) {
@@ -176,6 +257,7 @@ export class Store {
       }
       this.descriptions.value = new Map(this.descriptions.value).set(id, description);
       const isLive = description.state === "working" || description.state === "idle";
+      this.seen(id);
       if (isLive) await this.join(id, description.clients === 0);
       const events = await this.readEvents(id, isLive, (latest) => {
         if (session.value.status !== "loading") return;
@@ -198,12 +280,27 @@ export class Store {
       this.entitle(id, state.title);
       session.value = { ...session.value, status: isLive ? "live" : description.state === "elsewhere" ? "elsewhere" : "stored", problem: "", state };
       if (isLive) void this.readTodos(id);
+      await this.settleDraft(session.value, isLive);
     } catch (error) {
       session.value = { ...session.value, problem: messageOf(error) };
     } finally {
       this.loading.delete(id);
       this.flushSoon();
     }
+  }
+
+  /** Find out whether a prompt arrived whose connection was lost, and show what was written before. */
+  private async settleDraft(session: OpenSession, isLive: boolean): Promise<void> {
+    const { sending } = this.drafts.of(session.id).value;
+    if (sending?.unsure) {
+      if (isLive) await this.readQueue(session.id);
+      const queued = this.opened.get(session.id)?.value.queued ?? [];
+      const prompt = promptOf(sending.text, sending.files);
+      if (promptsWith(session.state, prompt) > sending.before || queued.includes(prompt)) this.drafts.sent(session.id);
+      else this.drafts.restore(session.id);
+    }
+    const last = session.state.rows.findLast((row) => row.kind === "prompt");
+    await this.drafts.opened(session.id, isLive, last?.kind === "prompt" ? last.text : "");
   }
 
   /** Show the title of a session that the list does not know yet. */
@@ -215,14 +312,15 @@ export class Store {
 
   private titleOf(id: string): string {
     const metadata = this.sessions.value.find((one) => one.sessionId === id);
-    return metadata?.name ?? metadata?.summary ?? "";
+    return metadata?.name ?? metadata?.summary ?? this.descriptions.value.get(id)?.title ?? "";
   }
 
   private async join(id: string, alone: boolean): Promise<void> {
     await this.rpc.call("session.resume", {
       sessionId: id, clientName: CLIENT_NAME, disableResume: true, continuePendingWork: true, requestPermission: true, requestElicitation: true,
-      // Questions of a session with other clients are shown as well, and answered by their events.
-      ...(alone ? { requestUserInput: true, requestExitPlanMode: true, requestAutoModeSwitch: true, streaming: true } : {}),
+      // Other clients are asked first. Their questions are shown as well, and answered by their events.
+      requestUserInput: true, requestExitPlanMode: true, requestAutoModeSwitch: true, standsIn: true,
+      ...(alone ? { streaming: true } : {}),
     } as Methods["session.resume"]["params"]);
   }
 
@@ -232,7 +330,7 @@ export class Store {
     let cursor: string | undefined;
     try {
       for (;;) {
-        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: PAGE_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
+        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: cursor ? PAGE_EVENTS : FIRST_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
         if (page.cursorStatus === "expired") throw new RpcError("the log was cut while it was read: load the session again", 0, null);
         pages.push(page.events as unknown as WireEvent[]);
         cursor = page.cursor;
@@ -276,13 +374,17 @@ export class Store {
     }
   }
 
+  /** Show what has arrived, soon; the longer that takes, the less often, so that keys and clicks come between. */
   private flushSoon(): void {
     if (this.flushing) return;
     this.flushing = true;
     setTimeout(() => {
       this.flushing = false;
+      const begun = performance.now();
       this.flush();
-    }, 16);
+      // Hidden pages have no frames.
+      if (!document.hidden) requestAnimationFrame(() => setTimeout(() => { this.pauseMs = Math.min(LONGEST_PAUSE_MS, PAUSE_SHARE * (performance.now() - begun)); }));
+    }, document.hidden ? LONGEST_PAUSE_MS : Math.max(16, this.pauseMs));
   }
 
   private flush(): void {
@@ -301,9 +403,7 @@ export class Store {
         if (state.title !== before.title) this.entitle(id, state.title);
         if (state.todosVersion !== before.todosVersion) void this.readTodos(id);
         if (state.queueVersion !== before.queueVersion) void this.readQueue(id);
-        for (const question of state.questions) {
-          if (!before.questions.includes(question)) this.said.value = "The session asks you something";
-        }
+        if (state.questions.some((question) => !before.questions.includes(question))) this.said.value = `${state.title || "The session"} asks you something`;
         if (before.working && !state.working) {
           this.said.value = "The session is done";
           void this.describe([id]);
@@ -335,19 +435,42 @@ export class Store {
 
   // --- what a person does ---------------------------------------------------------------------------------------
 
-  async create(folder: string, model: string): Promise<string | null> {
+  /** Begin a session; with the draft of a new one, if `prompted`. Returns its id. */
+  async create(folder: string, model: string, prompted = false): Promise<string | null> {
     try {
       const { sessionId } = await this.rpc.call("session.create", {
         clientName: CLIENT_NAME, streaming: true, requestPermission: true, requestElicitation: true, requestUserInput: true,
         requestExitPlanMode: true, requestAutoModeSwitch: true, keepInterruptedAnswers: true, enableFileChangeTracking: true,
         ...(folder ? { workingDirectory: folder } : {}), ...(model ? { model } : {}),
       } as Methods["session.create"]["params"]);
+      if (prompted) {
+        const { text, files } = this.drafts.of(NEW).value;
+        this.drafts.change(sessionId, { text, files });
+        this.drafts.forget(NEW);
+        await this.send(sessionId, false);
+      }
       void this.list();
       return sessionId;
     } catch (error) {
       this.fail(error);
       return null;
     }
+  }
+
+  /** Delete a session with its files. */
+  delete(id: string): Promise<boolean> {
+    return this.attempt(async () => {
+      await this.rpc.call("session.delete", { sessionId: id });
+      this.drafts.forget(id);
+      this.opened.delete(id);
+      const descriptions = new Map(this.descriptions.value);
+      descriptions.delete(id);
+      batch(() => {
+        this.descriptions.value = descriptions;
+        this.sessions.value = this.sessions.value.filter((one) => one.sessionId !== id);
+      });
+      this.said.value = "The session is deleted";
+    });
   }
 
   /** Open a stored session in the server, so that it can be prompted. */
@@ -361,11 +484,25 @@ export class Store {
     });
   }
 
-  send(id: string, prompt: string, attached: readonly Attached[], steer: boolean): Promise<boolean> {
-    return this.attempt(() => this.rpc.call("session.send", {
-      sessionId: id, prompt, mode: steer ? "immediate" : "enqueue",
-      ...(attached.length > 0 ? { attachments: attached.map((one) => one.wire) } : {}),
-    } as Methods["session.send"]["params"]));
+  /** Send the draft of a session, once: while it is on its way, nothing else is sent. */
+  async send(id: string, steer: boolean): Promise<void> {
+    const sending = this.drafts.begin(id, (text) => promptsWith(this.opened.get(id)?.value.state, text));
+    if (!sending) return;
+    const attachments = sending.files.map((one) => one.wire).filter((wire) => wire["type"] !== PASTED);
+    try {
+      await this.rpc.call("session.send", {
+        sessionId: id, prompt: promptOf(sending.text, sending.files), mode: steer ? "immediate" : "enqueue",
+        ...(attachments.length > 0 ? { attachments } : {}),
+      } as Methods["session.send"]["params"]);
+      this.drafts.sent(id);
+    } catch (error) {
+      // The log tells, as soon as the session is loaded again.
+      if (error instanceof RpcError && error.code === 0 && error.data !== UNSENT) this.drafts.doubt(id);
+      else {
+        this.drafts.restore(id);
+        this.fail(error);
+      }
+    }
   }
 
   stop(id: string): Promise<boolean> {
@@ -439,6 +576,11 @@ export class Store {
   private fail(error: unknown): void {
     this.problem.value = messageOf(error);
   }
+}
+
+/** The number of prompts with a text. */
+function promptsWith(state: SessionState | undefined, text: string): number {
+  return state?.rows.filter((row) => row.kind === "prompt" && row.text === text).length ?? 0;
 }
 
 function messageOf(error: unknown): string {

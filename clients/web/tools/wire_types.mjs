@@ -18,8 +18,10 @@ const METHODS = [
   "session.history.listRewindPoints", "session.history.previewRewind", "session.history.rewind",
   "session.metadata.contextInfo", "session.name.set", "session.usage.getMetrics", "session.detach",
   "session.queue.pendingItems", "session.workspaces.diff",
-  "sessions.fork", "sessions.readPersistedEvents", "jumpseat.web.login", "jumpseat.web.describe", "jumpseat.web.modelCalls",
-  "jumpseat.web.search", "jumpseat.web.openQuestions",
+  "sessions.fork", "sessions.readPersistedEvents", "jumpseat.web.login", "jumpseat.web.logout", "jumpseat.web.describe", "jumpseat.web.modelCalls",
+  "jumpseat.web.search", "jumpseat.web.openQuestions", "jumpseat.web.draft", "jumpseat.web.saveDraft",
+  "jumpseat.web.usage", "session.delete", "ping", "jumpseat.setup.get", "jumpseat.setup.putKey", "jumpseat.setup.addServer",
+  "jumpseat.setup.models", "jumpseat.setup.check", "jumpseat.setup.setModel",
   "jumpseat.changes.files", "jumpseat.changes.undoFiles", "jumpseat.runs.list", "jumpseat.permissions.list", "jumpseat.permissions.revoke",
 ];
 

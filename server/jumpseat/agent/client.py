@@ -226,6 +226,8 @@ class Attachment(Struct):
     handles_user_input: bool = False
     handles_plans: bool = False
     handles_auto_mode_switch: bool = False
+    stands_in: bool = False
+    """The client is asked only while no other client can be."""
     has_hooks: bool = False
     has_transforms: bool = False
     has_tokens: bool = False

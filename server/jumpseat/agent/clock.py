@@ -43,6 +43,11 @@ def iso_time(seconds: float) -> str:
     return _iso_millisecond(int(seconds * 1000))
 
 
+def local_day(seconds: float) -> str:
+    """Return the day of the local calendar at a time in seconds since the Unix epoch: ``2026-01-31``."""
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+
+
 @lru_cache(maxsize=64)
 def _iso_millisecond(millisecond: int) -> str:
     """Format a millisecond. Dozens of deltas of all sessions have the same one."""

@@ -282,6 +282,7 @@ SERVER_WIDE: Final = frozenset(
         "jumpseat.setup.setModel",
         "jumpseat.tools.register",
         "jumpseat.web.login",
+        "jumpseat.web.logout",
     }
 )
 """The methods that show or change what all sessions of the server share; only tokens with the right ``all`` may."""

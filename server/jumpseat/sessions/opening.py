@@ -437,6 +437,7 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
         handles_user_input=options.request_user_input,
         handles_plans=options.request_exit_plan_mode,
         handles_auto_mode_switch=options.request_auto_mode_switch,
+        stands_in=options.stands_in,
         renders_canvases=options.request_canvas_renderer,
         canvases=_canvases(options),
         canvas_provider=options.canvas_provider.id if options.canvas_provider is not None else "",

@@ -426,7 +426,7 @@ class SessionRegistry:
             session.clients.detach(client)
 
     async def close(self, session: Session, grace_s: float | None = None, *, keep: bool = False) -> None:
-        """Close a live session. Its files stay, unless it is new, without prompt and name, and not to ``keep``."""
+        """Close a live session. Its files stay, unless it is new and empty, and not to ``keep``."""
         if not self.is_live(session):
             return
         storage = self._storages[session.id]
@@ -438,6 +438,7 @@ class SessionRegistry:
         finally:
             is_named = storage.workspace is not None and storage.workspace.user_named
             keep = keep or is_named or session.history.first_prompt is not None or session.id in self._loaded
+            keep = keep or storage.draft.exists()
             self._loaded.discard(session.id)
             try:
                 await storage.close(keep=keep)

@@ -1,7 +1,7 @@
 // Texts that would hold up the page, which has one thread for everything.
 
 /** The length of a text, and the numbers in one paragraph or table, from which on Markdown is not parsed. */
-const LONGEST_TEXT = 200_000;
+export const LONGEST_TEXT = 200_000;
 const MOST_MARKS = 1500;
 const MOST_LINES = 2000;
 const DEEPEST = 40;

@@ -1,20 +1,26 @@
 // The frame of the page: the list of sessions, the chosen view, and what concerns the connection.
 
-import { useContext, useEffect, useMemo, useState } from "preact/hooks";
-import { HostContext, type Connection } from "../host.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { Connection } from "../host.ts";
 import type { Store } from "../store.ts";
-import { go, href, route } from "../route.ts";
+import { href, route } from "../route.ts";
 import { Compare } from "./compare.tsx";
 import { Boundary, Icon } from "./common.tsx";
-import { Entry, SessionList } from "./list.tsx";
+import { Home, NewSession } from "./home.tsx";
+import { SessionList } from "./list.tsx";
 import { SessionView } from "./session.tsx";
-
-/** The sessions that the first view shows on narrow screens. */
-const LATEST = 12;
+import { SetupView } from "./setup.tsx";
 
 export function App({ store, connection }: { store: Store; connection: Connection }) {
   const [drawer, setDrawer] = useState(false);
   const to = route.value;
+  const waiting = store.asking.value.length;
+  useEffect(() => {
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${store.title.value ? `${store.title.value} – ` : ""}jumpseat`;
+  }, [waiting, store.title.value]);
+  useEffect(() => {
+    if (to.view === "session" && !document.hidden) store.seen(to.id);
+  }, [to, store.finished.value]);
   useEffect(() => {
     const key = (event: KeyboardEvent): void => {
       const typing = event.target instanceof HTMLElement && event.target.closest("input, textarea, select");
@@ -24,7 +30,7 @@ export function App({ store, connection }: { store: Store; connection: Connectio
         event.preventDefault();
         (document.querySelector(".sidebar input[type=search]") as HTMLElement | null)?.focus();
       } else if (event.key === "i") {
-        const box = document.getElementById("prompt");
+        const box = document.getElementById("prompt") ?? document.getElementById("begin");
         if (box) {
           event.preventDefault();
           box.focus();
@@ -45,85 +51,18 @@ export function App({ store, connection }: { store: Store; connection: Connectio
           <a class="button" href={href({ view: "new" })} onClick={() => setDrawer(false)}><Icon name="plus" size={15} /> New</a></header>
         <SessionList store={store} onChoose={() => setDrawer(false)} />
         <footer class="link-state"><span class={`dot link-${connection.link.value}`} aria-hidden="true" />
-          {connection.link.value === "open" ? `Connected · ${connection.version.value}` : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}</footer>
+          {connection.link.value === "open" ? `Connected · ${connection.version.value}` : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}
+          {connection.logOut && <><span class="grow" /><button type="button" class="link" title="Forget this browser, in all its tabs" onClick={() => connection.logOut?.()}>Log out</button></>}</footer>
       </aside>
       {drawer && <div class="shade" onClick={() => setDrawer(false)} />}
       <Boundary key={to.view === "session" ? to.id : to.view} what="this view">{to.view === "session" ? <SessionView key={to.id} store={store} id={to.id} tab={to.tab} at={to.at} />
         : to.view === "compare" ? <Compare key={`${to.left} ${to.right}`} store={store} left={to.left} right={to.right} />
-        : to.view === "new" ? <NewSession store={store} /> : <Home store={store} connection={connection} />}</Boundary>
+        : to.view === "new" ? <NewSession store={store} connection={connection} />
+        : to.view === "setup" ? <SetupView store={store} /> : <Home store={store} connection={connection} />}</Boundary>
       {connection.link.value === "lost" && <p class="toast warning" role="status">The server has gone. The page connects again as soon as it is back.</p>}
       {store.problem.value && <p class="toast error" role="alert"><span>{store.problem.value}</span><button type="button" class="quiet" aria-label="Close" onClick={() => { store.problem.value = ""; }}><Icon name="cross" /></button></p>}
       <p class="hidden" role="status" aria-live="polite">{store.said.value}</p>
     </div>
-  );
-}
-
-/** Return whether the page is so narrow that the list of sessions is behind a button, as the styles say. */
-function useIsNarrow(): boolean {
-  const query = useMemo(() => matchMedia("(max-width: 800px)"), []);
-  const [isNarrow, setNarrow] = useState(query.matches);
-  useEffect(() => {
-    const change = (): void => setNarrow(query.matches);
-    query.addEventListener("change", change);
-    return () => query.removeEventListener("change", change);
-  }, [query]);
-  return isNarrow;
-}
-
-function Home({ store, connection }: { store: Store; connection: Connection }) {
-  const { folders } = useContext(HostContext);
-  const isNarrow = useIsNarrow();
-  const begin = async (): Promise<void> => {
-    const id = await store.create(folders[0]!, "");
-    if (id) go({ view: "session", id, tab: "transcript", at: null });
-  };
-  useEffect(() => { document.title = "jumpseat"; }, []);
-  return (
-    <main class="main" id="main"><div class="page home">
-      <h1>Sessions</h1>
-      <p>{store.sessions.value.length === 0 && store.listed.value ? "There are no sessions yet." : "Choose a session, or begin a new one."}</p>
-      <p>{folders.length === 1
-        ? <button type="button" class="primary" disabled={connection.link.value !== "open"} onClick={() => void begin()}><Icon name="plus" size={15} /> New session</button>
-        : <a class="button primary" href={href({ view: "new" })}><Icon name="plus" size={15} /> New session</a>}</p>
-      <p class="faint"><kbd>/</kbd> searches sessions, <kbd>i</kbd> goes to the prompt, <kbd>Enter</kbd> sends it, <kbd>Shift</kbd>+<kbd>Enter</kbd> begins a line.</p>
-      {/* Where the list of all sessions is behind a button. */}
-      {isNarrow && <nav class="latest" aria-label="Latest sessions"><ul>
-        {store.sessions.value.filter((one) => !one.oneOff && !one.unanswered).slice(0, LATEST).map((one) => <Entry key={one.sessionId} session={one} description={store.descriptions.value.get(one.sessionId)} />)}
-      </ul></nav>}
-    </div></main>
-  );
-}
-
-function NewSession({ store }: { store: Store }) {
-  const { folders } = useContext(HostContext);
-  const [folder, setFolder] = useState(folders[0] ?? store.folders.value[0] ?? "");
-  const [model, setModel] = useState("");
-  const [busy, setBusy] = useState(false);
-  useEffect(() => { document.title = "New session – jumpseat"; }, []);
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    const id = await store.create(folder.trim(), model);
-    setBusy(false);
-    if (id) go({ view: "session", id, tab: "transcript", at: null });
-  };
-  return (
-    <main class="main" id="main"><div class="page home">
-      <h1>New session</h1>
-      <form onSubmit={(event) => void submit(event)}>
-        <label class="field">Folder, on the machine of the server
-          <input value={folder} list="folders" spellcheck={false} placeholder="the working directory of the server" onInput={(event) => setFolder(event.currentTarget.value)} />
-        </label>
-        <datalist id="folders">{[...new Set([...folders, ...store.folders.value])].map((one) => <option key={one} value={one} />)}</datalist>
-        <label class="field">Model
-          <select value={model} onChange={(event) => setModel(event.currentTarget.value)}>
-            <option value="">the server's default</option>
-            {store.models.value.map((one) => <option key={one.id} value={one.id}>{one.name}</option>)}
-          </select>
-        </label>
-        <div class="choices"><button type="submit" class="primary" disabled={busy}>Begin</button></div>
-      </form>
-    </div></main>
   );
 }
 

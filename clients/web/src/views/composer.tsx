@@ -1,98 +1,184 @@
 // The prompt box: text, attachments, steering, stopping and the model.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { PASTED, type Sending } from "../drafts.ts";
+import { count } from "../state/format.ts";
 import type { Attached, OpenSession, Store } from "../store.ts";
 import { Icon } from "./common.tsx";
 
 const LARGEST_BYTES = 8 * 1024 * 1024;
+const HIGHEST_PX = 260;
+/** A longer text that is pasted is beside the box, which would be slow with it. */
+const LONG_PASTE = 20_000;
+const MOST_PASTED_LINES = 400;
+/** The length from which on a text fills the box: measuring it would take longer than typing. */
+const FILLING = 5000;
 
 export function Composer({ store, session }: { store: Store; session: OpenSession }) {
-  const [text, setText] = useState("");
-  const [files, setFiles] = useState<Attached[]>([]);
+  const { state, id } = session;
+  const { text, files, sending } = store.drafts.of(id).value;
   const box = useRef<HTMLTextAreaElement>(null);
-  const picker = useRef<HTMLInputElement>(null);
-  const { state } = session;
-  const canSend = text.trim() !== "" || files.length > 0;
-
-  const send = async (steer: boolean): Promise<void> => {
-    if (!canSend) return;
-    if (await store.send(session.id, text, files, steer)) {
-      setText("");
-      setFiles([]);
-      if (box.current) box.current.style.height = "";
-    }
-  };
-  const add = async (list: Iterable<File>): Promise<void> => {
-    for (const file of list) {
-      if (file.size > LARGEST_BYTES) {
-        store.problem.value = `${file.name} is larger than 8 MB`;
-        continue;
-      }
-      const data = await base64(file);
-      const wire = { type: "blob", data, mimeType: file.type || "application/octet-stream", displayName: file.name };
-      setFiles((before) => [...before, { name: file.name, wire }]);
-    }
-  };
+  const canSend = (text.trim() !== "" || files.length > 0) && !sending;
+  const send = (steer: boolean): void => void store.send(id, steer);
+  useDrop(store, id);
 
   useEffect(() => {
     const offered = store.offered.value;
     if (offered.length === 0) return;
     store.offered.value = [];
-    setFiles((before) => [...before, ...offered]);
+    store.drafts.change(id, { files: [...store.drafts.of(id).value.files, ...offered] });
     box.current?.focus();
   }, [store.offered.value]);
 
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => { event.preventDefault(); void send(state.working); }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => { event.preventDefault(); void add(event.dataTransfer?.files ?? []); }}
-    >
-      {session.queued.length > 0 && <p class="faint">Waiting: {session.queued.map((one) => `“${one.slice(0, 60)}”`).join(", ")}</p>}
-      {files.length > 0 && (
-        <ul class="attachments">
-          {files.map((file, at) => (
-            <li key={at} class="badge">{file.name}
-              <button type="button" class="quiet" aria-label={`Remove ${file.name}`} onClick={() => setFiles(files.filter((_, other) => other !== at))}><Icon name="cross" size={12} /></button>
-            </li>
-          ))}
-        </ul>
-      )}
+    <form class="composer" onSubmit={(event) => { event.preventDefault(); send(state.working); }}>
+      {session.queued.length > 0 && <p class="faint" dir="auto">Waiting: {session.queued.map((one) => `“${one.slice(0, 60)}”`).join(", ")}</p>}
+      {sending && <Unsent sending={sending} />}
+      <Files store={store} id={id} />
       <label class="hidden" for="prompt">Prompt</label>
-      <textarea
-        id="prompt" ref={box} rows={1} value={text}
-        placeholder={state.working ? "Steer the work in progress…" : "Ask for something…"}
-        onInput={(event) => {
-          setText(event.currentTarget.value);
-          event.currentTarget.style.height = "auto";
-          event.currentTarget.style.height = `${Math.min(event.currentTarget.scrollHeight, 260)}px`;
-        }}
-        onPaste={(event) => {
-          const pasted = [...(event.clipboardData?.files ?? [])];
-          if (pasted.length > 0) {
-            event.preventDefault();
-            void add(pasted);
-          }
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-            event.preventDefault();
-            void send(state.working && !(event.ctrlKey || event.metaKey));
-          }
-        }}
+      <PromptBox
+        store={store} id={id} box={box} placeholder={state.working ? "Steer the work in progress…" : "Ask for something…"}
+        send={(event) => send(state.working && !(event.ctrlKey || event.metaKey))}
       />
       <div class="composer-row">
-        <button type="button" class="quiet" aria-label="Attach files" title="Attach files" onClick={() => picker.current?.click()}><Icon name="clip" /></button>
-        <input ref={picker} type="file" multiple hidden onChange={(event) => { void add([...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
+        <AttachButton store={store} id={id} />
         <ModelChoice store={store} session={session} />
         <span class="grow" />
-        {state.working && canSend && <button type="button" onClick={() => void send(false)} title="Ctrl+Enter">Queue</button>}
-        {state.working && <button type="button" class="danger" onClick={() => void store.stop(session.id)}><Icon name="stop" size={14} /> Stop</button>}
-        {(!state.working || canSend) && <button type="submit" class="primary" disabled={!canSend}>{state.working ? "Steer" : "Send"} <Icon name="send" size={14} /></button>}
+        {state.working && canSend && <button type="button" onClick={() => send(false)} title="Ctrl+Enter">Queue</button>}
+        {state.working && <button type="button" class="danger" onClick={() => void store.stop(id)}><Icon name="stop" size={14} /> Stop</button>}
+        {(!state.working || canSend) && <button type="submit" class="primary" disabled={!canSend}>{sending ? "Sending…" : state.working ? "Steer" : "Send"} <Icon name="send" size={14} /></button>}
       </div>
     </form>
   );
+}
+
+/** A prompt that the server has not confirmed yet. */
+function Unsent({ sending }: { sending: Sending }) {
+  return (
+    <p class="unsent" role="status">
+      <span class="badge">{sending.unsure ? "not confirmed: the connection was lost" : "sending…"}</span>{" "}
+      <span dir="auto">{sending.text.slice(0, 200)}{sending.files.length > 0 ? ` (${sending.files.map((file) => file.name).join(", ")})` : ""}</span>
+    </p>
+  );
+}
+
+interface BoxProps {
+  store: Store;
+  id: string;
+  box: { current: HTMLTextAreaElement | null };
+  placeholder: string;
+  name?: string;
+  rows?: number;
+  send: (event: KeyboardEvent) => void;
+}
+
+/** The box of a draft. Enter sends it; files are pasted into it. */
+export function PromptBox({ store, id, box, placeholder, name = "prompt", rows = 1, send }: BoxProps) {
+  const { text } = store.drafts.of(id).value;
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    if (text.length > FILLING) {
+      element.style.height = `${HIGHEST_PX}px`;
+      return;
+    }
+    element.style.height = "auto";
+    if (text) element.style.height = `${Math.min(element.scrollHeight, HIGHEST_PX)}px`;
+  }, [text]);
+  return (
+    <textarea
+      id={name} ref={box} rows={rows} value={text} placeholder={placeholder} dir="auto"
+      onInput={(event) => store.drafts.change(id, { text: event.currentTarget.value })}
+      onPaste={(event) => {
+        const pasted = [...(event.clipboardData?.files ?? [])];
+        const long = event.clipboardData?.getData("text/plain") ?? "";
+        if (pasted.length > 0) void addFiles(store, id, pasted);
+        else if (long.length > LONG_PASTE || lineCount(long) > MOST_PASTED_LINES) addPasted(store, id, long);
+        else return;
+        event.preventDefault();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        if (!event.repeat) send(event);
+      }}
+    />
+  );
+}
+
+/** The attachments of a draft, pictures as such. */
+export function Files({ store, id }: { store: Store; id: string }) {
+  const { files } = store.drafts.of(id).value;
+  if (files.length === 0) return null;
+  return (
+    <ul class="attachments">
+      {files.map((file, at) => (
+        <li key={at} class="badge">{pictureOf(file) && <img class="thumbnail" src={pictureOf(file)} alt="" />}{file.name}
+          <button type="button" class="quiet" aria-label={`Remove ${file.name}`} onClick={() => store.drafts.change(id, { files: files.filter((_, other) => other !== at) })}><Icon name="cross" size={12} /></button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function AttachButton({ store, id }: { store: Store; id: string }) {
+  const picker = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" class="quiet" aria-label="Attach files" title="Attach files" onClick={() => picker.current?.click()}><Icon name="clip" /></button>
+      <input ref={picker} type="file" multiple hidden onChange={(event) => { void addFiles(store, id, [...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
+    </>
+  );
+}
+
+/** Take files that are dropped anywhere on the page: otherwise the browser would leave the page for them. */
+export function useDrop(store: Store, id: string): void {
+  useEffect(() => {
+    const over = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+    };
+    const drop = (event: DragEvent): void => {
+      const dropped = [...(event.dataTransfer?.files ?? [])];
+      if (dropped.length === 0) return;
+      event.preventDefault();
+      void addFiles(store, id, dropped);
+    };
+    addEventListener("dragover", over);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("drop", drop);
+    };
+  }, [id]);
+}
+
+function lineCount(text: string): number {
+  return text.split("\n").length;
+}
+
+function addPasted(store: Store, id: string, text: string): void {
+  const name = `pasted text, ${count(lineCount(text), "line")}`;
+  store.drafts.change(id, { files: [...store.drafts.of(id).value.files, { name, wire: { type: PASTED, text } }] });
+}
+
+async function addFiles(store: Store, id: string, list: Iterable<File>): Promise<void> {
+  for (const file of list) {
+    if (file.size > LARGEST_BYTES) {
+      store.problem.value = `${file.name} is larger than 8 MB`;
+      continue;
+    }
+    const data = await base64(file);
+    const wire = { type: "blob", data, mimeType: file.type || "application/octet-stream", displayName: file.name };
+    store.drafts.change(id, { files: [...store.drafts.of(id).value.files, { name: file.name, wire }] });
+  }
+}
+
+/** The types of pictures that run nothing. */
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+function pictureOf(file: Attached): string | undefined {
+  const { mimeType, data } = file.wire;
+  return typeof data === "string" && PICTURES.has(String(mimeType)) ? `data:${String(mimeType)};base64,${data}` : undefined;
 }
 
 function ModelChoice({ store, session }: { store: Store; session: OpenSession }) {

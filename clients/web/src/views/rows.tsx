@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { languageOf, renderCode, renderMarkdown } from "../markdown.ts";
+import { languageOf, renderCode } from "../markdown.ts";
 import { countChanges, toolText } from "../state/calls.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
 import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
@@ -11,6 +11,8 @@ import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
 import { Boundary, Html, Icon, Menu, MenuItem } from "./common.tsx";
 import { Diff } from "./diff.tsx";
+import { PromptText } from "./folded.tsx";
+import { Markdown } from "./markdown.tsx";
 
 export interface RowActions {
   fork: (eventId: string) => void;
@@ -21,9 +23,6 @@ export interface RowActions {
 const opened = signal<ReadonlyMap<string, boolean>>(new Map());
 const LONGEST_OUTPUT = 20_000;
 const NESTED_ROWS = 60;
-/** A prompt that is longer is folded. */
-const PROMPT_LINES = 40;
-const PROMPT_CHARS = 8000;
 
 function toggle(key: string, open: boolean): void {
   opened.value = new Map(opened.value).set(key, open);
@@ -38,7 +37,7 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
     case "prompt": return <Prompt row={row} id={state.id} actions={actions} />;
     case "answer": return (
       <section class="row answer">
-        <Copyable streaming={row.streaming}><Markdown text={row.text} streaming={row.streaming} /></Copyable>
+        <Copyable streaming={row.streaming}><Markdown text={row.text} streaming={row.streaming} id={row.key} /></Copyable>
         {row.interrupted && <p class="faint">Interrupted</p>}
         <footer class="row-foot"><Copy text={row.text} what="the answer" /><WireLink id={state.id} eventId={row.eventId} /><time>{clock(row.time)}</time>{row.model && <span>{row.model}</span>}</footer>
       </section>
@@ -46,7 +45,7 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
     case "thought": return (
       <details class="row thought" open={opened.value.get(row.key) ?? false} onToggle={(event) => toggle(row.key, event.currentTarget.open)}>
         <summary><Icon name="chevron" size={14} /> {row.streaming ? "Thinking…" : "Reasoning"} <span class="faint">{firstLine(row.text)}</span></summary>
-        {(opened.value.get(row.key) ?? false) && <Markdown text={row.text} streaming={row.streaming} />}
+        {(opened.value.get(row.key) ?? false) && <Markdown text={row.text} streaming={row.streaming} id={row.key} />}
       </details>
     );
     case "note": return <p class={`row note ${row.level}`}>{row.level !== "info" && <Icon name="warning" size={14} />}<span>{row.text}</span></p>;
@@ -56,11 +55,6 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
 
 function firstLine(text: string): string {
   return text.trim().split("\n")[0]!.slice(0, 120);
-}
-
-function Markdown({ text, streaming }: { text: string; streaming: boolean }) {
-  const html = useMemo(() => renderMarkdown(text), [text]);
-  return <div dir="auto" class={streaming ? "markdown streaming" : "markdown"}><Html html={html} /></div>;
 }
 
 export function WireLink({ id, eventId }: { id: string; eventId: string }) {
@@ -85,27 +79,14 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
           </Menu>
         )}
       </header>
-      <PromptText row={row} />
+      <PromptText text={row.text} id={`${id} ${row.key}`} />
+      {row.commands.map((line, at) => <p key={at} class="faint">with the output of <code>! {line}</code></p>)}
       {row.attachments.length > 0 && (
         <ul class="attachments">
           {row.attachments.map((one, at) => <li key={at}>{one.picture ? <img src={one.picture} alt={one.name} /> : <span class="badge"><Icon name="clip" size={12} /> {one.name}</span>}</li>)}
         </ul>
       )}
     </section>
-  );
-}
-
-function PromptText({ row }: { row: Extract<Row, { kind: "prompt" }> }) {
-  const key = `prompt ${row.key}`;
-  const lines = useMemo(() => row.text.split("\n"), [row.text]);
-  const isLong = lines.length > PROMPT_LINES || row.text.length > PROMPT_CHARS;
-  const isOpen = !isLong || (opened.value.get(key) ?? false);
-  return (
-    <>
-      <div class="prompt-text" dir="auto">{isOpen ? row.text : `${lines.slice(0, PROMPT_LINES).join("\n").slice(0, PROMPT_CHARS)}…`}</div>
-      {isLong && <button type="button" class="link" onClick={() => toggle(key, !isOpen)}>{isOpen ? "Show less" : `Show all of the prompt (${count(lines.length, "line")})`}</button>}
-      {row.commands.map((line, at) => <p key={at} class="faint">with the output of <code>! {line}</code></p>)}
-    </>
   );
 }
 

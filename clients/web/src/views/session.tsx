@@ -13,6 +13,7 @@ import { ChangesView } from "./changes.tsx";
 import { Composer } from "./composer.tsx";
 import { Icon, Menu, MenuItem } from "./common.tsx";
 import { useCounted } from "./counted.ts";
+import { DeleteDialog } from "./delete.tsx";
 import { FactLine } from "./facts.tsx";
 import { Questions } from "./questions.tsx";
 import { RenameDialog } from "./rename.tsx";
@@ -36,9 +37,10 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const { save } = useContext(HostContext);
   const hasRoom = useHasRoom();
   const [renaming, setRenaming] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const [rewindTo, setRewindTo] = useState<string | null>(null);
   useEffect(() => {
-    document.title = `${state.questions.length > 0 ? "❓ " : state.working ? "▸ " : ""}${state.title || "Session"} – jumpseat`;
+    store.title.value = `${state.questions.length > 0 ? "❓ " : state.working ? "▸ " : ""}${state.title || "Session"}`;
   }, [state.title, state.working, state.questions.length]);
 
   const fork = async (eventId: string | null): Promise<void> => {
@@ -68,6 +70,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
           <MenuItem onClick={() => save(`${id}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
           <MenuItem onClick={() => save(`${id}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
           <MenuItem onClick={() => void store.load(id)}>Load again</MenuItem>
+          {session.status !== "elsewhere" && <MenuItem onClick={() => setDeleting(true)}>Delete…</MenuItem>}
         </Menu>
         <FactLine session={session} facts={facts} />
       </header>
@@ -84,6 +87,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       {(tab === "wire" || tab === "decisions") && <WireView store={store} session={session} at={at} first={tab === "wire" ? "events" : "decisions"} />}
       <Dock store={store} session={session} isTranscript={tab === "transcript"} showsTodos={!hasRoom} />
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
+      {deleting && <DeleteDialog store={store} id={id} title={state.title} onClose={() => setDeleting(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}
     </main>
   );

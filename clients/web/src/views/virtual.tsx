@@ -67,10 +67,13 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
       virtual.scrollToIndex(target, { align });
       // Rows are measured when they are shown, after which the place of the target is known.
       requestAnimationFrame(() => virtual.scrollToIndex(target, { align }));
-    } else if (atEnd.current && scroller.current) {
-      scroller.current.scrollTop = scroller.current.scrollHeight;
     }
   });
+  // Only when the height has changed: this makes the browser lay everything out.
+  const height = virtual.getTotalSize();
+  useLayoutEffect(() => {
+    if (atEnd.current && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+  }, [id, count, height]);
 
   const items = virtual.getVirtualItems();
   return (
@@ -81,7 +84,7 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
         if (follow) atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
       }}
     >
-      <div class="virtual" style={{ height: `${virtual.getTotalSize()}px` }}>
+      <div class="virtual" style={{ height: `${height}px` }}>
         <div class="virtual-window" role={role} aria-label={label} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map((item) => (
             <div

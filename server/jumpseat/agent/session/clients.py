@@ -342,8 +342,10 @@ class Clients:
             release()
 
     def _latest_client(self, is_able: Callable[[Attachment], bool]) -> Client | None:
-        """Return the client that attached last of those that are able to handle a request."""
-        return next((attachment.client for attachment in self._latest_first() if is_able(attachment)), None)
+        """Return the client that attached last of those that are able to handle a request and do not stand in."""
+        able = [attachment for attachment in self._latest_first() if is_able(attachment)]
+        # `min` returns the first of equal ones.
+        return min(able, key=lambda attachment: attachment.stands_in).client if able else None
 
     def _latest_first(self) -> Iterable[Attachment]:
         return reversed(list(self._attached.values()))

@@ -39,7 +39,7 @@ def workspace_of_fork(
     """Return the workspace of a copy with a new id, which is a session of the token ``created_by``."""
     workspace = replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
     workspace.created_at = workspace.updated_at = utc_now()
-    workspace.created_by, workspace.usage = created_by, None
+    workspace.created_by, workspace.usage, workspace.usage_days = created_by, None, None
     workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
     return workspace
 

@@ -23,6 +23,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.store.session.daily_usage import Days, UsageOfSessions, day_before, sum_days
 from jumpseat.store.session.database import SessionDatabase
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
 from jumpseat.store.session.files import WorkspaceFiles
@@ -161,6 +162,8 @@ class SessionStore:
         self._syncer = LogSyncer(tasks)
         self._sees: Callable[[str | None], bool] | None = None
         self._index = SessionIndex(self._root, self._examine, _is_name)
+        self._usage = UsageOfSessions(self._root, WORKSPACE)
+        self._summing = anyio.Lock()
         self.ownership.on_change = self._index.touch
 
     def seen_by(self, sees: Callable[[str | None], bool]) -> SessionStore:
@@ -255,6 +258,18 @@ class SessionStore:
             return {folder.path.name: folder.size_bytes() for folder in self.iter_stored()}
 
         return await anyio.to_thread.run_sync(measure)
+
+    async def usage_by_day(self, now_s: float, days: int) -> Days:
+        """Return the usage on the day of a Unix time and on ``days`` days before it."""
+        first_day, since_s = day_before(now_s, days)
+        sees = self._sees
+
+        def add_up() -> Days:
+            found = self._usage.workspaces(self._names(), since_s)
+            return sum_days((one for one in found if sees is None or sees(one.created_by)), first_day)
+
+        async with self._summing:
+            return await anyio.to_thread.run_sync(add_up)
 
     async def in_use(self, session_ids: Iterable[str]) -> list[str]:
         """Return those of the sessions that another process has open."""

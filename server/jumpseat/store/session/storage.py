@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,11 +14,13 @@ import msgspec.json
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.agent.clock import iso_time, utc_now
+from jumpseat.agent.clock import iso_time, local_day, utc_now
 from jumpseat.agent.interfaces import Announcements, Brief, RunUsage, VirtualFiles
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.store.session.checkpoints import Checkpoint, Checkpoints, Plan
 from jumpseat.store.session.client_metadata import ClientMetadata
+from jumpseat.store.session.daily_usage import add_to_days
+from jumpseat.store.session.draft import Draft
 from jumpseat.store.session.event_log import Replay
 from jumpseat.store.session.files import FileState
 from jumpseat.store.session.state_files import StateFiles, store_error
@@ -373,6 +376,11 @@ class SessionStorage:
         return ClientMetadata(self.state)
 
     @property
+    def draft(self) -> Draft:
+        """The prompt that a person has begun to write."""
+        return Draft(self.state)
+
+    @property
     def checkpoints(self) -> Checkpoints:
         """The summaries of the conversation."""
         return Checkpoints(self.state)
@@ -477,6 +485,7 @@ class SessionStorage:
             OSError: the file cannot be written.
         """
         if self.usage is not None and (used := self.usage()):
+            workspace.usage_days = add_to_days(workspace, used, local_day(time.time()))
             workspace.usage = msgspec.json.encode(used).decode()
         self.state.write(WORKSPACE, workspace.encode().encode())
         self._workspace = workspace

@@ -23,7 +23,7 @@ LARGEST_BYTES: Final = 1024 * 1024
 """A longer file is invalid."""
 
 # Fields that clients do not get.
-_INTERNAL: Final = ("summary", "created_by", "answered", "one_off", "usage")
+_INTERNAL: Final = ("summary", "created_by", "answered", "one_off", "usage", "usage_days")
 # Characters that JSON allows in a string, but YAML readers reject or fold.
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
@@ -34,7 +34,7 @@ class Workspace(Struct):
     ``user_named`` says whether the user or a program chose ``name``; ``summary`` is the first prompt, shortened.
     ``created_by`` is the name of the connection token that created the session. ``answered`` says whether the model
     has answered yet, ``one_off`` whether the session is for one prompt only. ``usage`` is that of each model,
-    as JSON.
+    as JSON; ``usage_days`` is that of each day and model, see :mod:`~jumpseat.store.session.daily_usage`.
     """
 
     id: str
@@ -52,6 +52,7 @@ class Workspace(Struct):
     answered: bool | None = None
     one_off: bool | None = None
     usage: str | None = None
+    usage_days: str | None = None
 
     def listed(self, modified_time: str, *, unanswered: bool = False) -> dict[str, Any]:
         """Return the entry of lists, a :class:`SessionMetadata` on the wire.
@@ -152,7 +153,7 @@ def parse_workspace(session_id: str, content: bytes) -> Workspace | None:
     times = {name: _iso(values.get(name)) for name in ("created_at", "updated_at")}
     texts = {
         name: values.get(name)
-        for name in ("git_root", "repository", "branch", "summary", "name", "created_by", "usage")
+        for name in ("git_root", "repository", "branch", "summary", "name", "created_by", "usage", "usage_days")
     }
     return Workspace(
         id=session_id,

@@ -5,14 +5,13 @@ A day is one of the local calendar, and yesterday's sum stays, because replicas 
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
 import anyio.to_thread
 
-from jumpseat.agent.clock import Clock
+from jumpseat.agent.clock import Clock, local_day
 from jumpseat.agent.session.budget import Spent
 from jumpseat.store.user.documents import Document
 from jumpseat.store.user.private_file import PrivateFile
@@ -34,7 +33,7 @@ class DayUsage:
         Raises:
             StoreError: the document cannot be read or stored.
         """
-        day = time.strftime("%Y-%m-%d", time.localtime(self._clock.now()))
+        day = local_day(self._clock.now())
         return await anyio.to_thread.run_sync(self._add, day, spent)
 
     def _add(self, day: str, spent: Spent) -> Spent:

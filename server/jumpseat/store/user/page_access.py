@@ -115,6 +115,16 @@ class PageAccess:
         self._add(self._folder / f"{_FILE}{login.id}", orjson.dumps({"key": login.key, "origin": origin}))
         return login
 
+    def remove_login(self, login_id: str) -> bool:
+        """Remove a login; return whether there was one."""
+        if not _is_id(login_id):
+            return False
+        try:
+            (self._folder / f"{_FILE}{login_id}").unlink()
+        except OSError:
+            return False
+        return True
+
     def challenge(self, login_id: str, page_nonce: str, origin: str) -> Challenge | None:
         """Prove to a page that this server knows its login; ``None`` if it does not, for this origin."""
         key = self._key(login_id, origin)
@@ -146,7 +156,7 @@ class PageAccess:
         return True
 
     def _key(self, login_id: str, origin: str) -> bytes | None:
-        if not (login_id.isascii() and login_id.isalnum() and len(login_id) <= _LONGEST_ID):
+        if not _is_id(login_id):
             return None
         path = self._folder / f"{_FILE}{login_id}"
         try:
@@ -217,6 +227,10 @@ class PageAccess:
                 with suppress(OSError):
                     if self._age_s(path) > seconds:
                         path.unlink()
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isalnum() and len(text) <= _LONGEST_ID
 
 
 def _proof(key: bytes, who: str, origin: str, page_nonce: str, server_nonce: str) -> str:

@@ -1,0 +1,81 @@
+// Answers as Markdown: a growing one is rendered again only at its end, and a very long one is shown in parts.
+
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { renderMarkdown } from "../markdown.ts";
+import { Blocks, hasDefinitions } from "../state/blocks.ts";
+import { LONGEST_TEXT } from "../state/costly.ts";
+import { Html } from "./common.tsx";
+import { LongText } from "./folded.tsx";
+
+/** The share of its time that the page spends on the last block of a growing text. */
+const SHARE = 5;
+
+/** The characters that are rendered at once. */
+const SLICE = 6000;
+/** The number of blocks from which on those out of sight are not laid out. */
+const MANY = 60;
+
+export function Markdown({ text, streaming, id }: { text: string; streaming: boolean; id: string }) {
+  const name = streaming ? "markdown streaming" : "markdown";
+  if (text.length > LONGEST_TEXT) return <div class={name} dir="auto"><LongText text={text} id={id} streaming={streaming} /></div>;
+  if (!streaming && hasDefinitions(text)) return <div class={name} dir="auto"><Block text={text} /></div>;
+  return <InBlocks text={text} streaming={streaming} name={name} />;
+}
+
+function InBlocks({ text, streaming, name }: { text: string; streaming: boolean; name: string }) {
+  const blocks = useRef(new Blocks(streaming));
+  const rendered = useRef(0);
+  const [, update] = useReducer((version: number) => version + 1, 0);
+  if (blocks.current.growing !== streaming || !blocks.current.read(text)) {
+    blocks.current = new Blocks(streaming);
+    blocks.current.read(text);
+  }
+  const { done, last } = blocks.current;
+  // A long answer is rendered in parts, so that keys and clicks come between.
+  for (let left = SLICE; rendered.current < done.length && left > 0; rendered.current++) left -= done[rendered.current]!.length;
+  const isComplete = rendered.current >= done.length;
+  useEffect(() => {
+    if (isComplete) return;
+    const timer = setTimeout(() => update(undefined as never));
+    return () => clearTimeout(timer);
+  });
+  return (
+    <div class={done.length > MANY ? `${name} many` : name} dir="auto">
+      {done.slice(0, rendered.current).map((block, at) => <Block key={at} text={block} />)}
+      {isComplete && last !== "" && <Growing key={done.length} text={last} streaming={streaming} />}
+    </div>
+  );
+}
+
+/** A block that stays the same is not rendered again. */
+class Block extends Component<{ text: string }> {
+  override shouldComponentUpdate(next: { text: string }): boolean {
+    return next.text !== this.props.text;
+  }
+
+  override render(): ComponentChildren {
+    return <Html html={renderMarkdown(this.props.text)} />;
+  }
+}
+
+/** The last block, which is rendered less often the longer that takes. */
+function Growing({ text, streaming }: { text: string; streaming: boolean }) {
+  const [shown, setShown] = useState(text);
+  const waiting = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const latest = useRef(text);
+  const cost = useRef(0);
+  latest.current = text;
+  useEffect(() => {
+    if (latest.current === shown || waiting.current !== null) return;
+    waiting.current = setTimeout(() => {
+      waiting.current = null;
+      setShown(latest.current);
+    }, cost.current * SHARE);
+  });
+  useEffect(() => () => { if (waiting.current !== null) clearTimeout(waiting.current); }, []);
+  const begun = performance.now();
+  const block = <Block text={streaming ? shown : text} />;
+  useEffect(() => { cost.current = Math.min(1000, performance.now() - begun); }, [shown]);
+  return block;
+}
