@@ -134,10 +134,10 @@ COMMANDS: Final = {
     "schema": 108,
     "token list": 94,
     "adapters": 151,
-    "sessions list": 154,
+    "sessions list": 156,
     "hooks": 182,
 }
-BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 432}
+BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 434}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

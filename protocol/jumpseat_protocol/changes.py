@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from jumpseat_protocol.limits import PathText
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -89,7 +90,7 @@ class ChangesFilesResult(WireModel):
 class ChangesUndoFilesParams(ChangesFilesParams):
     """Without ``path``, all changes of the prompt or the session are undone."""
 
-    path: str | None = None
+    path: PathText | None = None
     """The absolute path of the only file to undo."""
 
 

@@ -421,8 +421,11 @@ async def test_the_server_in_the_mcp_page_greets(tmp_path: Path) -> None:
 
 
 def test_the_servers_in_the_mcp_page_are_valid(tmp_path: Path) -> None:
-    (example,) = code_blocks("docs/mcp.md", "toml")
-    (tmp_path / "config.toml").write_text(example)
-    servers = check_servers(load_config(tmp_path).mcp.servers)
+    servers: dict[str, Any] = {}
+    for example in code_blocks("docs/mcp.md", "toml"):
+        (tmp_path / "config.toml").write_text(example)
+        found = check_servers(load_config(tmp_path).mcp.servers)
+        assert found
+        servers = {**found, **servers}
     assert (servers["files"].transport, servers["tickets"].transport) == ("stdio", "http")
     assert servers["tickets"].exclude_tools == ["delete_ticket"]
