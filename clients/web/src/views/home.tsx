@@ -149,7 +149,7 @@ function Spending({ store }: { store: Store }) {
   const usage = store.usage.value;
   if (!usage || usage.length === 0) return null;
   const days = sumBy(usage, (one) => one.day).slice(0, SHOWN_DAYS);
-  const models = sumBy(usage, (one) => one.model).sort((one, other) => other.tokens - one.tokens);
+  const models = sumBy(usage, (one) => one.model).sort((one, other) => other.tokens - one.tokens || (other.costUsd ?? 0) - (one.costUsd ?? 0) || one.name.localeCompare(other.name));
   const [total] = sumBy(usage, () => "");
   return (
     <section class="spending">
