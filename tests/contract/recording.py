@@ -17,6 +17,7 @@ from tests.support.guarded_mcp_server import guarded
 from tests.support.mcp_servers import rude, status, stdio
 from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, RunningServer, Wire, calls, frame, running_server
+from tests.support.task_server import TaskServer
 
 Protocol = Literal[2, 3]
 
@@ -68,6 +69,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             calls("testing-ask", "call-form"),
             calls("testing-think", "call-think"),
             calls("far-go", "call-far"),
+            calls("slow-dig", "call-dig"),
             {"text": "All served."},
         ],
     ),
@@ -104,6 +106,12 @@ OPTIONS: JsonObject = {
     "commands": [{"name": "deploy", "description": "Deploy the app"}],
 }
 
+STATUSES = (("testing", "connected"), ("far", "connected"), ("slow", "connected"), ("dying", "failed"))
+DUG: JsonObject = {
+    "status": "completed",
+    "result": {"content": [{"type": "text", "text": "found water"}], "resultType": "complete"},
+}
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -119,6 +127,7 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
     _make_repository(workspace)
     async with (
         ModelServer(answer=guarded) as far,
+        ModelServer(answer=TaskServer([DUG])) as slow,
         fake_copilot() as copilot,
         # Long for one server; each wait has its own limit.
         running_server(folder, tcp=True, config=_own_server(), env=copilot.environ, limit_s=120) as server,
@@ -128,7 +137,11 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             "model": "scripted-model",
             "workingDirectory": str(workspace),
             "skillDirectories": [str(_make_skill(folder / "skills"))],
-            "mcpServers": {"testing": stdio(), "far": {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 3_600_000}},
+            "mcpServers": {
+                "testing": stdio(),
+                "far": {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 3_600_000},
+                "slow": {"url": f"{slow.url}/mcp"},
+            },
         }
         opened = await wire.call("session.create", OPTIONS | options)
         session: str = opened["sessionId"]
@@ -137,7 +150,7 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             tasks.start_soon(client.answer)
             for request in ("mcp.oauth_required", "mcp.headers_refresh_required", "sampling.requested"):
                 await wire.call("session.eventLog.registerInterest", {"sessionId": session, "eventType": request})
-            for name, wanted in (("testing", "connected"), ("far", "connected"), ("dying", "failed")):
+            for name, wanted in STATUSES:
                 await status(wire, session, name, wanted)
             prompt = {"prompt": "use every tool", "agentMode": "plan"}
             prompt |= {"attachments": _attachments(workspace, protocol)}

@@ -69,6 +69,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "mcp.oauth_required": ["requestId", "serverName", "serverUrl"],
     "mcp.prompts.list_changed": ["serverName"],
     "mcp.resources.list_changed": ["serverName"],
+    "mcp.task_created": ["toolCallId", "serverName", "taskId"],
     "mcp.tools.list_changed": ["serverName"],
     "model.call_failure": ["source", "statusCode", "errorMessage"],
     "pending_messages.modified": [],

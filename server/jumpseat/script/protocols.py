@@ -112,7 +112,11 @@ _ACP_2: Final = Protocol(
 _AHP: Final = Protocol(
     (*_JUMPSEAT, "ahp", "--no-auto-login"),
     "lines",
-    Request("initialize", {"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "script"}),
+    Request(
+        "initialize",
+        {"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "script"},
+        {"protocolVersion": "1.0.0"},
+    ),
     _ACTIONS,
     AhpRules,
     Request("ping", {"channel": "ahp-root://"}),
