@@ -9,7 +9,10 @@ from pathlib import Path
 from zipfile import ZipFile
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"jumpseat", "jumpseat_client", "jumpseat_protocol", "jumpseat_terminal", "jumpseat_transcript"}
+PACKAGES = {
+    *("jumpseat", "jumpseat_client", "jumpseat_mcp_server", "jumpseat_protocol", "jumpseat_terminal"),
+    "jumpseat_transcript",
+}
 
 BUILD = """
 import os, sys

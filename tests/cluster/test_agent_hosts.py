@@ -126,7 +126,7 @@ async def test_a_session_of_another_replica_is_like_one_of_this(tmp_path: Path) 
         assert (await end_of_turn(guest))[0]["content"] == "Hello"
         assert "rejectionReason" in await guest.prompt("t1", "again")
         (item,) = (await guest.call("listSessions"))["items"]
-        assert (item["resource"], item["title"]) == (uri, owner.states[uri]["title"])
+        assert (item["resource"], item["title"]) == (uri, "hi")
 
         # The first answer counts, on whatever replica.
         await owner.prompt("t2", "make a file")
