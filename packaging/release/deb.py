@@ -6,7 +6,6 @@ same bytes from the same files if ``SOURCE_DATE_EPOCH`` is set.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import re
@@ -18,8 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from contents import ROOT, MissingError
-from interpreter import NotMovableError
-from standalone import folder_name, platform_name
+from standalone import folder_name, pack_in_dist, platform_name
 
 from jumpseat_protocol.version import __version__
 
@@ -96,15 +94,7 @@ def _lay_out(folder: Path, staging: Path, version: str, architecture: str) -> No
 
 def main() -> int:
     """Build the package in ``dist``."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="default: dist")
-    try:
-        packed = pack(parser.parse_args().dist)
-    except (MissingError, NotMovableError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(f"{packed}: {packed.stat().st_size / 1e6:.1f} MB")
-    return 0
+    return pack_in_dist(__doc__, pack)
 
 
 if __name__ == "__main__":

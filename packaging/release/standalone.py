@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from py_compile import PycInvalidationMode
@@ -159,6 +160,19 @@ def _compile(python: Path, site: Path) -> None:
     for file in of_others:
         if file.with_suffix(".pyc").exists():
             file.unlink()
+
+
+def pack_in_dist(description: str | None, pack: Callable[[Path], Path]) -> int:
+    """Let a command, with this description, ``pack`` the folder in ``dist``; return its exit code."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="default: dist")
+    try:
+        packed = pack(parser.parse_args().dist)
+    except (MissingError, NotMovableError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{packed}: {packed.stat().st_size / 1e6:.1f} MB")
+    return 0
 
 
 def main() -> int:

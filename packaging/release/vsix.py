@@ -5,7 +5,6 @@ The extension of ``make vsix`` contains no server and runs on all platforms. Thi
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from pathlib import Path, PurePosixPath
@@ -13,9 +12,8 @@ from typing import Final
 from zipfile import ZipFile
 
 from archives import pack_zip
-from contents import ROOT, MissingError
-from interpreter import NotMovableError
-from standalone import folder_name, platform_name
+from contents import MissingError
+from standalone import folder_name, pack_in_dist, platform_name
 
 from jumpseat_protocol.version import __version__
 
@@ -65,15 +63,7 @@ def _types(known: Path | bytes, folder: Path) -> str:
 
 def main() -> int:
     """Build the extension in ``dist``."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="default: dist")
-    try:
-        packed = pack_extension(parser.parse_args().dist)
-    except (MissingError, NotMovableError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(f"{packed}: {packed.stat().st_size / 1e6:.1f} MB")
-    return 0
+    return pack_in_dist(__doc__, pack_extension)
 
 
 if __name__ == "__main__":

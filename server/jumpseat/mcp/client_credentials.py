@@ -21,12 +21,11 @@ from mcp.client.auth.extensions.client_credentials import (
     ClientCredentialsOAuthProvider,
     PrivateKeyJWTOAuthProvider,
 )
-from mcp.shared.auth import OAuthToken
 from pydantic import ValidationError
 
 from jumpseat.errors import JumpseatError
 from jumpseat.mcp.endpoints import Endpoints, NearerError
-from jumpseat.mcp.login import Granted, check_private, send_initialize
+from jumpseat.mcp.login import Granted, MemoryStorage, check_private, send_initialize
 from jumpseat.system.regular_files import read_whole
 from jumpseat_protocol.mcp_servers import McpServerConfig
 
@@ -46,7 +45,7 @@ async def request_token(config: McpServerConfig, environ: Mapping[str, str]) -> 
         GrantFailedError: a setting is missing or wrong, or the authorization server issued no token.
     """
     url = config.url or ""
-    storage = _Memory()
+    storage = MemoryStorage()
     provider = await _provider(config, url, storage, environ)
     endpoints = Endpoints(url)
 
@@ -73,7 +72,7 @@ async def request_token(config: McpServerConfig, environ: Mapping[str, str]) -> 
 
 
 async def _provider(
-    config: McpServerConfig, url: str, storage: _Memory, environ: Mapping[str, str]
+    config: McpServerConfig, url: str, storage: MemoryStorage, environ: Mapping[str, str]
 ) -> OAuthClientProvider:
     if not config.oauth_client_id or not config.oauth_issuer:
         raise GrantFailedError("client_credentials: expected oauthClientId and oauthIssuer")
@@ -144,23 +143,3 @@ def _signer(client_id: str, key: bytes, algorithm: str) -> Callable[[str], Await
             raise GrantFailedError(f"client_credentials: not a private key for {algorithm} in PEM form") from None
 
     return sign
-
-
-class _Memory:
-    """Token storage for the ``mcp`` package: the token goes to the caller, and to no file."""
-
-    def __init__(self) -> None:
-        self.token: OAuthToken | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return None
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.token = tokens
-        raise Granted
-
-    async def get_client_info(self) -> None:
-        return None
-
-    async def set_client_info(self, client_info: object) -> None:
-        """Do nothing: the client is registered already."""

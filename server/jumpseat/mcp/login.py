@@ -75,7 +75,7 @@ async def log_in(
             redirect_uris=[AnyUrl(redirect)],
             token_endpoint_auth_method=method,
         )
-        storage = _Memory()
+        storage = MemoryStorage()
         if client_id:
             storage.client = OAuthClientInformationFull(
                 **metadata.model_dump(), client_id=client_id, client_secret=client_secret
@@ -186,16 +186,18 @@ def _loopback(host: str | None) -> bool:
         return False
 
 
-class _Memory:
-    """Token storage for the ``mcp`` package, in memory only: the login is stored once it is complete."""
+class MemoryStorage:
+    """Token storage for the ``mcp`` package, in memory only: who logs in decides what becomes of the token."""
 
     def __init__(self) -> None:
         self.client: OAuthClientInformationFull | None = None
+        self.token: OAuthToken | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.token = tokens
         raise Granted
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
