@@ -248,6 +248,16 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("tools.declared",),
     },
+    "acp.replicas": {
+        "acp",
+        "acp.draft",
+        "acp.editor",
+        "acp.methods",
+        "acp.translation",
+        "errors",
+        "rpc",
+        "sessions",
+    },
     "acp.remote": {"acp", "network", "parsing", "rpc", "sessions"},
     "acp": {
         *(
@@ -271,6 +281,7 @@ ROOMS: dict[str, set[str]] = {
         *(
             "acp",
             "acp.remote",
+            "acp.replicas",
             "ahp",
             "ahp.live",
             "ahp.replicas",

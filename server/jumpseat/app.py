@@ -91,6 +91,7 @@ from jumpseat_protocol.version import __version__
 if TYPE_CHECKING:
     from jumpseat.acp.connection import AcpConnection
     from jumpseat.acp.remote.http import HttpConnections
+    from jumpseat.acp.replicas.owner import OwnerService
     from jumpseat.agent.interfaces import Brief
     from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
@@ -108,6 +109,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# The name of the editors' door between replicas: see :mod:`jumpseat.acp.replicas.owner`.
+ACP_DOOR: Final = "acp"
 # Time-out of closing sessions and their children; the process exits after it in any case.
 CLOSE_S: Final = 0.3
 # Part of CLOSE_S that commands get to exit by themselves.
@@ -208,6 +211,7 @@ class App:
         self._acp_http: HttpConnections | None = None
         self._ahp: Door | None = None
         self._cluster_door: ClusterDoor | None = None
+        self._guest_editors: dict[Connection, OwnerService] = {}
         self._on_stdio = options.on_stdio
         self._stdio_client: AnyConnection | None = None
         self.gate, self.made_token = open_gate(options.tcp, home)
@@ -517,11 +521,22 @@ class App:
         """See :class:`jumpseat.cluster.relay.clients.Server`."""
         assert self._cluster is not None, "only replicas relay"
         find = partial(self.find, self.context_of(connection))
+        if connection.door == ACP_DOOR:
+            from jumpseat.acp.replicas.owner import OwnerService
+
+            service = self._guest_editors[connection] = OwnerService(
+                connection, find, lambda guest: Context(guest, self.registry, self.models, self, self.mcp)
+            )
+            return service.find
         return self._door_of(self._cluster).serve(connection, find, guest=relayed).find
 
     def leave_door(self, connection: Connection) -> None:
         """See :class:`jumpseat.cluster.relay.clients.Server`."""
-        if self._cluster_door is not None:
+        if (service := self._guest_editors.pop(connection, None)) is not None:
+            service.guest.leave()
+            self.registry.detach_client(service.guest)
+            self.models.connections.release(service.guest)
+        elif self._cluster_door is not None:
             self._cluster_door.leave(connection)
 
     def new_connection(
@@ -550,11 +565,14 @@ class App:
         connection = AcpConnection(
             self._handle_disconnect, self._tasks, self.secrets, access=access, framing=framing, peer=peer
         )
+        context = Context(connection, self.registry, self.models, self, self.mcp)
         if self._cluster is None:
-            connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
+            connection.serve(context)
         else:
-            # The sessions of other replicas are reached by the relay, which this protocol does not use.
-            connection.refuse("a replica of a cluster does not serve the Agent Client Protocol")
+            from jumpseat.acp.replicas.relay import Relay
+
+            cluster = self._cluster
+            connection.serve(context, lambda acp: Relay(connection, acp, cluster))
         self.connections.add(connection)
         return connection
 

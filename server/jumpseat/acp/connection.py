@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import anyio
 import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat import errors
+from jumpseat.acp.client import EditorClient
 from jumpseat.acp.editor.context import AcpContext
-from jumpseat.acp.editor.editor import Editor
-from jumpseat.acp.editor.mcp_servers import EditorMcp
-from jumpseat.acp.editor.questions import ask_about_auto_mode, ask_about_plan, ask_user
 from jumpseat.acp.routes import find_notification, find_route
 from jumpseat.acp.v1_routes import NOTIFICATIONS, REQUESTS
 from jumpseat.parsing.json_text import read_json
 from jumpseat.rpc import wire_errors
-from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
 from jumpseat.rpc.transport import LINES, Framing, Wire
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.context import Context
 from jumpseat.system.log_fields import fields
-from jumpseat_protocol.callbacks import (
-    AutoModeSwitchParams,
-    ExitPlanModeParams,
-    ExitPlanModeResponse,
-    UserInputResponse,
-)
 from jumpseat_protocol.envelope import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -42,7 +33,6 @@ from jumpseat_protocol.envelope import (
     ErrorObject,
     FramingError,
 )
-from jumpseat_protocol.events import AutoModeSwitchAnswer, Event, ExternalToolRequested, PermissionRequested
 from jumpseat_protocol.members import nearest
 from jumpseat_protocol.methods import ALIKE, PROTOCOL_VERSION
 from jumpseat_protocol.wire import WireModel
@@ -95,16 +85,23 @@ async def _wait_for(stopped: Awaitable[None]) -> None:
     await stopped
 
 
-class AcpConnection(ConnectedClient):
-    """An editor on the other end of a transport. It answers only the questions that ACP has.
+class Elsewhere(Protocol):
+    """The sessions of a cluster. See :class:`jumpseat.acp.replicas.relay.Relay`."""
+
+    def find(self, method: str, /) -> Callable[[Any], Any] | None: ...
+
+    def stop_prompts(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class AcpConnection(EditorClient):
+    """An editor on the other end of a transport.
 
     ``access`` is ``None`` for a client over TCP that has to present a token with ``initialize``: see
     :func:`token_of`. ``peer`` is the address of a client over a network, whose sessions go on without it. Until its
     first valid request, the limits of :class:`jumpseat.rpc.connection.Connection` apply.
     """
-
-    noun = "editor"
-    when_slow = "the rest of a message follows with its end"
 
     def __init__(
         self,
@@ -126,28 +123,23 @@ class AcpConnection(ConnectedClient):
         if peer is not None:
             self.wire.limit(FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP, label=lambda: self.label)
-        self._ctx: AcpContext | None = None
+        self._elsewhere: Elsewhere | None = None
         if framing is not LINES:
             # Over HTTP, the token was checked before.
             self.admit()
 
-    def serve(self, ctx: Context) -> None:
-        """Serve the methods of ACP."""
-        acp = self._ctx = AcpContext(ctx, Editor(self, EditorMcp(self.ask)))
+    def serve(self, ctx: Context, reach: Callable[[AcpContext], Elsewhere] | None = None) -> None:
+        """Serve the methods of ACP. In a cluster, ``reach`` returns the way to the owners of sessions."""
+        acp = self.begin(ctx)
+        elsewhere = self._elsewhere = reach(acp) if reach is not None else None
 
         def find(method: str) -> Callable[[Any], Any] | None:
             serve = find_route(acp, method) or find_notification(acp, method)
+            if serve is not None and elsewhere is not None:
+                serve = elsewhere.find(method) or serve
             return None if serve is None else lambda params: serve(self._checked(ctx, method, params))
 
         self.peer.find = find
-
-    def refuse(self, reason: str) -> None:
-        """Serve no method, and give the reason."""
-
-        def fail(_params: Any) -> Any:
-            raise errors.InvalidRequestError(reason)
-
-        self.peer.find = lambda _method: fail
 
     def _checked(self, ctx: Context, method: str, params: Any) -> Any:
         """Return the params of a request, after its first one has been checked.
@@ -198,61 +190,17 @@ class AcpConnection(ConnectedClient):
 
     def stop_prompts(self) -> None:
         """Cancel the prompts of all sessions, which get their responses."""
-        for view in list(self._ctx.views.values()) if self._ctx is not None else ():
+        if self._elsewhere is not None:
+            self._elsewhere.stop_prompts()
+        for view in list(self.context.views.values()) if self.context is not None else ():
             with suppress(errors.SessionInUseError, errors.SessionNotFoundError):
                 self.tasks.start_soon(_wait_for, view.cancel())
-
-    # --- the client of sessions ---------------------------------------------------------------------------------
-
-    def deliver(self, session_id: str, event: Event) -> None:
-        """Send the updates for ``event``."""
-        view = self._ctx.views.get(session_id) if self._ctx is not None else None
-        if view is not None:
-            view.deliver(event, lossy=event.type in DELTAS and self.wire.lossy)
 
     @property
     def label(self) -> str:
         """The name of the connection in the log: that of its token, with the address of a client over a network."""
         name = self.access.name if self.access is not None else None
         return " ".join(filter(None, (name, self._peer))) or "editor"
-
-    def catch_up(self, session_id: str, questions: Iterable[ExternalToolRequested | PermissionRequested]) -> None:
-        """Ask the questions that were open before this editor connected."""
-        view = self._ctx.views.get(session_id) if self._ctx is not None else None
-        for question in questions:
-            if view is not None and isinstance(question, PermissionRequested):
-                view.ask_again(question)
-
-    async def ask_user(
-        self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
-    ) -> UserInputResponse:
-        ctx = self._require_context()
-        call_id = ctx.call_id(session_id, "ask_user")
-        return await ask_user(ctx.editor, session_id, call_id, question, choices, allow_freeform=allow_freeform)
-
-    async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        ctx = self._require_context()
-        return await ask_about_plan(ctx.editor, ctx.call_id(params.session_id, "exit_plan_mode"), params)
-
-    async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-        return await ask_about_auto_mode(self._require_context().editor, params)
-
-    @property
-    def mcp_servers(self) -> Collection[str]:
-        return self._ctx.editor.mcp.ids if self._ctx is not None else ()
-
-    async def ask_mcp(
-        self, server_id: str, message: dict[str, Any], notified: Callable[[dict[str, Any]], None]
-    ) -> dict[str, Any]:
-        return await self._require_context().editor.mcp.ask(server_id, message, notified)
-
-    async def _ask_json(self, method: str, params: WireModel) -> Any:
-        raise errors.ClientCallError(f"editors do not answer {method!r}")
-
-    def _require_context(self) -> AcpContext:
-        if self._ctx is None:
-            raise errors.ClientCallError("the editor's connection is not ready")
-        return self._ctx
 
     # --- the transport ------------------------------------------------------------------------------------------
 
@@ -278,4 +226,6 @@ class AcpConnection(ConnectedClient):
             log.info("client disconnected", extra=fields(client=self.label))
         self._settled.set()
         self.peer.close()
+        if self._elsewhere is not None:
+            self._elsewhere.close()
         self._on_close(self)

@@ -41,6 +41,19 @@ def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
     return serve
 
 
+def check_params(ctx: AcpContext, method: str, params: Any) -> None:
+    """Check the params of a request or notification that is served elsewhere.
+
+    Raises:
+        ResponseError: the version of the editor lacks the method.
+        InvalidParamsError: the params are invalid.
+    """
+    known = _notifications(ctx).get(method) if method in NOTIFICATIONS else _requests(ctx).get(method)
+    if known is None:
+        raise ResponseError(f"Unhandled method {method}", METHOD_NOT_FOUND)
+    _validate(method, known.params, params)
+
+
 def find_notification(ctx: AcpContext, method: str) -> Callable[[Any], None] | None:
     """Return the function that serves a notification, or ``None`` for an unknown method."""
     if method not in NOTIFICATIONS:

@@ -190,16 +190,16 @@ class Wire(asyncio.Protocol):
         size = sum(map(len, body))
         if size > BUSY_BYTES:
             # Joined, the parts of a large message would be copied.
-            self._flush()
+            self.flush()
             for part in (self._framing.header(size), *body, self._framing.end):
                 self._write(part)
             return
         if not self._parts:
-            asyncio.get_running_loop().call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self.flush)
         self._parts += (self._framing.header(size), *body, self._framing.end)
         self._queued_bytes += size
         if self._queued_bytes > min(BUSY_BYTES, self._broken_bytes):
-            self._flush()
+            self.flush()
 
     @property
     def open(self) -> bool:
@@ -209,7 +209,7 @@ class Wire(asyncio.Protocol):
     @property
     def unsent(self) -> bool:
         """Return whether messages are queued."""
-        self._flush()
+        self.flush()
         return self._out is not None and self._out.get_write_buffer_size() > 0
 
     @property
@@ -226,7 +226,7 @@ class Wire(asyncio.Protocol):
     async def drain(self) -> None:
         """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""
         if self._parts:
-            self._flush()
+            self.flush()
         await self._drained.wait()
 
     async def wait_until_sent(self) -> None:
@@ -249,14 +249,15 @@ class Wire(asyncio.Protocol):
 
     def close(self) -> None:
         """Send the queued messages and close this side."""
-        self._flush()
+        self.flush()
         if self._out is not None:
             if self._framing.last and not self._out.is_closing():
                 self._out.write(self._framing.last)
             self._out.close()
         self._handle_loss()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Hand the queued messages to the transport."""
         if not self._parts:
             return
         data = b"".join(self._parts)

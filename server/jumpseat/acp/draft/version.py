@@ -97,9 +97,9 @@ class Follower(Struct):
         self.translator.end_replay()
         yield from self.terminals.end_all()
 
-    def state(self) -> Update:
+    def resumed(self) -> Iterator[Update]:
         """Return the state of the session."""
-        return self.activity.repeated(self.translator, self.terminals.background)
+        yield self.activity.repeated(self.translator, self.terminals.background)
 
     def begin(self) -> Iterator[Update]:
         """Return the updates at the begin of work without a prompt, such as a slash command."""

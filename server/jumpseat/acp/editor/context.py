@@ -12,11 +12,16 @@ from jumpseat.sessions.context import Context
 
 
 class AcpContext(Struct):
-    """The context of a connection. ``server`` is the context of handlers shared with the Copilot protocol."""
+    """The context of a connection. ``server`` is the context of handlers shared with the Copilot protocol.
+
+    ``views`` are those of the sessions of this process. In a cluster, ``elsewhere`` has the sessions that the
+    editor has open, with the names of the guests at their owners: see :mod:`jumpseat.acp.replicas`.
+    """
 
     server: Context
     editor: Editor
     views: dict[str, SessionView] = field(default_factory=dict[str, SessionView])
+    elsewhere: dict[str, str] = field(default_factory=dict[str, str])
 
     def view(self, session_id: str) -> SessionView:
         """Return the view of a live session, opening it where the editor does not have it open yet.

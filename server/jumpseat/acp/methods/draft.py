@@ -52,7 +52,7 @@ async def resume(ctx: AcpContext, params: ResumeParams) -> dict[str, Any]:
     view = await reopen(ctx, params)
     if params.replay_from is not None:
         send_history(ctx, view)
-    view.take([_follower(view).state()])
+    view.take(view.follower.resumed())
     return await opened_result(ctx, view)
 
 

@@ -103,7 +103,7 @@ def _initialize_draft(ctx: AcpContext, params: InitializeParams) -> dict[str, An
 
     if params.protocol_version == Draft.number and params.info is None:
         raise InvalidRequestError("info is required")
-    if ctx.views and ctx.editor.version.number == 1:
+    if (ctx.views or ctx.elsewhere) and ctx.editor.version.number == 1:
         raise InvalidRequestError("the connection speaks version 1 already")
     ctx.editor.version = Draft()
     ctx.editor.capabilities = shapes.abilities_of(params.capabilities)

@@ -30,8 +30,14 @@ MODELS_WAIT_S: Final = 0.01
 
 async def new(ctx: AcpContext, params: NewSessionParams) -> dict[str, Any]:
     """Create a session. It is stored with its first prompt."""
+    return await create(ctx, params, None)
+
+
+async def create(ctx: AcpContext, params: NewSessionParams, session_id: str | None) -> dict[str, Any]:
+    """Create a session, with an id that is claimed already if there is one."""
     folders = _folders(params)
-    options = _validate("session/new", SessionCreateParams, _options(ctx, params))
+    claimed = {"sessionId": session_id} if session_id is not None else {}
+    options = _validate("session/new", SessionCreateParams, {**_options(ctx, params), **claimed})
     session = await create_session(ctx.server, options)
     view = ctx.open(session)
     session.permissions.path_scope.added_folders = folders

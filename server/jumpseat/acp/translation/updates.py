@@ -309,6 +309,10 @@ class Translator(Struct):
         self._calls.clear()
         return ()
 
+    def resumed(self) -> Iterable[Update]:
+        """Return no updates: version 1 has no state of a session."""
+        return ()
+
     def server_status(self, name: str, status: str, error: str | None) -> Iterator[Notice]:
         """Return a notice if an MCP server has failed: one until the server is connected again."""
         if status == "connected":

@@ -18,6 +18,10 @@ class Follower(Protocol):
 
     def end_replay(self) -> Iterable[Update]: ...
 
+    def resumed(self) -> Iterable[Update]:
+        """Return the updates after a session was opened again, with its history or without."""
+        ...
+
 
 class Version:
     """Version 1. Another version converts what it has in another form."""

@@ -53,7 +53,7 @@ class Server(Protocol):
         ...
 
     def leave_door(self, connection: Connection) -> None:
-        """Forget a client of another replica's door that has hung up."""
+        """Forget a client of a door that has hung up."""
         ...
 
     def announce_here(self, params: dict[str, Any], created_by: str | None) -> None:
@@ -109,13 +109,21 @@ class Clients:
         ``name`` is that of the door's protocol. ``take`` takes the messages that come back.
         """
         assert self._server is not None, "set before the first client"
-        connection = self._server.new_connection(self.disconnected, name, LINES)
+        server = self._server
+        connection = server.new_connection(self.disconnected, name, LINES)
         connection.access, connection.protocol, connection.door = access, PROTOCOL_VERSION, name
         connection.handshake_done = True
         connection.wire.connection_made(LocalTransport(take))
         connection.admit()
-        find = self.route(self._server.context_of(connection), connection)
-        return DoorLink(find, self._routes[connection].sessions.forget)
+        find = self.route(server.context_of(connection), connection)
+
+        def close() -> None:
+            connection.peer.close()
+            self.disconnected(connection)
+            server.leave_door(connection)
+
+        forget, wire = self._routes[connection].sessions.forget, connection.wire
+        return DoorLink(find, forget, connection.peer.receive, wire.flush, close)
 
     def disconnected(self, connection: Connection) -> None:
         """Forget a client that has hung up."""

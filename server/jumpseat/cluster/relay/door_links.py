@@ -11,11 +11,25 @@ from jumpseat_protocol.envelope import FramingError
 
 
 class DoorLink:
-    """A connection of a door, with the functions of its routes."""
+    """A connection of a door, with the functions of its routes.
 
-    def __init__(self, find: Callable[[str], Handler | None], forget: Callable[[str], None]) -> None:
+    ``receive`` takes a message of the door: the response to a question of an owner. ``flush`` hands it the messages
+    that have arrived: responses come at once, and would overtake them. ``close`` ends the connection.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[str], Handler | None],
+        forget: Callable[[str], None],
+        receive: Callable[[bytes], None],
+        flush: Callable[[], None],
+        close: Callable[[], None],
+    ) -> None:
         self._find = find
         self._forget = forget
+        self.receive = receive
+        self.flush = flush
+        self.close = close
 
     def find(self, method: str, /) -> Handler | None:
         """Return what serves a request here, or at the owner of its session."""

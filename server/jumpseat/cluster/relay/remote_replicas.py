@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import uuid
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -12,6 +14,7 @@ import orjson
 
 from jumpseat.cluster.nats.connection import NoReplyError
 from jumpseat.cluster.relay.client_sessions import ClientSessions
+from jumpseat.cluster.relay.event_feed import Feed
 from jumpseat.cluster.relay.replica_connections import ReplicaConnections
 from jumpseat.cluster.relay.session_calls import (
     END_NOTE,
@@ -83,6 +86,7 @@ class RemoteReplicas:
         if not feed.flows_from(remote):
             seen = feed.switch(remote)
             more |= {FEED: feed.number, SEEN: seen.encode() if seen is not None else None}
+            call.later.add_done_callback(partial(_cut_after_failure, feed, feed.number))
         return more
 
     def handle_moved(self, remote: RemoteReplica, session_id: str) -> None:
@@ -106,6 +110,12 @@ class RemoteReplicas:
             self._places = {name: place for name, place in self._places.items() if place != remote.there}
         for session_id in self.sessions.fed_by(remote):
             self.sessions.move(session_id)
+
+
+def _cut_after_failure(feed: Feed, number: int, later: Future[Any]) -> None:
+    """End a feed whose opening has failed, as the owner does: the next opening begins anew."""
+    if later.exception() is not None and feed.number == number:
+        feed.cut()
 
 
 class RemoteReplica:

@@ -9,7 +9,7 @@ import anyio
 from msgspec import Struct
 
 from jumpseat.cluster.sessions.missed_events import Seen
-from jumpseat.rpc.json_rpc_peer import Later
+from jumpseat.rpc.json_rpc_peer import Later, ResponseError
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat_protocol.envelope import ErrorObject
 
@@ -121,7 +121,10 @@ class Call(Struct, eq=False):
 
     def fail(self, error: Exception) -> None:
         """Respond with an error."""
-        self.later.fail(error_of(error))
+        if isinstance(error, ResponseError):
+            self.later.fail_with(error)
+        else:
+            self.later.fail(error_of(error))
 
 
 def creates(method: str, params: Any) -> bool:
