@@ -67,6 +67,19 @@ def run(command: list[str], environ: dict[str, str]) -> dict[str, Any]:
     return json.loads(process.stdout)
 
 
+def check_conversation(output: dict[str, Any], folder: Path) -> None:
+    """Check what a driver of version 1 has seen, which has edited ``a.txt`` in ``folder``."""
+    assert output["version"] == 1
+    assert output["options"] == ["mode", "model", "reasoning_effort", "allow_all"]
+    assert output["stop"] == "end_turn"
+    assert output["cancelled"] == "cancelled"
+    assert output["listed"] == ["please edit"]
+    assert output["asked"] == ["Edit a.txt"]
+    assert (folder / "a.txt").read_text() == "b\n"
+    assert output["replayed"][:2] == ["agent_message_chunk", "agent_thought_chunk"]
+    assert {"tool_call", "tool_call_update", "usage_update", "available_commands_update"} <= set(output["kinds"])
+
+
 def test_the_sdk_of_version_2_holds_a_whole_conversation(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "home" / "script.json").write_text(json.dumps(WITH_TOOL))
     driver = str(DRIVERS / "draft.mjs")
@@ -104,13 +117,5 @@ def test_an_sdk_of_the_protocol_holds_a_whole_conversation(
             str(tmp_path),
         ]
     output = run(command, environ)
-    assert output["version"] == 1
-    assert output["options"] == ["mode", "model", "reasoning_effort", "allow_all"]
-    assert output["stop"] == "end_turn"
-    assert output["cancelled"] == "cancelled"
-    assert output["listed"] == ["please edit"]
-    assert output["asked"] == ["Edit a.txt"]
-    assert (tmp_path / "a.txt").read_text() == "b\n"
-    assert output["replayed"][:2] == ["agent_message_chunk", "agent_thought_chunk"]
-    assert {"tool_call", "tool_call_update", "usage_update", "available_commands_update"} <= set(output["kinds"])
+    check_conversation(output, tmp_path)
     assert output.get("exit", 0) == 0

@@ -109,13 +109,13 @@ def require_acp_sdk(registry: Literal["pypi", "npm"], version: str | None = None
     """
     version = version or {"pypi": ACP_PYPI, "npm": ACP_NPM}[registry]
     folder = TOOLS / f"acp-{registry}-{version}"
-    stamp = folder / ".installed"
+    stamp = folder / ".installed-with-ws"
     with locked(TOOLS / f"{folder.name}.lock"):
         if not stamp.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             if registry == "npm":
-                _install_npm_package(folder, f"@agentclientprotocol/sdk@{version}", "zod@4")
+                _install_npm_package(folder, f"@agentclientprotocol/sdk@{version}", "zod@4", "ws@8")
             else:
                 _install_pypi_package(folder, f"agent-client-protocol=={version}")
             stamp.touch()

@@ -1,20 +1,45 @@
 // An editor on the npm package @agentclientprotocol/sdk; prints the received updates as JSON.
-// The arguments are the folder of the package, the agent's command and a working directory.
+// The arguments are the folder of the package, the agent's command and a working directory. Instead of a command,
+// there may be the URL of a server: tcp:, ws: or http:. Its token is in the environment.
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
+import { createConnection } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 
 const [folder, command, cwd] = process.argv.slice(2);
 const sdk = `${folder}/node_modules/@agentclientprotocol/sdk`;
 const { exports } = JSON.parse(await readFile(`${sdk}/package.json`, "utf8"));
-const { client, methods, ndJsonStream } = await import(pathToFileURL(`${sdk}/${exports["."].import}`).href);
+const load = async (name) => import(pathToFileURL(`${sdk}/${exports[name].import}`).href);
+const { client, methods, ndJsonStream } = await load(".");
 
-// The agent warns where a busy machine holds it up.
-const args = ["--acp", "--stdio", "--log-level", "error"];
-const agent = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-const exited = new Promise((resolve) => agent.once("exit", resolve));
-const stream = ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
+const token = process.env.COPILOT_CONNECTION_TOKEN;
+const headers = { Authorization: `Bearer ${token}` };
+
+// Returns a stream to the agent, and what ends the connection and returns the exit code.
+async function reach(where) {
+  const { protocol, hostname, port } = URL.canParse(where) ? new URL(where) : {};
+  const nothing = async () => 0;
+  if (protocol === "ws:") {
+    const { createWebSocketStream } = await load("./experimental/ws-client");
+    const { WebSocket } = await import(pathToFileURL(`${folder}/node_modules/ws/wrapper.mjs`).href);
+    return [createWebSocketStream(where, { WebSocket, headers }), nothing];
+  }
+  if (protocol === "http:") {
+    const { createHttpStream } = await load("./experimental/http-client");
+    return [createHttpStream(where, { headers }), nothing];
+  }
+  if (protocol === "tcp:") {
+    const socket = createConnection(port, hostname);
+    return [ndJsonStream(Writable.toWeb(socket), Readable.toWeb(socket)), async () => (socket.destroy(), 0)];
+  }
+  // The agent warns where a busy machine holds it up.
+  const agent = spawn(where, ["--acp", "--stdio", "--log-level", "error"], { stdio: ["pipe", "pipe", "inherit"] });
+  const exited = new Promise((resolve) => agent.once("exit", resolve));
+  return [ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), () => (agent.stdin.end(), exited)];
+}
+
+const [stream, end] = await reach(command);
 const updates = [];
 const asked = [];
 let onUpdate = () => {};
@@ -41,6 +66,8 @@ const seen = await app.connectWith(stream, async (ctx) => {
   const hello = await ctx.request(methods.agent.initialize, {
     protocolVersion: 1,
     clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } },
+    // Over TCP, there are no headers.
+    ...(token ? { _meta: { jumpseat: { token } } } : {}),
   });
   await ctx.request(methods.agent.authenticate, { methodId: hello.authMethods[0].id });
   const opened = await ctx.request(session.new, { cwd, mcpServers: [] });
@@ -74,6 +101,5 @@ const seen = await app.connectWith(stream, async (ctx) => {
     asked,
   };
 });
-agent.stdin.end();
-seen.exit = await exited;
+seen.exit = await end();
 console.log(JSON.stringify(seen));
