@@ -13,15 +13,17 @@ import anyio
 import httpx2
 import mcp.types as types
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.support.editor import CONFIG
 from tests.support.limits import WAIT_S
-from tests.support.server import JsonObject, calls
+from tests.support.server import JsonObject, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
 JUMPSEAT: Final = str(Path(sys.executable).with_name("jumpseat"))
 MAKING: Final[list[JsonObject]] = [
     {"when": "make", "turns": [calls("create", path="made.txt", file_text="x\n"), {"text": "Made it."}]},
@@ -202,3 +204,118 @@ async def test_over_http_a_token_is_needed_and_pages_of_other_sites_are_refused(
         assert (await client.post(url, json=greeting, headers=evil)).status_code in (403, 421)
         evil = {**headers, "Origin": "https://evil.example"}
         assert (await client.post(url, json=greeting, headers=evil)).status_code == 403
+
+
+class RawCaller:
+    """A caller of the revision 2026-07-28 that understands tasks, message by message."""
+
+    def __init__(self, process: anyio.abc.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._stdin = process.stdin
+        self._lines = BufferedByteReceiveStream(process.stdout)
+        self._id = 0
+
+    async def ask(self, method: str, **params: Any) -> JsonObject:
+        """Return the response to a request."""
+        self._id += 1
+        about: JsonObject = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "extensions": {EXTENSION: {}}},
+        }
+        message: JsonObject = {
+            "jsonrpc": "2.0",
+            "id": self._id,
+            "method": method,
+            "params": {**params, "_meta": about},
+        }
+        await self._stdin.send(json.dumps(message).encode() + b"\n")
+        with anyio.fail_after(WAIT_S):
+            while (answer := json.loads(await self._lines.receive_until(b"\n", 1 << 20))).get("id") != self._id:
+                pass
+        return answer
+
+    async def state(self, task_id: str, *wanted: str) -> JsonObject:
+        """Return the state of a task, once it is one of those that are wanted."""
+        with anyio.fail_after(WAIT_S):
+            while (state := (await self.ask("tasks/get", taskId=task_id))["result"])["status"] not in wanted:
+                pass
+        return state
+
+
+@asynccontextmanager
+async def raw_caller(folder: Path) -> AsyncGenerator[tuple[RawCaller, anyio.abc.Process]]:
+    async with await anyio.open_process(
+        [JUMPSEAT, "mcp-server"], env=environ_of(folder), cwd=folder, stderr=None
+    ) as process:
+        yield RawCaller(process), process
+        if process.returncode is None:
+            process.kill()
+
+
+async def test_a_long_call_is_a_task_whose_result_outlives_the_server(tmp_path: Path) -> None:
+    async with raw_caller(tmp_path) as (caller, process):
+        found = await caller.ask("server/discover")
+        assert EXTENSION in found["result"]["capabilities"]["extensions"]
+        # A short one has its result at once.
+        quick = await caller.ask("tools/call", name="start_session", arguments={"prompt": "hi"})
+        assert quick["result"]["structuredContent"]["answer"] == "Hello."
+
+        asks = await caller.ask("tools/call", name="start_session", arguments={"prompt": "make"})
+        task = asks["result"]
+        assert (task["resultType"], task["status"]) == ("task", "input_required")
+        (key, question) = next(iter(task["inputRequests"].items()))
+        assert question["params"]["message"].startswith(f"Change {tmp_path}/made.txt?")
+        answers = {key: {"action": "accept", "content": {"decision": "allow"}}, "unknown": {"action": "decline"}}
+        assert "error" not in await caller.ask("tasks/update", taskId=task["taskId"], inputResponses=answers)
+        made = await caller.state(task["taskId"], "completed")
+        assert made["result"]["structuredContent"]["answer"] == "Made it."
+        assert (tmp_path / "made.txt").read_text() == "x\n"
+
+        waits = (await caller.ask("tools/call", name="start_session", arguments={"prompt": "wait"}))["result"]
+        waiting = await caller.state(waits["taskId"], "input_required")
+        key = next(iter(waiting["inputRequests"]))
+        allow = {key: {"action": "accept", "content": {"decision": "allow"}}}
+        await caller.ask("tasks/update", taskId=waits["taskId"], inputResponses=allow)
+        working = await caller.state(waits["taskId"], "working")
+        assert working["statusMessage"] == "uses bash"
+        assert "error" not in await caller.ask("tasks/cancel", taskId=waits["taskId"])
+        stopped = await caller.state(waits["taskId"], "completed")
+        assert stopped["result"]["structuredContent"]["status"] == "cancelled"
+
+        cut = (await caller.ask("tools/call", name="start_session", arguments={"prompt": "wait"}))["result"]
+        process.kill()
+    async with raw_caller(tmp_path) as (caller, _):
+        again = await caller.state(task["taskId"], "completed")
+        assert again["result"] == made["result"]
+        assert (await caller.state(waits["taskId"], "completed"))["result"] == stopped["result"]
+        ended = await caller.state(cut["taskId"], "completed")
+        assert ended["result"]["isError"]
+        assert "continue_session goes on" in ended["result"]["structuredContent"]["answer"]
+        for wrong in ("x", f"{cut['taskId']}x", f"x.{task['taskId']}", ""):
+            for method in ("tasks/get", "tasks/cancel"):
+                assert (await caller.ask(method, taskId=wrong))["error"]["code"] == -32602
+
+
+async def test_a_session_of_jumpseat_works_for_another_one_of_jumpseat(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    turns = [calls("helper-start_session", prompt="make", folder=str(inner)), {"text": "{{last_tool_result}}"}]
+    options = {"command": JUMPSEAT, "args": ["mcp-server"], "env": environ_of(inner), "cwd": str(inner)}
+    helper = {"type": "stdio", "tools": ["*"], **options}
+    async with running_server(tmp_path, args=["--yolo"]) as server:
+        wire = server.wire
+        session = await wire.create(scripted(*turns), mcpServers={"helper": helper}, requestElicitation=True)
+        await wire.call("session.send", {"sessionId": session, "prompt": "delegate"})
+        asked = await wire.event("elicitation.requested", session=session)
+        assert asked["data"]["message"].startswith(f"Change {inner}/made.txt?")
+        answer = {"action": "accept", "content": {"decision": "allow"}}
+        await wire.call(
+            "session.ui.handlePendingElicitation",
+            {"sessionId": session, "requestId": asked["data"]["requestId"], "result": answer},
+        )
+        await wire.event("session.idle", session=session)
+        said = [one["data"]["content"] for one in wire.events(session) if one["type"] == "assistant.message"]
+        assert "Made it." in said[-1]
+    assert (inner / "made.txt").read_text() == "x\n"

@@ -15,6 +15,16 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from jumpseat_client import Client, JumpseatClientError
+from jumpseat_mcp_server.tasks import (
+    AFTER_S,
+    EXTENSION,
+    TaskParams,
+    Tasks,
+    UpdateParams,
+    created,
+    result_of,
+    takes_tasks,
+)
 from jumpseat_mcp_server.tools import (
     ContinueArguments,
     InvalidArgumentsError,
@@ -40,7 +50,7 @@ class SessionServer:
     """The server of one program, which answers before its sessions can be reached: see :meth:`open`."""
 
     def __init__(self) -> None:
-        self._sessions: tuple[Client, Turns] | None = None
+        self._sessions: tuple[Client, Turns, Tasks] | None = None
         self._opened = anyio.Event()
         self.mcp = Server[Any](
             "jumpseat",
@@ -48,12 +58,17 @@ class SessionServer:
             title="Jumpseat",
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
         )
+        # Its results may be tasks, which the argument for it does not know.
+        self.mcp.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
+        self.mcp.extensions[EXTENSION] = {}
+        self.mcp.add_request_handler("tasks/get", TaskParams, self._get_task)
+        self.mcp.add_request_handler("tasks/update", UpdateParams, self._update_task)
+        self.mcp.add_request_handler("tasks/cancel", TaskParams, self._cancel_task)
 
     def open(self, client: Client, turns: Turns) -> None:
         """Reach sessions by ``client``, and run their prompts by ``turns``."""
-        self._sessions = client, turns
+        self._sessions = client, turns, Tasks(client, turns)
         self._opened.set()
 
     @property
@@ -73,7 +88,7 @@ class SessionServer:
 
     async def _call_tool(
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> types.CallToolResult | types.InputRequiredResult | dict[str, Any]:
         try:
             given = parse_arguments(params.name, params.arguments)
             await self._opened.wait()
@@ -82,9 +97,9 @@ class SessionServer:
             match given:
                 case StartArguments():
                     turn = await self._turns.start(given.prompt, given.folder or str(Path.cwd()), given.model)
-                    return await self._follow(ctx, turn)
+                    return await self._answer(ctx, turn)
                 case ContinueArguments():
-                    return await self._follow(ctx, await self._turns.go_on(given.session_id, given.prompt))
+                    return await self._answer(ctx, await self._turns.go_on(given.session_id, given.prompt))
                 case ReadArguments():
                     return await self._read(given)
                 case ListArguments():
@@ -97,6 +112,38 @@ class SessionServer:
             return _failure(str(error))
         except JumpseatClientError as error:
             return _failure(str(error))
+
+    # --- tasks ----------------------------------------------------------------------------------------------------
+
+    async def _answer(
+        self, ctx: ServerRequestContext[Any], turn: Turn
+    ) -> types.CallToolResult | types.InputRequiredResult | dict[str, Any]:
+        """Return the result of a turn; a task if it takes long or asks, and the caller understands tasks."""
+        if not takes_tasks(ctx):
+            return await self._follow(ctx, turn)
+        with anyio.move_on_after(AFTER_S):
+            while not (turn.done or turn.questions):
+                await turn.wait()
+        while not (turn.done or turn.message_id):
+            await turn.wait()
+        if turn.done:
+            self._turns.forget(turn)
+            return _result(turn)
+        return created(turn)
+
+    async def _tasks(self) -> Tasks:
+        await self._opened.wait()
+        assert self._sessions is not None, "set before"
+        return self._sessions[2]
+
+    async def _get_task(self, _ctx: ServerRequestContext[Any], params: TaskParams) -> dict[str, Any]:
+        return await (await self._tasks()).get(params)
+
+    async def _update_task(self, _ctx: ServerRequestContext[Any], params: UpdateParams) -> dict[str, Any]:
+        return await (await self._tasks()).update(params)
+
+    async def _cancel_task(self, _ctx: ServerRequestContext[Any], params: TaskParams) -> dict[str, Any]:
+        return await (await self._tasks()).cancel(params)
 
     # --- turns ----------------------------------------------------------------------------------------------------
 
@@ -224,11 +271,7 @@ async def _elicit(ctx: ServerRequestContext[Any], question: Question) -> None:
 
 
 def _result(turn: Turn) -> types.CallToolResult:
-    values = {"session_id": turn.session_id, "status": turn.status, "answer": turn.text}
-    text = f"{turn.text}\n\n(session {turn.session_id}, {turn.status})"
-    return types.CallToolResult(
-        content=[types.TextContent(text=text)], structured_content=values, is_error=turn.status != "completed"
-    )
+    return types.CallToolResult.model_validate(result_of(turn.session_id, turn.status or "failed", turn.text))
 
 
 def _failure(text: str) -> types.CallToolResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Final, Literal
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from jumpseat_protocol.events import (
     SessionError,
     SessionIdle,
     ToolExecutionStart,
+    UserMessage,
 )
 from jumpseat_protocol.permissions import PermissionDecision
 
@@ -50,6 +52,10 @@ class Turn:
     def __init__(self, session_id: str) -> None:
         self.id = uuid4().hex
         self.session_id = session_id
+        self.message_id: str | None = None
+        """The id of the prompt, once the session has it."""
+        self.began = self.changed = _now()
+        """The times of the beginning and of the last change, in ISO 8601."""
         self.status: Status | None = None
         self.text = ""
         self.questions: dict[str, Question] = {}
@@ -62,6 +68,7 @@ class Turn:
 
     def change(self) -> None:
         """Wake whoever waits for something new."""
+        self.changed = _now()
         self._news.set()
         self._news = anyio.Event()
 
@@ -126,6 +133,11 @@ class Turns:
         """Return a turn that has not been told to its client; ``None`` if there is none."""
         return self._running.get(turn_id)
 
+    def of_message(self, session_id: str, message_id: str) -> Turn | None:
+        """Return the turn of a prompt, unless its client has been told the result or has never been told its id."""
+        turns = self._running.values()
+        return next((one for one in turns if (one.session_id, one.message_id) == (session_id, message_id)), None)
+
     def forget(self, turn: Turn) -> None:
         """Forget a turn whose result has been told."""
         self._running.pop(turn.id, None)
@@ -141,6 +153,9 @@ class Turns:
             async with aclosing(session.stream(prompt)) as events:
                 async for event in events:
                     match event.payload:
+                        case UserMessage(message_id=id_) if turn.message_id is None:
+                            turn.message_id = id_
+                            turn.change()
                         case AssistantMessage(content=content) if event.agent_id is None and content:
                             turn.text = content
                         case ToolExecutionStart(tool_name=name) if event.agent_id is None:
@@ -168,6 +183,10 @@ class Turns:
                 await session.abort("cancelled by the calling agent")
             except JumpseatClientError as error:
                 log.info("session %s cannot be stopped: %s", turn.session_id, error)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 class BusyError(JumpseatClientError):
