@@ -95,6 +95,8 @@ class BlockBase(WireModel):
 
 
 class TextBlock(BlockBase):
+    """A text in a message."""
+
     type: Literal["text"] = "text"
     text: str
     """The text."""

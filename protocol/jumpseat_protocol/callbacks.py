@@ -216,6 +216,8 @@ class AutoModeSwitchResponse(WireModel):
 
 
 class SectionContent(WireModel):
+    """A section of the system message."""
+
     content: str
     """The text of the section."""
 
@@ -304,6 +306,8 @@ class HttpRequestChunkParams(WireModel):
 
 
 class CanvasSessionContext(WireModel):
+    """Where the session of a canvas works."""
+
     working_directory: str | None = None
 
 

@@ -91,6 +91,8 @@ class Payload(WireStruct):
 
 
 class WorkingDirectoryContext(WireStruct, kw_only=True):
+    """The working directory of a session, and its repository."""
+
     cwd: str
     git_root: str | None = None
     branch: str | None = None
@@ -98,6 +100,8 @@ class WorkingDirectoryContext(WireStruct, kw_only=True):
 
 
 class SessionLimits(WireStruct, kw_only=True):
+    """How much the session may use."""
+
     max_ai_credits: float | None = None
     """The most AI credits of a Copilot plan that the session may use."""
 
@@ -914,6 +918,8 @@ class ToolRequest(WireStruct, kw_only=True):
 
 
 class CitationSource(WireStruct, kw_only=True):
+    """A source that an answer cites."""
+
     id: str
     """The id of the source in this message."""
     provider: Literal["anthropic", "openai", "client"]
@@ -945,6 +951,8 @@ class CitationSpan(WireStruct, kw_only=True):
 
 
 class Citations(WireStruct, kw_only=True):
+    """The sources of an answer, and where it cites them."""
+
     sources: list[CitationSource]
     """The sources."""
     spans: list[CitationSpan]
@@ -1088,6 +1096,8 @@ class ModelCallFailure(Payload, kw_only=True):
 
 
 class ShellToolInfo(WireStruct, kw_only=True):
+    """What is known of a command before it runs."""
+
     possible_paths: list[str]
     """The paths that the command may touch, as far as they can be read from it."""
     has_write_file_redirection: bool
@@ -1133,6 +1143,8 @@ class ToolExecutionProgress(Payload, kw_only=True):
 
 
 class BinaryResult(WireStruct, kw_only=True):
+    """An image or a file in the result of a tool."""
+
     data: str
     """The content in base64."""
     mime_type: str
@@ -1152,6 +1164,8 @@ class ToolResult(WireStruct, kw_only=True):
 
 
 class ToolError(WireStruct, kw_only=True):
+    """Why a tool call failed."""
+
     message: str
     """What went wrong."""
     code: str | None = None
@@ -1454,6 +1468,8 @@ class ElicitationCompleted(Payload, kw_only=True):
 
 
 class CanvasActionInfo(WireStruct, kw_only=True):
+    """An action that a canvas offers."""
+
     name: str
     """The name of the action."""
     description: str | None = None
@@ -1541,6 +1557,8 @@ class SessionCanvasUnavailable(Payload, kw_only=True):
 
 
 class UiChanges(WireStruct, kw_only=True):
+    """What clients can show now."""
+
     elicitation: bool
     """Whether a client can show forms."""
     canvases: bool | None = None
@@ -1589,6 +1607,8 @@ class CommandCompleted(Payload, kw_only=True):
 
 
 class CommandInfo(WireStruct, kw_only=True):
+    """A slash command that clients offer."""
+
     name: str
     """The name of the command, without the slash."""
     description: str | None = None
@@ -1616,6 +1636,8 @@ class CommandsChanged(Payload, kw_only=True):
 
 
 class McpLoadedServer(WireStruct, kw_only=True):
+    """An MCP server of the session, as it was loaded."""
+
     name: str
     """The name of the server."""
     status: str

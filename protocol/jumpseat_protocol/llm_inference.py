@@ -19,6 +19,8 @@ class HttpResponseStartParams(WireModel):
 
 
 class HttpResponseError(WireModel):
+    """Why the client has got no response."""
+
     message: str
     """What went wrong."""
     code: str | None = None

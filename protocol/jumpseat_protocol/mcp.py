@@ -45,6 +45,8 @@ class McpStartParams(McpServerParams):
 
 
 class McpServerInfo(WireModel):
+    """An MCP server of the session."""
+
     name: str
     """The name of the server."""
     status: McpStatus
@@ -203,6 +205,8 @@ class McpOauthLoginResult(WireModel):
 
 
 class HeaderEntry(WireModel):
+    """A header of HTTP."""
+
     name: str
     """The name of the header."""
     value: str
@@ -268,6 +272,8 @@ class McpHostContextResult(WireModel):
 
 
 class McpAppCapability(WireModel):
+    """Whether apps of MCP servers can be shown, and why not."""
+
     advertised: StrictBool
     """Whether a client has declared that it shows apps."""
     feature_flag_enabled: StrictBool
@@ -277,6 +283,8 @@ class McpAppCapability(WireModel):
 
 
 class McpAppServer(WireModel):
+    """A server and its tools with apps."""
+
     connected: StrictBool
     """Whether the server is connected."""
     tool_count: int
@@ -367,6 +375,8 @@ class McpDiscoverParams(WireModel):
 
 
 class McpDiscovered(WireModel):
+    """An MCP server that was found in a configuration."""
+
     name: str
     """The name of the server."""
     type: Literal["stdio", "http", "sse"]

@@ -91,6 +91,8 @@ class AllowedModelsResult(WireModel):
 
 
 class TokenPriceUnit(WireModel):
+    """The unit of a model's prices."""
+
     model_id: str
     unit: Literal["ai_credits"]
     """The unit."""
@@ -117,6 +119,8 @@ class ModelsListResult(WireModel):
 
 
 class BuiltInModel(WireModel):
+    """A model that the server has facts about."""
+
     id: str
     """The id of the model."""
 

@@ -18,6 +18,8 @@ PermissionMode = Literal["manual", "assisted", "sandboxed", "allow-all"]
 
 
 class RuleSet(WireModel):
+    """Rules by what they decide."""
+
     approved: list[WireRule] = Field(default_factory=list[WireRule])
     """What is approved."""
     denied: list[WireRule] = Field(default_factory=list[WireRule])
@@ -38,6 +40,8 @@ class PathsConfig(WireModel):
 
 
 class UrlsConfig(WireModel):
+    """The addresses that may be loaded without a question."""
+
     unrestricted: StrictBool = False
     """Whether all addresses may be loaded."""
     initial_allowed: list[str] = Field(default_factory=list)

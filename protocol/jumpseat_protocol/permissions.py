@@ -34,6 +34,8 @@ class CommandSegment(WireStruct, kw_only=True):
 
 
 class PossibleUrl(WireStruct, kw_only=True):
+    """An address that a command may load."""
+
     url: str
 
 

@@ -44,6 +44,8 @@ class TodoRow(WireModel):
 
 
 class TodoDependency(WireModel):
+    """A todo that has to wait for another one."""
+
     todo_id: str
     """The id of the todo."""
     depends_on: str

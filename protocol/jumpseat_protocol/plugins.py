@@ -200,6 +200,8 @@ class MarketplaceParams(WireModel):
 
 
 class MarketplacePlugin(WireModel):
+    """A plugin that a marketplace offers."""
+
     name: str
     """The name of the plugin."""
     description: str | None = None
@@ -220,6 +222,8 @@ class MarketplaceRefreshParams(WireModel):
 
 
 class MarketplaceRefresh(WireModel):
+    """What became of one marketplace."""
+
     name: str
     """The name of the marketplace."""
     success: StrictBool

@@ -168,6 +168,8 @@ class SetDrainPausedParams(WireModel):
 
 
 class MessageItem(WireModel):
+    """A prompt of several that are sent together."""
+
     prompt: str
     """The text of the prompt."""
     display_prompt: str | None = None

@@ -63,6 +63,8 @@ class SandboxNetwork(WireModel):
 
 
 class SandboxUserPolicy(WireModel):
+    """What a session's sandbox lets commands do."""
+
     filesystem: SandboxFiles | None = None
     """What commands may read and write."""
     network: SandboxNetwork | None = None

@@ -123,6 +123,7 @@ def schema() -> JsonSchema:
     for (name, field), schema_of_field in _EVENT_FIELDS.items():
         properties = definitions[name]["properties"]
         properties[field] = _with_text(properties[field]["description"], schema_of_field)
+    _describe_by_use(definitions, made)
     made |= {f"{name} result": result for name, result in _PLAIN_RESULTS.items()}
 
     def requests(table: Mapping[str, Method] | Mapping[str, Callback]) -> JsonSchema:
@@ -273,6 +274,24 @@ def _describe_members(made: JsonSchema, cls: type[Any]) -> None:
     for name, member in made["properties"].items():
         if text := texts.get(name) or COMMON.get(to_camel(name)):
             made["properties"][name] = _with_text(text, member)
+
+
+def _describe_by_use(definitions: dict[str, JsonSchema], made: Mapping[str, JsonSchema]) -> None:
+    """Describe types of params and results that say nothing of themselves by the methods that they belong to."""
+    uses: dict[str, dict[str, list[str]]] = {}
+    for role, use in made.items():
+        method, _, part = role.partition(" ")
+        if part and use.keys() == {"$ref"}:
+            uses.setdefault(use["$ref"].rpartition("/")[2], {}).setdefault(part, []).append(f"`{method}`")
+    for name, parts in uses.items():
+        if not definitions[name].get("description"):
+            text = ", and ".join(f"the {part} of {_some(methods)}" for part, methods in parts.items())
+            definitions[name] = {"description": f"T{text[1:]}.", **definitions[name]}
+
+
+def _some(methods: list[str]) -> str:
+    """Return the first of many methods, and how many there are."""
+    return ", ".join(methods) if len(methods) <= 4 else f"{', '.join(methods[:3])} and {len(methods) - 3} others"
 
 
 def _with_text(text: str, made: JsonSchema) -> JsonSchema:

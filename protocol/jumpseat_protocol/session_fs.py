@@ -16,6 +16,8 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class FsCapabilities(WireModel):
+    """What a client's file system can do."""
+
     sqlite: StrictBool | None = None
     """Whether the client runs SQL."""
 
@@ -114,6 +116,8 @@ class FsStatResult(WireModel):
 
 
 class FsEntry(WireModel):
+    """A file or folder in a folder."""
+
     name: str
     """The name of the file or folder."""
     type: Literal["file", "directory"]
@@ -130,6 +134,8 @@ SqlKind: TypeAlias = Literal["exec", "query", "run"]
 
 
 class SqlStatement(WireModel):
+    """A statement of SQL and its parameters."""
+
     query: str
     """The SQL text."""
     query_type: SqlKind

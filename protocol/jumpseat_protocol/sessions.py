@@ -133,17 +133,23 @@ class OpenCanvasInstance(WireModel):
 
 
 class AzureOptions(WireModel):
+    """Settings of Azure's API."""
+
     api_version: str | None = None
     """The version of Azure's API."""
 
 
 class ModelSupports(WireModel):
+    """What a model can do."""
+
     vision: StrictBool | None = None
     """Whether the model reads images."""
     reasoning_effort: StrictBool | None = None
 
 
 class ModelLimits(WireModel):
+    """How many tokens a model takes and gives."""
+
     max_prompt_tokens: int | None = Field(default=None, alias="max_prompt_tokens")
     """The most tokens of a request."""
     max_output_tokens: int | None = Field(default=None, alias="max_output_tokens")
@@ -237,6 +243,8 @@ class ProviderModelConfig(WireModel):
 
 
 class SystemMessageSection(WireModel):
+    """A change of a section of the system message."""
+
     action: Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
     """What is done with the section."""
     content: str | None = None
@@ -463,6 +471,8 @@ ResponseFormatConfig: TypeAlias = JsonSchemaFormat | TextFormat
 
 
 class MemoryOptions(WireModel):
+    """Whether the model may store facts for later sessions."""
+
     enabled: StrictBool
 
 
@@ -732,6 +742,8 @@ class SessionResumeParams(SessionOptions):
 
 
 class UiCapabilities(WireStruct, kw_only=True):
+    """What clients can show."""
+
     elicitation: StrictBool = always(False)
     """Whether forms can be shown."""
     mcp_apps: StrictBool = always(False)
@@ -741,6 +753,8 @@ class UiCapabilities(WireStruct, kw_only=True):
 
 
 class Capabilities(WireStruct, kw_only=True):
+    """What the attached clients can do together."""
+
     ui: UiCapabilities
     """What clients can show."""
 
@@ -839,6 +853,8 @@ class SessionAbortParams(WireModel):
 
 
 class SessionListFilter(WireModel):
+    """The folder or repository of the sessions to list. Sessions match all members that are given."""
+
     cwd: PathText | None = None
     git_root: PathText | None = None
     repository: str | None = None
@@ -851,6 +867,8 @@ class SessionListParams(WireModel):
 
 
 class SessionContext(WireModel):
+    """The folder and the repository that a session works in."""
+
     cwd: PathText
     git_root: PathText | None = None
     repository: str | None = None

@@ -58,6 +58,8 @@ class AppliedResult(WireModel):
 
 
 class CodeChanges(WireModel):
+    """How much of the files was changed in the session."""
+
     lines_added: int
     lines_removed: int
     files_modified_count: int
@@ -145,6 +147,8 @@ class CodeChangesParams(WireModel):
 
 
 class SettingsModel(WireModel):
+    """The model in the settings of a session."""
+
     model: str | None = None
     """The id of the model."""
     default_reasoning_effort: str | None = None
@@ -152,6 +156,8 @@ class SettingsModel(WireModel):
 
 
 class SettingsRepository(WireModel):
+    """The repository in the settings of a session."""
+
     name: str | None = None
     """The name of the repository."""
     owner_name: str | None = None

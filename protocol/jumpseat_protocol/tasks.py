@@ -219,6 +219,8 @@ class TaskCompleted(_TaskUpdate):
 
 
 class TaskFailed(_TaskUpdate):
+    """The client's task has failed."""
+
     kind: Literal["failed"]
     error: str = Field(max_length=4096)
     code: str | None = Field(default=None, max_length=256)
@@ -226,6 +228,8 @@ class TaskFailed(_TaskUpdate):
 
 
 class TaskCancelled(_TaskUpdate):
+    """The client's task was cancelled."""
+
     kind: Literal["cancelled"]
     reason: str | None = Field(default=None, max_length=4096)
     """Why it was cancelled."""
@@ -258,6 +262,8 @@ class ReadOutputParams(TaskParams):
 
 
 class OutputExit(WireModel):
+    """How a command in the background ended."""
+
     status: Literal["completed", "failed", "cancelled"]
     """How the command ended."""
     exit_code: int | None = None

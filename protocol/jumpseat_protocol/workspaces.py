@@ -53,6 +53,8 @@ class LargePasteParams(WireModel):
 
 
 class SavedPaste(WireModel):
+    """A long pasted text, stored as a file of the session."""
+
     file_path: str
     """The absolute path of the file."""
     filename: str
@@ -67,6 +69,8 @@ class LargePasteResult(WireModel):
 
 
 class CheckpointInfo(WireModel):
+    """A summary of an earlier part of the conversation."""
+
     number: int
     """The number of the checkpoint."""
     title: str

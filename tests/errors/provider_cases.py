@@ -382,15 +382,16 @@ FAILURES: Final[Mapping[str, Mapping[str, Failure]]] = {
         ),
         "an unknown host": Failure(
             "no address for the host",
-            f"The host of the base URL is unknown: cannot connect to {CALL}: [Errno -2] Name or service not known. "
-            f"Check its spelling, and the network. {TEST}",
+            f"The host was not found: cannot connect to {CALL}: [Errno -2] Name or service not known. "
+            f"Check the network, and the spelling of the address. {TEST}",
             server="unknown host",
         ),
         "a certificate of a company": Failure(
             "a certificate that is not trusted",
             f"{URL} was reached, but its certificate is not trusted: cannot verify the certificate of {CALL}: [SSL: "
-            "CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate. If a company proxy "
-            "inspects the traffic, set NODE_EXTRA_CA_CERTS (or SSL_CERT_FILE) to the proxy's certificate. "
+            "CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate. If it is a server "
+            "of your own, or a company proxy inspects the traffic, set NODE_EXTRA_CA_CERTS (or SSL_CERT_FILE) to a "
+            "PEM file with the certificate of its authority. "
             f"{TEST}",
             server="tls",
         ),

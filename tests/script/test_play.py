@@ -126,6 +126,31 @@ async def test_a_missing_event_is_reported_with_the_closest_one() -> None:
     assert "<- event session.idle" in failure
 
 
+QUESTION = {"type": "permission.requested", "data": {"permissionRequest": {"kind": "shell"}}}
+
+
+@pytest.mark.parametrize(
+    ("turns", "event"),
+    [
+        ([{"text": "Hello there."}], {"type": "assistant.message", "data": {"content": "Bye"}}),
+        ([{"tool_calls": [{"name": "create", "arguments": {"path": "new", "file_text": ""}}]}], QUESTION),
+    ],
+    ids=["the run is over", "a question waits for the client"],
+)
+async def test_a_wrong_event_fails_once_the_server_rests_and_not_at_the_time_limit(turns: Any, event: Any) -> None:
+    provider = {"type": "scripted", "script": {"turns": turns}}
+    create = {
+        "call": "session.create",
+        "params": {"provider": provider, "requestPermission": True},
+        "result": {"sessionId": "${session}"},
+    }
+    send = {"call": "session.send", "params": {"sessionId": "${session}", "prompt": "go"}}
+    for steps in ({"events": [event]}, {"events_in_any_order": [event]}):
+        outcome = await play_steps(create, send, steps, within=600)
+        assert "and nothing more came for 1 s" in outcome.failures[0]
+        assert "expected" in outcome.failures[0]
+
+
 async def test_a_wrong_result_is_reported_field_by_field() -> None:
     failure = await only_failure(
         {"call": "ping"}, {"call": "ping", "params": {"message": "x"}, "result": {"message": "y", "z": 1}}

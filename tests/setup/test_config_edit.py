@@ -64,7 +64,7 @@ def test_a_file_that_is_not_understood_is_left_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_an_adapter_is_added_once_and_never_replaced(tmp_path: Path) -> None:
+def test_an_adapter_is_added_once_and_gets_another_address_unless_its_user_has_changed_it(tmp_path: Path) -> None:
     table = {"type": "openai_compatible", "base_url": "http://127.0.0.1:9/v1"}
     add_adapter(tmp_path, "work", table)
     file = tmp_path / "config.toml"
@@ -73,8 +73,22 @@ def test_an_adapter_is_added_once_and_never_replaced(tmp_path: Path) -> None:
     add_adapter(tmp_path, "work", table)
     assert file.read_text() == text
     assert load_config(tmp_path).adapters["work"].base_url == "http://127.0.0.1:9/v1"
+
+    file.write_text(f"{text}# mine\n\n[retry]\nattempts = 2\n")
+    corrected = {**table, "base_url": "http://127.0.0.1:8/v1", "api_key_env": "WORK_API_KEY"}
+    add_adapter(tmp_path, "work", corrected)
+    config = load_config(tmp_path)
+    assert (config.adapters["work"].base_url, config.retry.attempts) == ("http://127.0.0.1:8/v1", 2)
+    assert "# mine\n\n[retry]" in file.read_text()
+
+    file.write_text(f'{text}models = ["m"]\n')
     with pytest.raises(ConfigError, match="has an adapter 'work' already"):
-        add_adapter(tmp_path, "work", {**table, "base_url": "http://127.0.0.1:8/v1"})
+        add_adapter(tmp_path, "work", corrected)
+    inline = 'adapters = {work = {base_url = "http://127.0.0.1:9/v1"}}\n'
+    file.write_text(inline)
+    with pytest.raises(ConfigError, match="write there by hand"):
+        add_adapter(tmp_path, "work", corrected)
+    assert file.read_text() == inline
 
 
 def test_a_link_to_the_file_stays_a_link(tmp_path: Path) -> None:

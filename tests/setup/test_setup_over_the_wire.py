@@ -110,7 +110,8 @@ async def test_a_variable_takes_precedence_over_an_entered_key(tmp_path: Path, p
 async def test_wrong_requests_name_the_problem_and_never_the_key(tmp_path: Path) -> None:
     async with running_server(tmp_path, env=NO_KEYRING) as server:
         for method, params, problem in (
-            ("putKey", {"provider": "opnai", "key": KEY}, "unknown provider 'opnai'"),
+            ("putKey", {"provider": "opnai", "key": KEY}, "unknown provider 'opnai', did you mean 'openai'?"),
+            ("putKey", {"provider": "zzz", "key": KEY}, "expected one of openai, anthropic, "),
             ("putKey", {"provider": "copilot", "key": KEY}, "account.login"),
             ("putKey", {"provider": "openai", "key": f'"{KEY}"'}, "no spaces, quotes"),
             ("putKey", {"provider": "openai", "key": f"{KEY} {KEY}"}, "no spaces, quotes"),

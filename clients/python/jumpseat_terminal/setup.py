@@ -23,6 +23,10 @@ from jumpseat_terminal.screen import Screen, Suggestion
 FAILED: Final = 1
 
 
+class _KeyFileError(Exception):
+    """A file with a key cannot be read; the message is for people."""
+
+
 def main(options: SetupOptions) -> int:
     """Set up a provider, and return the exit code."""
     # Log lines on stderr would disturb the screen.
@@ -31,7 +35,7 @@ def main(options: SetupOptions) -> int:
         return anyio.run(_run, options)
     except KeyboardInterrupt:
         return 130
-    except (JumpseatClientError, OSError) as error:
+    except (JumpseatClientError, _KeyFileError) as error:
         print(f"error: {one_line(str(error))}", file=sys.stderr)
         return FAILED
 
@@ -100,9 +104,14 @@ def _read_key(path: Path) -> str:
     """Read a key from a file, ``-`` for stdin.
 
     Raises:
-        OSError: the file cannot be read.
+        _KeyFileError: the file cannot be read.
     """
-    return (sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")).strip()
+    try:
+        return (sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")).strip()
+    except OSError as error:
+        raise _KeyFileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except ValueError:
+        raise _KeyFileError(f"{str(path)!r} is not a text in UTF-8") from None
 
 
 class SetupScreen:

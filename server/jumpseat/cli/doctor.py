@@ -235,7 +235,9 @@ def _requiring(mechanism: str | None, *, is_required: bool) -> Finding:
         if mechanism is None
         else f"commands that {mechanism} stops, such as git push and docker, fail instead of asking to run outside"
     )
-    return Finding("ok" if is_required else "note", f'sandbox.mode = "require": {effect}')
+    if is_required:
+        return Finding("ok", f'sandbox.mode = "require": {effect}')
+    return Finding("note", f'sandbox.mode is not "require", with which {effect}')
 
 
 def _clients(ctx: CommandContext) -> Iterator[Finding]:

@@ -90,6 +90,13 @@ class CopilotRules(Rules):
             name for name, session in self._sessions.items() if session.running or session.prompts > session.idles
         ]
 
+    def asks(self, message: Any) -> bool:
+        """Decide whether a message or event of the server is a question without an answer so far."""
+        params = as_fields(as_fields(message).get("params"))
+        request_id = as_fields(as_fields(params.get("event")).get("data")).get("requestId")
+        session = self._sessions.get(str(params.get("sessionId")))
+        return super().asks(message) or (session is not None and str(request_id) in session.open_requests)
+
     def sent(self, message: Any) -> None:
         """Record a message of the client."""
         for session in self._sessions.values():

@@ -37,6 +37,7 @@ from jumpseat.script.steps import (
     step_name,
 )
 from jumpseat.script.target import EXIT_S, Target, WireMessage, running_server
+from jumpseat.script.waiting import QUIET_S, near_misses, wait_for
 
 OUR_SERVER: Final = PROTOCOLS["copilot"].command
 
@@ -155,6 +156,8 @@ class _Player:
         self._position = 0
         self._before = 0
         self._closed = False
+        # How long the last step has waited, for its failure.
+        self._waited = ""
 
     async def play(self) -> None:
         number = 0
@@ -280,7 +283,7 @@ class _Player:
 
     async def _expect(self, step: Expect, target: Target) -> None:
         if await self._find(step, target, step.expect, _whole_message) is None:
-            raise MismatchError(self._missing(step, target, "message", step.expect, _whole_message))
+            raise MismatchError(self._missing(target, "message", step.expect, _whole_message))
 
     async def _events(self, step: Events, target: Target) -> None:
         start = self._position
@@ -289,7 +292,7 @@ class _Player:
         for pattern in map(self._as_event, step.events):
             place = await self._find(step, target, pattern, event_of)
             if place is None:
-                raise MismatchError(self._missing(step, target, "event", pattern, event_of))
+                raise MismatchError(self._missing(target, "event", pattern, event_of))
             got.append(place)
         if step.only:
             others = [
@@ -313,7 +316,7 @@ class _Player:
                 continue
             if place is None:
                 self._position = start
-                raise MismatchError(self._missing(step, target, "event", pattern, event_of))
+                raise MismatchError(self._missing(target, "event", pattern, event_of))
             taken.append(place)
             last = max(last, place + 1)
         self._position = last
@@ -334,10 +337,10 @@ class _Player:
             close[:] = found
             return not found
 
-        request = await self._wait(step, target, fits, since=0)
+        request = await self._request(step, target, fits, lambda: bool(close))
         if request is None:
             hint = f"; the last {step.answer} differs:\n{list_differences(close)}" if close else exit_note(target)
-            raise MismatchError(f"no matching request within {self._seconds(step):g} s{hint}")
+            raise MismatchError(f"no matching request{self._waited}{hint}")
         part = {"result": fill(step.result, self._captures)}
         if step.error is not None:
             part = {"error": fill(step.error, self._captures)}
@@ -386,9 +389,11 @@ class _Player:
     def _seconds(self, step: Step) -> float:
         return step.within or self._script.within
 
-    async def _wait(self, step: Step, target: Target, fits: Callable[[Any], bool], *, since: int) -> Any:
-        """Return the server's first message from ``since`` on that ``fits``, or ``None`` on time-out."""
-        position, found = since, None
+    async def _request(
+        self, step: Answer, target: Target, fits: Callable[[Any], bool], other_asked: Callable[[], bool]
+    ) -> Any:
+        """Return the server's first request that ``fits``; ``None`` on time-out, or once another was asked."""
+        position, found = 0, None
 
         def look() -> bool:
             nonlocal position, found
@@ -399,11 +404,11 @@ class _Player:
                     found = one.message
             return found is not None
 
-        await target.until(look, self._seconds(step))
+        await self._wait(step, target, look, other_asked)
         return found
 
     async def _find(self, step: Step, target: Target, pattern: Any, extract: _Extract) -> int | None:
-        """Read on until a message matches ``pattern``; return its position, or ``None`` on time-out."""
+        """Read on until a message matches ``pattern``; return its position, or ``None`` if there is none."""
         start = self._position
         place: int | None = None
 
@@ -417,24 +422,34 @@ class _Player:
                 self._position += 1
             return place is not None
 
-        await target.until(look, self._seconds(step))
+        def is_wrong() -> bool:
+            return any(
+                target.checks.at_rest or target.checks.asks(one.message)
+                for one in target.traffic[start:]
+                if one.direction == "<-"
+                if near_misses(pattern, [extract(one)], self._captures, self._protocol.feed.kind)
+            )
+
+        await self._wait(step, target, look, is_wrong)
         if place is None:
             self._position = start
         return place
 
-    def _missing(self, step: Step, target: Target, what: str, pattern: Any, extract: _Extract) -> str:
+    async def _wait(
+        self, step: Step, target: Target, look: Callable[[], bool], is_wrong: Callable[[], bool]
+    ) -> None:
+        """Wait until ``look()``. A step with a time limit of its own waits until then, whatever has come."""
+        self._waited = f" within {self._seconds(step):g} s"
+        if step.within is not None:
+            await target.until(look, step.within)
+        elif await wait_for(look, target, self._script.within, is_wrong):
+            self._waited = f", and nothing more came for {QUIET_S:g} s"
+
+    def _missing(self, target: Target, what: str, pattern: Any, extract: _Extract) -> str:
         """Describe a pattern without a match, with the differences of the closest message."""
         values = [extract(message) for message in target.traffic[self._position :] if message.direction == "<-"]
-        near = [
-            (len(found), found, value)
-            for value in values
-            if value is not None
-            if (found := differences(pattern, value, dict(self._captures)))
-            and not any(one.path in (self._protocol.feed.kind, "method", "id") for one in found)
-        ]
-        text = f"no {what} like {preview(pattern)} within {self._seconds(step):g} s{exit_note(target)}"
-        if near:
-            _, found, value = min(near, key=lambda candidate: candidate[0])
+        text = f"no {what} like {preview(pattern)}{self._waited}{exit_note(target)}"
+        for value, found in near_misses(pattern, values, self._captures, self._protocol.feed.kind)[:1]:
             text += f"\n  the closest {what} is {preview(value, 400)}\n{list_differences(found)}"
         return text
 

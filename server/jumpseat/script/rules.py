@@ -27,11 +27,22 @@ class Rules:
         self._requests: dict[Any, str] = {}
         self._answered: set[Any] = set()
         self._server_request_ids: set[Any] = set()
+        self._settled_ids: set[Any] = set()
 
     @property
     def busy(self) -> list[str]:
         """The ids of the sessions with a prompt that has not ended."""
         return []
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the server has answered all requests, and no prompt runs."""
+        return not self.busy and self._requests.keys() <= self._answered
+
+    def asks(self, message: Any) -> bool:
+        """Decide whether a message of the server is a question that the client has not answered."""
+        fields = as_fields(message)
+        return "method" in fields and "id" in fields and request_key(fields["id"]) not in self._settled_ids
 
     def sent(self, message: Any) -> None:
         """Record a message of the client."""
@@ -42,6 +53,8 @@ class Rules:
             if key is not None:
                 self._requests[key] = method
             self.on_sent(method, key, as_fields(fields.get("params")))
+        elif "id" in fields:
+            self._settled_ids.add(request_key(fields["id"]))
 
     def received(self, message: Any) -> list[str]:
         """Return the violations in a message of the server."""

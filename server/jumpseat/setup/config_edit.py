@@ -1,6 +1,7 @@
 """Changes of ``config.toml`` by the program, which leave everything else in the file as it is, comments too.
 
-Only two changes are made: the default model is set, and a table of an adapter is added. A change is written only if
+Only two changes are made: the default model is set, and a table of an adapter is added, or one that was added here
+is given another address. A change is written only if
 the new text has exactly the intended meaning; otherwise the user is told which line to write.
 """
 
@@ -19,6 +20,8 @@ from jumpseat.parsing.toml_text import parse_toml
 from jumpseat.system.private_files import create_private_folder
 from jumpseat.system.regular_files import read_whole
 
+_ADDED: Final = ("type", "base_url", "api_key_env")
+"""The keys of a table that is added here. One with other keys was changed by its user."""
 _DEFAULT: Final = re.compile(r"[ \t]*default_model[ \t]*=[ \t]*")
 _HEADER: Final = re.compile(r"[ \t]*\[")
 # A string in one line, and the comment behind it.
@@ -38,22 +41,35 @@ def set_default_model(home: Path, model: str) -> None:
 
 
 def add_adapter(home: Path, name: str, table: Mapping[str, str]) -> None:
-    """Add the table of an adapter to the end of the configuration file; one that is there must be equal.
+    """Add the table of an adapter to the end of the configuration file, or give one that was added another address.
 
     Raises:
-        ConfigError: the file is invalid, or has another adapter of that name.
+        ConfigError: the file is invalid, or has an adapter of that name with other settings.
         StoreError: the file cannot be written.
     """
     text = _read(home)
     adapters = _parse(home, text).get("adapters", {})
-    if name in adapters:
-        if adapters[name] == dict(table):
-            return
+    lines = [f"{key} = {quoted(value)}" for key, value in table.items()]
+    added = "\n".join((f"[adapters.{quoted_key(name)}]", *lines))
+    if name not in adapters:
+        new = f"{text.rstrip()}\n\n{added}\n" if text.strip() else f"{added}\n"
+    elif adapters[name] == dict(table):
+        return
+    elif adapters[name].keys() <= set(_ADDED):
+        new = _with_table(text, name, lines)
+    else:
         raise ConfigError(f"{home / 'config.toml'} has an adapter {name!r} already: choose another name")
-    lines = [f"[adapters.{quoted_key(name)}]", *(f"{key} = {quoted(value)}" for key, value in table.items())]
-    added = "\n".join(lines)
-    new = f"{text.rstrip()}\n\n{added}\n" if text.strip() else f"{added}\n"
     _write(home, text, new, added, lambda old: {**old, "adapters": {**old.get("adapters", {}), name: dict(table)}})
+
+
+def _with_table(text: str, name: str, lines: list[str]) -> str:
+    """Return the text with other lines of settings below the header of an adapter. Pure."""
+    old = text.split("\n")
+    header = re.compile(rf"[ \t]*\[adapters\.{re.escape(quoted_key(name))}\]")
+    start = next((at + 1 for at, line in enumerate(old) if header.match(line)), len(old))
+    end = next((at for at in range(start, len(old)) if _HEADER.match(old[at])), len(old))
+    kept = [line for line in old[start:end] if line.partition("=")[0].strip() not in _ADDED]
+    return "\n".join([*old[:start], *lines, *kept, *old[end:]])
 
 
 def with_default_model(text: str, model: str) -> str:

@@ -23,6 +23,7 @@ from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.parsing.validation import base_url_problem
 from jumpseat.setup.config_edit import add_adapter, set_default_model
 from jumpseat.store.user.provider_keys import KeyPlace, ProviderKeys
+from jumpseat_protocol.members import nearest
 
 Kind: TypeAlias = Literal["key", "local", "copilot", "configured"]
 KeySource: TypeAlias = Literal["environment", "keyring", "file"]
@@ -171,7 +172,10 @@ class Setup(Struct, frozen=True):
             raise InvalidRequestError("a login to GitHub takes the place of a key: account.login")
         known = self._known(provider)
         if known is None or known.problem:
-            raise InvalidRequestError(f"unknown provider {provider!r}: jumpseat.setup.get lists them")
+            names = [*dict.fromkeys((*self.models.adapters.configured, *environment_providers(), COPILOT))]
+            found = nearest(provider, names)
+            hint = f"expected one of {', '.join(names)}" if found is None else f"did you mean {found!r}?"
+            raise InvalidRequestError(f"unknown provider {provider!r}, {hint}")
         if (variable := self._variable(provider, known)) is None:
             raise InvalidRequestError(f"the provider {provider!r} takes no key, or has it from elsewhere")
         return variable

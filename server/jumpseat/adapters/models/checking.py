@@ -87,8 +87,9 @@ async def _diagnose(models: Models, name: str, model: str | None, timeout_s: flo
     if limit.cancelled_caught:
         return Diagnosis(
             UNREACHABLE,
-            f"{found.facts.address} sent no complete response within {timeout_s:g} seconds. If the "
-            "provider is slow, try a longer --timeout; or a firewall may drop the requests.",
+            f"{found.facts.address} sent no complete response within {timeout_s:g} seconds. If the provider is "
+            f"slow, 'jumpseat check {name} --timeout {5 * timeout_s:g}' waits longer; or a firewall may drop the "
+            "requests.",
         )
     return Diagnosis(WORKS, f"Asked for one word, the model answered {found.answer!r}.")
 

@@ -206,8 +206,9 @@ def _too_long(message: str, facts: Facts) -> str:
 def _transport(message: str, error: ProviderTransportError, facts: Facts) -> str:
     if "certificate" in message:
         return (
-            f"{facts.address} was reached, but its certificate is not trusted: {message} If a company proxy "
-            "inspects the traffic, set NODE_EXTRA_CA_CERTS (or SSL_CERT_FILE) to the proxy's certificate."
+            f"{facts.address} was reached, but its certificate is not trusted: {message} If it is a server of "
+            "your own, or a company proxy inspects the traffic, set NODE_EXTRA_CA_CERTS (or SSL_CERT_FILE) to a "
+            "PEM file with the certificate of its authority."
         )
     if "proxy" in message:
         names = ", ".join(facts.proxy_envs) or "the system's settings"
@@ -223,7 +224,7 @@ def _transport(message: str, error: ProviderTransportError, facts: Facts) -> str
         )
     through = f" Requests go through the proxy set by {', '.join(facts.proxy_envs)}." if facts.proxy_envs else ""
     if _UNKNOWN_HOST.search(message):
-        return f"The host of the base URL is unknown: {message} Check its spelling, and the network.{through}"
+        return f"The host was not found: {message} Check the network, and the spelling of the address.{through}"
     if _NO_TLS.search(message):
         return f"The server does not speak TLS: {message} If it is a local server, use http:// in the base URL."
     if "in the middle of" in message or "stopped sending" in message:
