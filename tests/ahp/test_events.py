@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Final, cast
 
 import msgspec
+import pytest
 
 from jumpseat.agent.interfaces import EXITED, RUNNING, STARTED
 from jumpseat.ahp.states.values import JsonObject
@@ -344,6 +345,7 @@ class Recording:
         return approved
 
 
+@pytest.mark.thorough
 def test_generated_sessions() -> None:
     with all_cases() as case:
         for seed in range(150):
