@@ -87,6 +87,8 @@ help:
 demo: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
 
+# One per core: these tests wait for nothing, and each worker needs seconds to import them.
+quick: JOBS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 quick: $(VENV)/.installed-test $(VENV)/.compiled
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --quick $(ARGS)
 

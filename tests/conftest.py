@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -46,6 +47,17 @@ def pytest_configure() -> None:
     settings.load_profile("reproducible")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart() -> None:
+    """Look for no garbage during the collection of tests: it makes hundreds of thousands of objects that stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, except among the collected tests and their modules."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

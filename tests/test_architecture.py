@@ -477,6 +477,7 @@ def test_every_module_says_what_it_owns(modules: Modules) -> None:
     assert silent == []
 
 
+@pytest.mark.thorough
 def test_no_limit_in_a_test_is_shorter_than_a_quarter_of_a_second() -> None:
     """A busy machine stops a process for longer than that."""
     names = (

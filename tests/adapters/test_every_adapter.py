@@ -328,6 +328,7 @@ async def answered(model: HttpModel) -> list[ModelEvent]:
         return [event async for event in events]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("subject", RECORDED, ids=str)
 async def test_streams_over_http_decode_identically_however_they_are_sent(subject: Subject) -> None:
     """Serve each stream in random pieces, with other line ends, comments and content types."""

@@ -67,6 +67,7 @@ def test_an_unusable_schema_is_an_error_of_its_own(schema: dict[str, Any]) -> No
         problems_of({}, schema)
 
 
+@pytest.mark.thorough
 def test_references_that_multiply_are_limited() -> None:
     nested: Any = "x"
     for _ in range(60):

@@ -55,6 +55,7 @@ def test_a_request_with_too_much_to_mask_is_refused() -> None:
     assert mask("long enough") == "[redacted]"
 
 
+@pytest.mark.thorough
 def test_secrets_of_different_times_are_masked_together_and_only_the_last_ones_are_looked_at_again() -> None:
     mask = secrets("abcd", "defg")
     for number in range(3 * GROUP_VALUES):

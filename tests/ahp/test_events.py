@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Final, cast
 
 import msgspec
+import pytest
 
 from jumpseat.agent.interfaces import EXITED, RUNNING, STARTED
 from jumpseat.ahp.states.values import JsonObject
@@ -344,6 +345,7 @@ class Recording:
         return approved
 
 
+@pytest.mark.thorough
 def test_generated_sessions() -> None:
     with all_cases() as case:
         for seed in range(150):
@@ -352,9 +354,10 @@ def test_generated_sessions() -> None:
                 recording.run()
             with case(seed):
                 check_law(recording.found)
-                for uri, chat in channels_after(recording.found).items():
+                channels = channels_after(recording.found)
+                for uri, chat in channels.items():
                     if kind_of(uri) == "terminal":
-                        assert refers(channels_after(recording.found)[chat["claim"]["chat"]], uri, chat["claim"])
+                        assert refers(channels[chat["claim"]["chat"]], uri, chat["claim"])
                         continue
                     assert chat["turns"]
                     assert len({turn["id"] for turn in chat["turns"]}) == len(chat["turns"])
@@ -362,7 +365,7 @@ def test_generated_sessions() -> None:
                     assert ("interactivity" not in chat) == is_main
                     if not is_main:
                         origin = chat["origin"]
-                        assert refers(channels_after(recording.found)[origin["chat"]], uri, origin)
+                        assert refers(channels[origin["chat"]], uri, origin)
 
 
 def refers(parent: JsonObject, uri: str, origin: JsonObject) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,6 +215,7 @@ class World:
                 self.arrive()
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(seed=st.integers(0, 2**32))
 def test_a_client_gets_each_stored_event_and_end_once_and_in_order_whatever_the_owners_do(seed: int) -> None:

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Final, TypeVar
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.cluster.histories import Answer, Attachment, History, JsonObject, Kind, problems
@@ -292,6 +292,7 @@ FAULTS: Final[dict[Fault, Kind]] = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32))
 def test_a_seeded_fault_is_found(fault: Fault, seed: int) -> None:
     choose = random.Random(seed)

@@ -35,6 +35,7 @@ def test_edits_of_this_project_land_as_without_their_slips_and_damage_nothing() 
     assert verdicts["refused"] < 0.03 * wanted
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(TEXTS, TEXTS, TEXTS, BLANKS)
 def test_an_edit_of_any_text_replaces_one_passage_or_says_why_not(

@@ -59,6 +59,11 @@ SIZES: Final = (16, 24, 32, 512, 8192)
 """Lengths of inputs. Short ones come first, because the time may grow exponentially."""
 LEAST_S: Final = 0.02
 """Processor time below which no growth is measured."""
+FAST_S: Final = LEAST_S / (SIZES[-1] // SIZES[-2]) ** 2 / 2
+"""Processor time of the last size but one, for which the last takes less than :data:`LEAST_S` if it is quadratic.
+
+Most inputs take less, and most of the time of a search is that of the last size.
+"""
 MOST_GROWTH: Final = 9
 """The limit of the growth for four times the length: 4 is linear, 16 quadratic."""
 
@@ -85,18 +90,21 @@ def find_patterns(examples: Mapping[str, Mapping[str, str]]) -> Iterator[Found |
 
     ``examples`` are expressions for the variables of functions from which patterns are put together, by file.
     """
-    trees = {
-        path: ast.parse(path.read_text()) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+    # Walked once: there are a million nodes.
+    modules = {
+        path: list(ast.walk(ast.parse(path.read_text())))
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
     }
-    shared = _attributes(trees.values())
-    for path, tree in trees.items():
-        # A private name belongs to its module.
-        own = _attributes([tree])
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _function(node) is not None]
+    shared = _attributes(modules.values())
+    for path, nodes in modules.items():
+        calls = [node for node in nodes if isinstance(node, ast.Call) and _function(node) is not None]
         if not calls:
             continue
+        # A private name belongs to its module.
+        own = _attributes([nodes])
         module = importlib.import_module(_module_name(path))
-        assigned = dict(_assigned(tree))
+        assigned = dict(_assigned(nodes))
         for call in calls:
             function = _function(call)
             assert function is not None
@@ -129,20 +137,20 @@ def _function(call: ast.Call) -> str | None:
     return None
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Call, str]]:
     """Yield the calls whose results have a name, with the name."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
             yield node.value, name
 
 
-def _attributes(trees: Iterable[ast.Module]) -> dict[str, frozenset[str]]:
-    """Return the attributes that are used of each name, in any module."""
+def _attributes(modules: Iterable[Iterable[ast.AST]]) -> dict[str, frozenset[str]]:
+    """Return the attributes that are used of each name, in the nodes of any module."""
     found: dict[str, set[str]] = {}
-    for tree in trees:
-        for node in ast.walk(tree):
+    for nodes in modules:
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 name = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
                 found.setdefault(name, set()).add(node.attr)
@@ -299,7 +307,10 @@ def _grows(pattern: re.Pattern[Any], use: _Use, before: str, repeated: str, end:
         return time.thread_time() - started
 
     for size in SIZES:
-        if took(size) < LEAST_S:
+        once = took(size)
+        if size == SIZES[-2] and once < FAST_S:
+            return False
+        if once < LEAST_S:
             continue
         # Again, because the time of one run may be that of something else.
         long = min(took(size) for _ in range(4))

@@ -102,6 +102,7 @@ def test_each_place_in_an_example_is_large_in_turn() -> None:
     assert {*AHP_REQUESTS, "dispatchAction", "session/prompt", "session/load"} <= methods
 
 
+@pytest.mark.thorough
 def test_values_are_made_for_each_place_of_a_type() -> None:
     made = [hostile.title for hostile in Maker({}, size=100).hostile(dict[str, list[str]])]
     assert {"{many}", "{a} [many]", "{a} [0] letters", "{key} letters"} <= set(made)

@@ -42,6 +42,7 @@ def test_only_new_diagnostics_are_brought() -> None:
                 assert [one.line for one in brought(old, new, Lines(BEFORE, after))] == lines
 
 
+@pytest.mark.thorough
 def test_the_time_grows_with_the_number_of_diagnostics() -> None:
     def compare(text: str) -> None:
         equal = [found(line) for line in range(len(text.splitlines()))]

@@ -28,6 +28,7 @@ def diagnostic(text: str) -> dict[str, Any]:
 MANY = [diagnostic(str(number)) for number in range(100_000)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "diagnostics",
     [

@@ -45,6 +45,7 @@ async def test_each_compression_is_undone_wherever_chunks_end(encoding: str, siz
     assert b"".join(pieces) == TEXT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
 async def test_a_few_bytes_never_become_a_large_piece(encoding: str, compress: type[bytes]) -> None:
     bomb = compress(bytes(50_000_000))

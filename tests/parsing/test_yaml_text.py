@@ -31,6 +31,7 @@ def test_json_in_all_its_forms_and_yaml_are_read() -> None:
     check_each(cases, check)
 
 
+@pytest.mark.thorough
 def test_what_is_neither_is_a_value_error() -> None:
     for text in ('{"a": ', "a: b: c", "2024-13-45", "[" * 3000):
         with pytest.raises(ValueError, match=r".+"):

@@ -23,6 +23,7 @@ def encoded(payload: events.EventPayload) -> dict[str, Any]:
     return orjson.loads(events.Event.of(ID, NOW, PARENT, payload).encode())
 
 
+@pytest.mark.thorough
 def test_every_payload_survives_the_log() -> None:
     def check(cls: type[events.Payload]) -> None:
         for variant in range(VARIANTS):

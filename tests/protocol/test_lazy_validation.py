@@ -62,6 +62,7 @@ def _by_pydantic(model: type[WireModel], value: Mapping[str, Any]) -> WireModel 
         return None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "model", [SessionCreateParams, SessionResumeParams, ProviderConfig, ClientTool, PreToolUseOutput]
 )
@@ -84,6 +85,7 @@ def test_pydantic_accepts_the_same_values_with_the_same_result(model: type[WireM
     check()
 
 
+@pytest.mark.thorough
 def test_the_params_of_every_method_are_the_same_with_all_fields_set() -> None:
     compared = 0
     for method in CLIENT_REQUESTS:

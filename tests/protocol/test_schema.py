@@ -136,6 +136,7 @@ def test_descriptions_are_the_docstrings_with_wire_names() -> None:
     assert [text for text in texts if "``" in text or "\n\n\n" in text or text != text.strip()] == []
 
 
+@pytest.mark.thorough
 def test_params_that_the_server_accepts_match_the_schema_with_null_for_absent() -> None:
     def check(spot: Spot) -> None:
         model = MODELS[spot]
@@ -165,6 +166,7 @@ def test_params_that_the_server_rejects_do_not_match_the_schema() -> None:
     check_each(FROM_CLIENTS, check)
 
 
+@pytest.mark.thorough
 def test_messages_of_the_server_match_the_schema_without_unknown_fields() -> None:
     def check(spot: Spot) -> None:
         for variant in range(VARIANTS):
@@ -175,6 +177,7 @@ def test_messages_of_the_server_match_the_schema_without_unknown_fields() -> Non
     check_each(FROM_THE_SERVER, check)
 
 
+@pytest.mark.thorough
 def test_every_event_matches_the_schema_without_unknown_fields() -> None:
     def check(payload: type[Payload]) -> None:
         for variant in range(VARIANTS):

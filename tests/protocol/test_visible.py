@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import unicodedata
 
+import pytest
+
 from jumpseat_protocol.visible import (
     deceptive_characters,
     has_hidden_parts,
@@ -42,6 +44,7 @@ def test_invisible_and_imitating_characters_are_shown_by_their_numbers() -> None
         assert bool(deceptive_characters(text)) == (text != shown), text
 
 
+@pytest.mark.thorough
 def test_no_format_or_control_character_of_unicode_remains() -> None:
     hidden = [
         chr(code)

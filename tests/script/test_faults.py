@@ -17,12 +17,28 @@ from jumpseat.script.protocols import SPOKEN, ProtocolName
 from jumpseat.script.steps import parse_script
 from tests.script.scripts import one_turn
 from tests.support.commands import run_command
+from tests.support.forked import Program, executable
 
 ROOT = Path(__file__).parents[2]
+PEER = Program(str(ROOT / "server" / "jumpseat" / "script" / "faults" / "__main__.py"))
+
+
+@pytest.fixture
+def forked_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the peers, of which there are fifty for each protocol, instead of importing them for each fault."""
+    python = tmp_path / "python"
+    # The arguments before those of the peer are `-P -m jumpseat.script.faults`.
+    python.write_text(
+        f'#!/bin/sh\n[ "$3" = jumpseat.script.faults ] || exit 3\n'
+        f'shift 3\nexec {shlex.quote(executable(PEER, "peer"))} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
 
 
 @pytest.mark.anyio
 @pytest.mark.thorough
+@pytest.mark.usefixtures("forked_peers")
 @pytest.mark.parametrize("protocol", SPOKEN)
 async def test_a_script_finds_every_fault_and_accepts_what_is_unusual(protocol: ProtocolName) -> None:
     script = parse_script(one_turn(protocol, within=6), "x")

@@ -23,12 +23,14 @@ async def failures(script: dict[str, Any], *command: str) -> list[str]:
     return (await play(parse_script({"within": 30, **script}, "x"), "x", options)).failures
 
 
+@pytest.mark.thorough
 async def test_an_editor_and_a_client_of_agent_hosts_are_played_against_our_server() -> None:
     assert await failures(one_turn("acp-1", model=MODEL)) == []
     assert await failures(one_turn("ahp", model=MODEL)) == []
     assert await failures(one_turn("ahp", model=MODEL, url="ws://127.0.0.1:${port}/ahp")) == []
 
 
+@pytest.mark.thorough
 async def test_protocol_2_is_played_over_tcp() -> None:
     steps: list[Any] = [
         {

@@ -39,6 +39,7 @@ async def test_the_events_that_a_replay_does_not_decode_change_no_state(tasks: T
     assert {kind.type for kind in LostCommands.appliers} <= APPLIED
 
 
+@pytest.mark.thorough
 async def test_a_log_is_applied_like_the_events_that_were_written_to_it(tasks: TaskGroup) -> None:
     chance = random.Random(3)
     for _ in range(400):

@@ -215,6 +215,7 @@ def test_a_torn_last_line_is_removed_or_completed(
     assert read_log(path) == Replay(expected.records, 0)
 
 
+@pytest.mark.thorough
 def test_the_events_of_a_log_as_json_are_those_that_can_be_read(path: Path) -> None:
     rubbish = (b"\n", b"[1]\n", WHOLE[:-1] + b"\n", b'{"type":7}\n', b'{"type":"x","\xff":1}\n')
     # Of one part and of several, some of which end with nothing but rubbish.

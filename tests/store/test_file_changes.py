@@ -21,6 +21,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "changes.jsonl"
 
 
+@pytest.mark.thorough
 def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Path) -> None:
     log = FileChangeLog(DiskFiles(path.parent))
     files = [Path("/project/a"), Path("/project/b")]
@@ -56,6 +57,7 @@ def test_changes_of_one_file_by_one_prompt_take_the_space_of_one(path: Path) -> 
     assert (change.before, change.after) == (SMALL + b"0", SMALL + str(2 * PROMPTS).encode())
 
 
+@pytest.mark.thorough
 def test_a_prompt_that_changes_more_than_the_log_holds_keeps_the_names_of_all_files(path: Path) -> None:
     log = FileChangeLog(DiskFiles(path.parent))
     files = [Path(f"/project/{number}") for number in range(2 * PROMPTS)]

@@ -16,6 +16,7 @@ Each connection to SOCKET (Unix, ``SOCK_SEQPACKET``) is for one process, or keep
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import selectors
@@ -28,6 +29,8 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 MESSAGE_BYTES = 1 << 18
+HUGE_PAGE_BYTES = 1 << 21
+MADV_COLLAPSE = 25
 
 
 def main() -> None:
@@ -36,6 +39,7 @@ def main() -> None:
     gc.disable()
     program = _load(file)
     gc.freeze()
+    _use_huge_pages()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(address)
         listener.listen(64)
@@ -144,6 +148,25 @@ def _load(path: str) -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _use_huge_pages() -> None:
+    """Put this process's memory into huge pages, if Linux can (6.1 or newer).
+
+    A fork copies a table of all pages, which takes a quarter of the time of a test's server with small pages.
+    """
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    with open("/proc/self/maps") as file:
+        mappings = [line.split() for line in file]
+    for place, access, _offset, _device, inode, *_name in mappings:
+        # Not memory of files.
+        if access == "rw-p" and inode == "0":
+            first, end = (int(address, 16) for address in place.split("-"))
+            first += -first % HUGE_PAGE_BYTES
+            if first + HUGE_PAGE_BYTES <= end:
+                # A failure changes nothing.
+                advise(first, (end - first) // HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_COLLAPSE)
 
 
 def _ignore(_signal: int, _frame: FrameType | None) -> None:

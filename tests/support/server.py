@@ -387,12 +387,13 @@ class RunningServer:
             else:
                 self.signal(signal.SIGTERM)
         code = await self.exit_code()
-        # A process that was killed just now may take a moment to disappear.
-        with anyio.move_on_after(EXIT_S):
-            for pid in self.descendants():
-                await wait_until_gone(pid)
-        left = self.descendants()
-        assert not left, f"processes left behind: {left}"
+        if left := self.descendants():
+            # A process that was killed just now may take a moment to disappear.
+            with anyio.move_on_after(EXIT_S):
+                for pid in left:
+                    await wait_until_gone(pid)
+            left = self.descendants()
+            assert not left, f"processes left behind: {left}"
         assert code == self.expect_exit, f"exit code {code}; stderr: {self.stderr}"
 
     def attach(self, wire: Wire) -> None:
@@ -519,29 +520,33 @@ def _marked(mark: str) -> list[int]:
     """Return the ids of running processes with ``mark`` in their environment."""
     wanted = f"{_MARK}={mark}".encode()
     found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    # Names instead of paths: there are hundreds of processes, and each server looks through all of them.
+    for name in os.listdir("/proc"):
         # A process may end at any time.
         with suppress(OSError):
-            if wanted in _environ(entry).split(b"\0"):
-                found.append(int(entry.name))
+            if name.isdigit() and wanted in _environ(name).split(b"\0"):
+                found.append(int(name))
     return found
 
 
-def _environ(process: Path) -> bytes:
+def _environ(pid: str) -> bytes:
     """Return the environment of a process. It is empty for a moment during ``exec``."""
     for _ in range(_ENVIRON_READS):
-        if environ := (process / "environ").read_bytes():
+        if environ := _read(f"/proc/{pid}/environ"):
             return environ
-        state, parent = (process / "stat").read_bytes().rpartition(b") ")[2].split()[:2]
+        state, parent = _read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[:2]
         # Processes that have ended have no environment, nor have the kernel's, which all have the same parent.
         if state in b"ZX" or parent in (b"0", b"2"):
             break
         # A process with arguments has completed its exec: its environment is final.
-        if (process / "cmdline").read_bytes():
-            return (process / "environ").read_bytes()
+        if _read(f"/proc/{pid}/cmdline"):
+            return _read(f"/proc/{pid}/environ")
     return b""
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
 
 
 def _short(message: JsonObject) -> str:

@@ -15,6 +15,7 @@ from jumpseat.system.file_trees import delete_folder, walk
 LEVELS = sys.getrecursionlimit() + 500
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="needs folders by descriptor")
 def test_a_deep_folder_is_walked_and_deleted(tmp_path: Path) -> None:
     root = tmp_path / "root"

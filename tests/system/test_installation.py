@@ -96,6 +96,7 @@ def _texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.thorough
 def test_no_other_module_tells_how_to_install_something_of_ours() -> None:
     # Sandboxes, permissions and the lab know the commands of others, which they do not recommend.
     told = re.compile(

@@ -71,6 +71,7 @@ def test_the_size_of_chunks_does_not_change_the_result(piece: int, monkeypatch: 
     assert md(html) == whole
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "piece",
     [

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from jumpseat.agent.blocks import (
@@ -107,6 +108,7 @@ def cleared(messages: list[Message], planned: list[Clearing]) -> list[Message]:
     ]
 
 
+@pytest.mark.thorough
 def test_clearing_keeps_calls_and_the_newest_results_and_is_done_once() -> None:
     for seed in SEEDS:
         rng = random.Random(seed)
@@ -156,6 +158,7 @@ def shape(message: Message) -> object:
     return message
 
 
+@pytest.mark.thorough
 def test_what_is_stale_stays_stale_as_the_conversation_grows() -> None:
     for seed in SEEDS:
         rng = random.Random(seed)

@@ -200,6 +200,7 @@ def test_an_id_used_twice_in_one_answer_keeps_both_results() -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_ids_of_which_each_answer_repeats_the_same_take_linear_time() -> None:
     # With a search from the first number for each call, this takes minutes.
     number = 30_000

@@ -307,6 +307,7 @@ EXTENTS = {
 """The same for commands that can do little or much."""
 
 
+@pytest.mark.thorough
 def test_an_approval_covers_no_more_than_the_extent_of_the_approved_command(tmp_path: Path) -> None:
     assert covered(shell, EXTENTS, tmp_path) == EXTENTS
 

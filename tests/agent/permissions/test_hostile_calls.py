@@ -105,11 +105,13 @@ def test_the_corpus_is_large() -> None:
     assert len(set(hostile.LINES)) > 450
 
 
+@pytest.mark.thorough
 def test_approved_commands_do_not_cover_a_hostile_line(project: Path) -> None:
     made = permissions(project, approvals=[APPROVED])
     assert verdicts_except(COULD_NOT_ASK, made, hostile.LINES) == {}
 
 
+@pytest.mark.thorough
 def test_allow_rules_do_not_cover_a_hostile_line(project: Path) -> None:
     assert verdicts_except(COULD_NOT_ASK, permissions(project, rules=RULES), hostile.LINES) == {}
 
@@ -119,6 +121,7 @@ def test_approvals_and_allow_rules_cover_harmless_lines(project: Path) -> None:
         assert verdicts_except("allowed", made, hostile.HARMLESS) == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("action", ["deny", "ask"])
 def test_a_denied_command_never_runs_unasked_even_if_everything_is_allowed(project: Path, action: str) -> None:
     lines = (*hostile.RUNS_RM, *hostile.MAY_RUN_ANYTHING)
@@ -174,6 +177,7 @@ def test_no_command_reaches_a_denied_host_even_if_everything_is_allowed(project:
     assert verdicts_except("denied", made, hostile.MAY_LOAD_FROM_HOST) == {}
 
 
+@pytest.mark.thorough
 def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path) -> None:
     wrong: dict[tuple[str, str], dict[str, Verdict]] = {}
     for approved, wider in hostile.WIDER:

@@ -278,6 +278,7 @@ def runs_unasked(folder: Path, approved: str, line: str, *, confined: bool | Non
     return run_without_event_loop(decide())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("pairs", "covered"), [(COVERED, True), (ASKED, False)], ids=["covered", "asked"])
 def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: bool, tmp_path: Path) -> None:
     for name in ("run.sh", "run-tests.sh"):
@@ -289,6 +290,7 @@ def test_other_tests_are_covered_and_other_effects_are_not(pairs: str, covered: 
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_of_everyday_follow_ups_nineteen_in_twenty_run_unasked_in_a_sandbox(tmp_path: Path) -> None:
     for name in ("gradlew", "mvnw", "scripts/test.sh", "scripts/lint.sh", "build/tests", "build/unit_tests"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -335,6 +337,7 @@ def test_an_approval_of_a_trial_is_none_of_what_was_tried(confined: bool | None,
     assert runs_unasked(tmp_path, "git add -n src", "git add --dry-run src", confined=confined)
 
 
+@pytest.mark.thorough
 def test_what_goes_further_than_an_approved_command_is_asked_about(tmp_path: Path) -> None:
     for name in ("src", "app", "build", ".git", "node_modules/x", "vendor/x", "cmd/x"):
         (tmp_path / name).mkdir(parents=True)

@@ -96,6 +96,7 @@ def test_a_forbidden_program_is_refused_in_each_way_to_start_it(refusal: Refusal
     assert [line for line in dict.fromkeys(ways()) if not refusal(line)] == []
 
 
+@pytest.mark.thorough
 def test_everyday_lines_are_not_refused(refusal: Refusal) -> None:
     lines = [*work(), "./tests.sh", "bash tests.sh", "python3 tests.py", "./tool f"]
     assert [(line, why) for line in lines if (why := refusal(line))] == []

@@ -96,6 +96,7 @@ async def test_neighbouring_calls_that_only_read_run_side_by_side(tasks: TaskGro
     assert starts == ["c1", "c2", "c3"]
 
 
+@pytest.mark.thorough
 async def test_of_an_answer_with_very_many_calls_only_the_first_run(tasks: TaskGroup, tmp_path: Path) -> None:
     count = 300
     made = session_of(

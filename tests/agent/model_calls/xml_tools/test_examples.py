@@ -171,6 +171,7 @@ def _check(answers: Iterator[str], *, by_character: bool) -> None:
             assert taken(answer, 1) == (0, answer)
 
 
+@pytest.mark.thorough
 def test_ordinary_answers_about_tools_run_nothing() -> None:
     _check(ordinary_answers(200), by_character=True)
 
