@@ -489,6 +489,11 @@ class App:
             self._acp_http = HttpConnections(self.connect_acp)
         return self._acp_http.of(access, peer)
 
+    @property
+    def open_sockets(self) -> int:
+        """See :class:`jumpseat.network.serving.TcpServer`."""
+        return len(self.connections) + (self._acp_http.streams if self._acp_http is not None else 0)
+
     def _access_at_once(self, token: str | None, *, has_origin: bool) -> Access | None:
         """Return the access of a client whose token comes with its first request."""
         access = self.gate.access_of(token)

@@ -98,10 +98,12 @@ class Place:
             tasks.cancel_scope.cancel()
 
     @asynccontextmanager
-    async def bridged(self, url: str, folder: Path, token: str = TOKEN) -> AsyncGenerator[tuple[Editor, Process]]:
+    async def bridged(
+        self, url: str, folder: Path, token: str = TOKEN, options: Sequence[str] = ()
+    ) -> AsyncGenerator[tuple[Editor, Process]]:
         """Start the bridge as an editor would."""
         environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "COPILOT_CONNECTION_TOKEN": token}
-        command = [executable(), "acp", "--connect", url]
+        command = [executable(), "acp", "--connect", url, *options]
         async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environ) as process:
             assert process.stdin is not None
             assert process.stdout is not None

@@ -193,6 +193,8 @@ async def test_a_misspelled_member_of_a_provider_is_an_error_by_every_way(tmp_pa
                 "endpoint",
                 "host",
                 "serverUrl",
+                "gateway",
+                "upstream",
             )
         },
         **{
@@ -209,6 +211,12 @@ async def test_a_misspelled_member_of_a_provider_is_an_error_by_every_way(tmp_pa
         ),
         "whole": ({"provder": good}, "provder: unknown, did you mean 'provider'?"),
         "outside": ({"baseUrl": "http://x"}, "baseUrl: unknown, did you mean 'provider.baseUrl'?"),
+        "another name outside": ({"endpoint": "http://x"}, "endpoint: unknown, did you mean 'provider.baseUrl'?"),
+        "another name": ({"byok": {"type": "openai", "apiKey": "k"}}, "byok: unknown, did you mean 'provider'?"),
+        "of an agent": (
+            {"customAgents": [{"name": "a", "prompt": "x", "provider": {"api_key": "k"}}]},
+            "customAgents[0].provider: unknown, did you mean 'provider'?",
+        ),
     }
     async with running_server(tmp_path) as server:
         wire = server.wire

@@ -244,6 +244,8 @@ test("a program that has the port and knows no login gets no connection of an op
   await new Promise((resolve) => stranger.listen(port, "127.0.0.1", resolve));
   try {
     await tab.getByText("it may be another program").waitFor();
+    // Nor is a person asked for the token of the server, which would go to the stranger.
+    assert.equal(await tab.getByLabel("Connection token").count(), 0);
     assert.deepEqual([...new Set(seen)], ["/login"]);
   } finally {
     stranger.closeAllConnections();

@@ -15,6 +15,8 @@ export interface Remedy {
 export class Connection {
   readonly link = signal<Link>("connecting");
   readonly problem = signal("");
+  /** Whether another program may be listening in place of the server: a token must not be typed then. */
+  readonly stranger = signal(false);
   readonly version = signal("");
   readonly remedies = signal<readonly Remedy[]>([]);
 

@@ -123,6 +123,7 @@ export class SocketConnection extends Connection {
     if (this.hasOpened) {
       // Prompts and answers must not go to a program that only has the port of the server.
       this.problem.value = "The server on this port does not know the login of this page: it may be another program. Its own page shows whether it is yours.";
+      this.stranger.value = true;
       this.link.value = "locked";
       throw new Error(this.problem.value);
     }

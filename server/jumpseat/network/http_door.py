@@ -105,8 +105,9 @@ class HttpRequest:
                     self._serve()
                 if self._transport.is_closing():
                     return
-        except h11.RemoteProtocolError as error:
-            log.info("a request is no HTTP: %s", error)
+        except h11.RemoteProtocolError:
+            # The text of the error quotes the request, in which there may be a token.
+            log.info("closed a connection whose request is no HTTP")
             self._transport.abort()
 
     def _begin(self, request: h11.Request) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -35,7 +35,9 @@ class TcpServer(Protocol):
         ...
 
     @property
-    def connections(self) -> Sized: ...
+    def open_sockets(self) -> int:
+        """The number of connections, and of the streams that some have beside them."""
+        ...
 
     def connect(self, peer: str, framing: Framing = HEADERS) -> Newcomer:
         """Create a connection for a peer, named by its address."""
@@ -76,7 +78,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
     def listener(connect: Callable[[str], Newcomer]) -> Listener:
         return Listener(
             connect,
-            lambda: len(server.connections),
+            lambda: server.open_sockets,
             limits=limits,
             tls=tls,
             same_user=options.same_user and PEER_USER_IS_KNOWN,

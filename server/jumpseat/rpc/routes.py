@@ -135,16 +135,36 @@ def meant_for_provider(method: str, member: UnknownMember) -> str | None:
     name = str(member.path[-1])
     near = misspelt(name, member.known) or nearest(name, member.known, ALMOST)
     if "baseUrl" in member.known:
-        other = "baseUrl" if _ADDRESS.search(name) else "apiKey" if _CREDENTIAL.search(name) else None
+        is_address = _ADDRESS.search(name) or _is_address(member.value)
+        other = "baseUrl" if is_address else "apiKey" if _CREDENTIAL.search(name) else None
         return near or other
     if "wireModel" in member.known or not {"provider", "providers"}.isdisjoint(member.shape[:-1]):
         return near
+    if _is_provider(member.value):
+        return "provider"
     if "provider" not in member.known:
         return None
     inside = nearest(name, ("baseUrl", "apiKey", "apiKeyCommand", "bearerToken"), ALMOST)
+    if inside is None and _ADDRESS.search(name) and _is_address(member.value):
+        inside = "baseUrl"
     return f"provider.{inside}" if inside is not None else near if near in ("provider", "providers") else None
 
 
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and _WEB.match(value) is not None
+
+
+def _is_provider(value: Any) -> bool:
+    """Return whether an object names an address or a key as a provider does."""
+    if not isinstance(value, dict):
+        return False
+    members = cast("dict[str, Any]", value)
+    return any(
+        isinstance(members.get(name), str) for name in ("baseUrl", "baseURL", "base_url", "apiKey", "api_key")
+    )
+
+
+_WEB: Final = re.compile("https?://", re.IGNORECASE)
 _ADDRESS: Final = re.compile("ur[li]|base|endpoint|host|server|address", re.IGNORECASE)
 _CREDENTIAL: Final = re.compile("key|token|secret|password|bearer|auth", re.IGNORECASE)
 

@@ -221,13 +221,18 @@ class Context(Struct, frozen=True):
         """The sessions that exist for the calling connection."""
         return self.all_sessions.seen_by(self.connection.access or NOTHING)
 
+    @property
+    def sees_all(self) -> bool:
+        """Return whether the calling connection may see what concerns all sessions of the server."""
+        return self.connection.access is not None and self.connection.access.all
+
     def require_all(self, action: str) -> None:
         """Check that the calling connection may do something that concerns all sessions of the server.
 
         Raises:
             InvalidRequestError: its token does not have the right ``all``.
         """
-        if self.connection.access is None or not self.connection.access.all:
+        if not self.sees_all:
             raise InvalidRequestError(f"{action} concerns all clients: the connection token needs the right 'all'")
 
 

@@ -18,6 +18,7 @@ OWN: Final = frozenset(
         "GITHUB_COPILOT_API_TOKEN",
         "COPILOT_HMAC_KEY",
         "CAPI_HMAC_KEY",
+        "JUMPSEAT_MCP_TOKEN",
         "JUMPSEAT_METRICS_TOKEN",
     }
 )

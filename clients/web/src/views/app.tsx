@@ -83,11 +83,13 @@ function Unlock({ connection }: { connection: Connection }) {
       <form onSubmit={(event) => { event.preventDefault(); if (token.trim()) connection.unlock(token); }}>
         <h1>jumpseat</h1>
         {connection.problem.value && <p class="note error" role="alert">{connection.problem.value}</p>}
-        <p>Run <code>jumpseat web</code> for an address that opens this page, or enter the connection token of the server.</p>
-        <label class="field">Connection token
-          <input type="password" autocomplete="off" value={token} onInput={(event) => setToken(event.currentTarget.value)} />
-        </label>
-        <div class="choices"><button type="submit" class="primary" disabled={!token.trim()}>Open</button></div>
+        {connection.stranger.value ? <p>Run <code>jumpseat web</code> for an address that opens this page.</p> : <>
+          <p>Run <code>jumpseat web</code> for an address that opens this page, or enter the connection token of the server.</p>
+          <label class="field">Connection token
+            <input type="password" autocomplete="off" value={token} onInput={(event) => setToken(event.currentTarget.value)} />
+          </label>
+          <div class="choices"><button type="submit" class="primary" disabled={!token.trim()}>Open</button></div>
+        </>}
       </form>
     </main>
   );

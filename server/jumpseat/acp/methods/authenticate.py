@@ -34,10 +34,11 @@ async def authenticate(ctx: AcpContext, params: AuthenticateParams) -> dict[str,
 
 
 async def status(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
-    """Return whether there is a model to call, and which accounts or providers are configured."""
+    """Return whether there is a model to call, and to the operator's clients the accounts or providers as well."""
     found = await ctx.server.models.auth_status()
     adapters = ctx.server.models.adapters
     labels = [found.login] if found.login else [*adapters.configured, *adapters.fallback]
+    labels = labels if ctx.server.sees_all else []
     state = "authenticated" if found.is_authenticated else "unauthenticated"
     return {"state": state, "accounts": [{"label": label} for label in labels]}
 

@@ -82,7 +82,7 @@ def initialize(ctx: AcpContext, params: InitializeParams) -> dict[str, Any]:
 def note_client(ctx: AcpContext, info: Implementation | None) -> None:
     """Note the name and the version of the editor."""
     if info is not None and info.name:
-        named = f"{info.name}/{info.version or '0'}"
+        named = f"{info.name[:100]}/{(info.version or '0')[:100]}"
         # The name becomes part of an HTTP header.
         ctx.editor.client_name = "".join(
             character for character in named if character.isascii() and character.isprintable()

@@ -11,11 +11,19 @@ from jumpseat_protocol.sessions import ProviderConfig
 
 
 def list_providers(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
-    """List the providers, without headers. One that is disabled or not set up has no ``current``."""
+    """List the providers, without headers. One that is disabled or not set up has no ``current``.
+
+    Only clients that may change an address see the addresses: they are those of the operator's network.
+    """
+    sees_all = ctx.server.sees_all
     return {
         "providers": [
             {"providerId": route.name, "supported": [route.api_type], "required": False}
-            | ({"current": {"apiType": route.api_type, "baseUrl": route.base_url}} if route.base_url else {})
+            | (
+                {"current": {"apiType": route.api_type, "baseUrl": route.base_url}}
+                if route.base_url and sees_all
+                else {}
+            )
             for route in ctx.server.models.routes.list()
         ]
     }

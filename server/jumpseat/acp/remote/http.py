@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 ABSENT_S: Final = 300.0
 """The time after which a connection ends to which no stream was open, in seconds."""
+MOST_ABSENT: Final = 32
+"""The connections of one token to which no stream is open; beyond that, the one that rests longest ends."""
 _ON_CONNECTION: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 """The requests whose responses are on the stream of the connection: the client may have no other yet."""
 _JSON: Final = {"Content-Type": "application/json"}
@@ -56,8 +58,16 @@ class HttpConnections:
         """Return the door for a request with these rights, from an address."""
         return AcpHttpDoor(self, access, peer)
 
+    @property
+    def streams(self) -> int:
+        """The number of open streams."""
+        return sum(known.streams.attached for known in self._known.values())
+
     def open(self, access: Access, peer: str) -> tuple[str, _Known]:
         """Open a connection, and return its id, too."""
+        absent = [one for one in self._known.values() if one.access == access and one.timer is not None]
+        if len(absent) >= MOST_ABSENT:
+            min(absent, key=_end_of).client.abort()
         number = uuid4().hex
         client = self._connect(access, FRAMING, peer)
         streams = Streams(client.wire, partial(self._forget, number))
@@ -82,6 +92,10 @@ class HttpConnections:
         known = self._known.pop(number, None)
         if known is not None and known.timer is not None:
             known.timer.cancel()
+
+
+def _end_of(known: _Known) -> float:
+    return known.timer.when() if known.timer is not None else 0.0
 
 
 class AcpHttpDoor:

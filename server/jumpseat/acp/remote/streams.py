@@ -100,8 +100,9 @@ class Streams(asyncio.WriteTransport):
             self._check_room()
 
     @property
-    def attached(self) -> bool:
-        return bool(self._sinks)
+    def attached(self) -> int:
+        """The number of open streams, each of which is a connection of the network."""
+        return len(self._sinks)
 
     def check_room(self) -> None:
         """Go on with what waits for clients to read."""
