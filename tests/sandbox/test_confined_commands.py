@@ -653,6 +653,8 @@ async def test_no_command_leaves_a_file_of_the_table(session: Confining) -> None
     names = [*NAMES, *(f"name{suffix}" for suffix in SUFFIXES)]
     names += ["/".join((*folder, name)) for folder, inside in INSIDE.items() for name in inside]
     (session.project / "names").write_text("".join(f"sub/{name}\n" for name in names))
-    result = await session.run('while read -r name; do mkdir -p "${name%/*}"; echo x >"$name"; done <names')
+    result = await session.run(
+        'while read -r name; do mkdir -p "${name%/*}"; echo paths path:/x >"$name"; done <names'
+    )
     assert result.exit_code == 0
     assert [name for name in names if (session.project / "sub" / name).exists()] == []

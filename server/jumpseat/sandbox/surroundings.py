@@ -94,6 +94,13 @@ class Surroundings:
             if os.path.isdir(folder) and folder != self._home and may_be_writable(folder, home):
                 yield folder
 
+    def elsewhere(self, settings: SandboxSettings) -> Iterator[Path]:
+        """Yield the folders that commands may write to and that are not those of the project."""
+        yield from self._own_folders
+        yield from shared_caches(self._user_home) if settings.shared_caches else tuple(self._caches.values())
+        if self._temp is not None:
+            yield self._temp
+
     def _resolve(self, folder: Path) -> Path | None:
         """Return the real path of a folder; ``None`` if a command has put a link in its place."""
         found, known = real(folder), self._resolved.get(folder)
