@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -150,11 +150,15 @@ def hidden_in_home(home: Path, *, git: bool, gh: bool) -> Iterator[str]:
                 yield path
     # Most well-known paths do not exist, and looking for each would take longer than the rest of the preparation.
     names = [*NEEDED_IN, *CREDENTIALS, *OTHERS, *GIT_CREDENTIALS]
-    yield from (f"{home}/{name}" for name in names if name.partition("/")[0] in existing and name not in opened)
-    yield from (f"{home}/{name}" for name in SETTINGS if has_login(f"{home}/{name}"))
-    if not git:
-        yield from (f"{home}/{name}" for name in OF_GIT if _has_login_of_git(f"{home}/{name}"))
-    yield from (path for name in OF_SHELLS if name in existing and _exports_secret(path := f"{home}/{name}"))
+    yield from (path for path in _below(home, names, existing) if path.removeprefix(f"{home}/") not in opened)
+    yield from filter(has_login, _below(home, SETTINGS, existing))
+    yield from filter(_has_login_of_git, () if git else _below(home, OF_GIT, existing))
+    yield from filter(_exports_secret, _below(home, OF_SHELLS, existing))
+
+
+def _below(home: Path, names: Iterable[str], existing: Container[str]) -> list[str]:
+    """Return the paths below ``home`` whose first name is among those that exist there."""
+    return [f"{home}/{name}" for name in names if name.partition("/")[0] in existing]
 
 
 def needed_paths(home: Path, *, gh: bool) -> Iterator[str]:
