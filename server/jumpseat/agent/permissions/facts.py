@@ -194,9 +194,9 @@ def _files_mark(request: ShellPermission, line: ShellLine, path_scope: PathScope
     if request.sandboxed is not False or not request.warning:
         return ""
     # Imported with the first such command.
-    from jumpseat.agent.permissions.project_files import mark_of, runs_project
+    from jumpseat.agent.permissions.project_files import HOOKS, mark_of, runs_project
 
-    if not runs_project(line):
+    if not runs_project(line) and HOOKS not in request.warning:
         return ""
     if any(moves() for moves in tuple(path_scope.movers)):
         return CHANGING
