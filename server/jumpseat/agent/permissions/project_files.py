@@ -22,9 +22,6 @@ from jumpseat.system.file_trees import states_of
 MAX_FILES: Final = 20_000
 """Limit of the files that are looked at. An approval in a larger project holds for one call."""
 
-HOOKS: Final = "Git runs hooks there, which are code of the project"
-"""A part of the warning about a command outside for which git runs hooks: they may call any file of the project."""
-
 _OWN_GIT: Final = ".git"
 """Its hooks and settings are named in questions, and no confined command changes them."""
 

@@ -325,7 +325,7 @@ def _warning(placement: Placement, hooks: Sequence[str]) -> str | None:
     if not hooks:
         return warning
     # Imported with the first command that has some.
-    from jumpseat.agent.permissions.project_files import HOOKS
+    from jumpseat.agent.shell.commands import HOOKS
 
     more = f" and {len(hooks) - MAX_NAMED} more" if len(hooks) > MAX_NAMED else ""
     return f"{warning}. {HOOKS}: {', '.join(hooks[:MAX_NAMED])}{more}"
