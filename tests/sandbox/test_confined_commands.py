@@ -591,16 +591,25 @@ async def test_of_dot_folders_a_command_reads_only_what_tools_need(
         ".config/containers/auth.json", ".config/invented/token", ".config/git/credentials", ".config/uv/uv.toml",
         ".local/share/opencode/auth.json", ".local/share/uv/credentials/x", ".local/state/invented/x",
         ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".docker/config.json",
+        ".cache/invented/auth.json", ".cache/zsh/history", ".zshrc", ".config/git/config",
     ]  # fmt: skip
+    contents = {
+        ".config/uv/uv.toml": "[index]\nurl = https://me:word@example.com\n",
+        ".config/git/config": '[url "https://word@example.com/"]\n\tinsteadOf = x:\n',
+        ".zshrc": "export MODEL_API_KEY=word\n",
+        ".bashrc": "export EDITOR=vi\n",
+        ".gitconfig": "[user]\n\tsigningkey = x\n[credential]\n\thelper = store\n",
+    }
     needed = [
-        ".gitconfig", ".config/git/ignore", ".config/pip/pip.conf", ".config/go/env", ".cache/pip/x", ".npm/x",
+        ".bashrc", ".gitconfig", ".config/git/ignore", ".config/pip/pip.conf", ".config/go/env", ".cache/pip/x",
+        ".npm/x",
         ".nvm/versions/x", ".cargo/registry/x", ".rustup/toolchains/x", ".gradle/wrapper/x", ".m2/repository/x",
         ".local/bin/x", ".local/lib/x", ".local/share/uv/tools/x", ".pyenv/x", ".invented/bin/x", "notes/.env",
     ]  # fmt: skip
     for name in (*secret, *needed):
         path = outside / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("[index]\nurl = https://me:word@example.com\n" if name.endswith("uv.toml") else "content\n")
+        path.write_text(contents.get(name, "content\n"))
     session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism, user_home=outside)
     session.environ["PATH"] += f":{outside}/.invented/bin"
     read = 'for name in "$@"; do [ -n "$(cat "$name" 2>/dev/null)" ] && echo "$name"; done; true'
@@ -653,6 +662,8 @@ async def test_no_command_leaves_a_file_of_the_table(session: Confining) -> None
     names = [*NAMES, *(f"name{suffix}" for suffix in SUFFIXES)]
     names += ["/".join((*folder, name)) for folder, inside in INSIDE.items() for name in inside]
     (session.project / "names").write_text("".join(f"sub/{name}\n" for name in names))
-    result = await session.run('while read -r name; do mkdir -p "${name%/*}"; echo x >"$name"; done <names')
+    result = await session.run(
+        'while read -r name; do mkdir -p "${name%/*}"; echo paths path:/x >"$name"; done <names'
+    )
     assert result.exit_code == 0
     assert [name for name in names if (session.project / "sub" / name).exists()] == []

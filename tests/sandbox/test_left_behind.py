@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import anyio
 import pytest
 
-from jumpseat.sandbox import configuration_files
+from jumpseat.sandbox import configuration_files, folders
+from jumpseat.sandbox.git_folders import GitSettings
 from jumpseat.sandbox.indexes import Indexes
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.settings import SandboxSettings
@@ -39,6 +41,7 @@ LINE_ENDS = {
 
 INIT = "git init -q sub; "
 EVIL = "printf '[core]\\n\\tfsmonitor = ../run.sh\\n' > sub/evil; "
+EVIL_IN = "git init -q {0}; mkdir {0}/a; git config --file {0}/.git/config core.fsmonitor $PWD/run.sh; "
 FOLDER = "cp -r .git {0}; printf '[core]\\n\\tfsmonitor = ../run.sh\\n' >> {0}/config; mkdir -p sub; "
 
 PROGRAMS_OF_GIT = {
@@ -64,6 +67,13 @@ PROGRAMS_OF_GIT = {
     " echo 'gitdir: ../.git/worktrees/w' > sub/.git",
     "a repository below one in parts": f"mkdir -p lib/objects lib/sub; cp .git/HEAD lib/HEAD; {INIT}"
     "printf '[core]\\n\\tfsmonitor = ../../run.sh\\n' >> sub/.git/config; rmdir lib/sub; mv sub lib/sub",
+    "a repository behind a link into a git folder": f"{EVIL_IN.format('.git/zz')}ln -s .git/zz sub",
+    "a repository behind a link to a part of it": f"{EVIL_IN.format('.git/info/zz')}ln -s .git/info/zz/a sub",
+    "a repository behind a link into the caches": f"{EVIL_IN.format('$PIP_CACHE_DIR/zz')}"
+    "ln -s $PIP_CACHE_DIR/zz sub",
+    "a repository behind two links": f"{EVIL_IN.format('$PIP_CACHE_DIR/zz')}ln -s ../pip/zz $PNPM_HOME/yy;"
+    " ln -s $PNPM_HOME/yy sub",
+    "a repository in a folder that other systems take for a git folder": EVIL_IN.format(".Git/zz"),
     "a hook that settings name": f"{INIT}printf '[core]\\n\\thooksPath = ../hooks\\n' >> sub/.git/config;"
     " mkdir hooks; cp run.sh hooks/post-index-change",
 }
@@ -81,6 +91,134 @@ async def test_git_runs_no_program_that_a_command_has_set(tmp_path: Path, sessio
         if folder.is_dir():
             await anyio.run_process(["git", "status"], cwd=folder, check=False)
     assert not ran.exists(), result.output
+
+
+REPLACED = {
+    "a work tree": (
+        "worktree add -q ../tree",
+        "cp -r .git/worktrees/tree .git/zz; cp -r .git .yy; mv .yy .git/yy; echo ../yy > .git/zz/commondir;"
+        " git config --file .git/yy/config core.fsmonitor $PWD/run.sh;"
+        " mv .git/worktrees/tree .git/old; ln -s ../zz .git/worktrees/tree",
+    ),
+    "a submodule": (
+        "clone -q --separate-git-dir .git/modules/a/b . ../tree",
+        "cp -r .git/modules/a/b .git/zz; git config --file .git/zz/config core.fsmonitor $PWD/run.sh;"
+        " mv .git/modules/a .git/old; mkdir .git/modules/a; ln -s ../../zz .git/modules/a/b",
+    ),
+}
+"""What names a git folder, and a command that puts a link in the place of that."""
+
+
+@pytest.mark.parametrize(("before", "attack"), REPLACED.values(), ids=REPLACED.keys())
+async def test_git_follows_no_link_in_the_place_of_a_git_folder(
+    tmp_path: Path, session: Confining, before: str, attack: str
+) -> None:
+    project, ran = session.project, tmp_path / "ran"
+    git(project, "init", "-q")
+    git(project, "commit", "-q", "--allow-empty", "-m", "m")
+    (project / ".git" / "modules" / "a").mkdir(parents=True)
+    git(project, *before.split())
+    (project / "run.sh").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (project / "run.sh").chmod(0o755)
+    assert (await session.run("true")).messages == []
+    result = await session.run(attack)
+    await anyio.run_process(["git", "status"], cwd=project.parent / "tree", check=False)
+    assert not ran.exists(), result.output
+    assert len(result.messages) == 1
+
+
+HARD_LINKS = {
+    "settings": (
+        "git init -q sub; ln sub/.git/config other",
+        "printf '[core]\\n\\tfsmonitor = ../run.sh\\n' >> other",
+    ),
+    "the path of a git folder": (
+        "git init -q sub; mv sub/.git .git/modules; echo 'gitdir: ../.git/modules' > sub/.git; ln sub/.git other;"
+        f" {FOLDER.format('.git/zz')}",
+        "echo 'gitdir: ../.git/zz' > other",
+    ),
+}
+"""Commands that leave a harmless file under another name, too, and others that change it there."""
+
+
+@pytest.mark.parametrize("lines", HARD_LINKS.values(), ids=HARD_LINKS.keys())
+async def test_no_later_command_changes_a_file_under_another_name(
+    tmp_path: Path, session: Confining, lines: tuple[str, str]
+) -> None:
+    project, ran = session.project, tmp_path / "ran"
+    git(project, "init", "-q")
+    (project / "run.sh").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (project / "run.sh").chmod(0o755)
+    for line in lines:
+        await session.run(line)
+    await anyio.run_process(["git", "status"], cwd=project / "sub", check=False)
+    assert not ran.exists()
+
+
+VERSIONS = {
+    ".tool-versions": ("nodejs 22.1.0\n", "nodejs path:./evil\n"),
+    "global.json": ('{"sdk": {"version": "9.0.100"}}', '{"sdk": {"paths": ["evil"]}}'),
+    "rust-toolchain": ("stable\n", "[toolchain]\npath = 'evil'\n"),
+    "rust-toolchain.toml": ('[toolchain]\nchannel = "1.80"\n', '[toolchain]\n"p\\u0061th" = "evil"\n'),
+}
+
+
+async def test_the_choice_of_a_version_stays_and_that_of_a_program_does_not(session: Confining) -> None:
+    project = session.project
+    for name, texts in VERSIONS.items():
+        for folder, text in zip(("good", "evil"), texts, strict=True):
+            (project / "from" / folder).mkdir(parents=True, exist_ok=True)
+            (project / "from" / folder / f"{name}.txt").write_text(text)
+    await session.run(
+        "for f in from/*/*.txt from/*/.*.txt; do g=${f#from/}; mkdir -p ${g%/*}; cp $f ${g%.txt}; done"
+    )
+    assert {path.name for path in (project / "good").iterdir()} == VERSIONS.keys()
+    assert list((project / "evil").iterdir()) == []
+
+
+async def test_a_link_that_leads_to_no_settings_stays(session: Confining) -> None:
+    git(session.project, "init", "-q")
+    lines = (
+        "git init -q $PIP_CACHE_DIR/a; ln -s $PIP_CACHE_DIR/a a; ln -s .git b; ln -s .git/objects c; ln -s /usr d"
+    )
+    assert (await session.run(lines)).messages == []
+    assert (await session.run("touch x")).messages == []
+
+
+async def test_links_to_too_many_folders_do_not_count_as_confined(
+    session: Confining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "MAX_BEHIND", 10)
+    await session.run("mkdir -p $PIP_CACHE_DIR/{1,2,3}/{1,2,3}; ln -s $PIP_CACHE_DIR/1 a")
+    assert session.sandbox.examined
+    await session.run("ln -s $PIP_CACHE_DIR b")
+    assert not session.sandbox.examined
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the users of Unix")
+def test_a_folder_that_can_be_entered_and_not_listed_is_new_settings() -> None:
+    files = configuration_files.ConfigurationFiles(Path("/home"), Path("/own"), GitSettings(lambda: None))
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        before = files.snapshot([root], contents=False)
+        for folder in ("open", "closed", "dark"):
+            (root / folder / "a").mkdir(parents=True)
+        # Root can list any folder.
+        user = 65534 if os.geteuid() == 0 else os.geteuid()
+        os.chown(root, user, -1)
+        (root / "dark").chmod(0o311)
+        (root / "closed").chmod(0)
+        os.chown(root / "dark", user, -1)
+        own = os.geteuid()
+        try:
+            os.seteuid(user)
+            after = files.snapshot([root], contents=False)
+        finally:
+            os.seteuid(own)
+        found = configuration_files.new_files(before, after, GitSettings(lambda: None))
+        for folder in ("closed", "dark"):
+            (root / folder).chmod(0o700)
+    assert found == [f"{root}/dark"]
 
 
 NESTED = (

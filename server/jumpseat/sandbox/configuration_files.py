@@ -20,19 +20,14 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from jumpseat.sandbox.git_folders import Examined, GitSettings, is_git_folder, read_small, target_of
+from jumpseat.sandbox.folders import Folder, LinkedRepositories, read_folder
+from jumpseat.sandbox.git_folders import Examined, GitSettings, read_small, target_of
 from jumpseat.sandbox.indexes import Indexes
-from jumpseat.sandbox.obeyed_files import depth_of_holder, is_obeyed, obeyed_inside
+from jumpseat.sandbox.obeyed_files import depth_of_holder, is_plain
 from jumpseat.sandbox.places import START_FILES
 from jumpseat.system.file_trees import walk
 from jumpseat.system.nofollow import CAN_WALK, create_file, open_folder
 from jumpseat.system.private_files import create_private_folder
-
-SKIPPED: Final = frozenset(
-    {"node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__", ".mypy_cache", ".ruff_cache"}
-)
-"""Folders of installed packages and caches, in which nobody starts an editor. They are only searched for
-repositories: git runs in each one that the index of another one names, wherever it is."""
 
 MAX_FOLDERS: Final = 50_000
 """Limit of the folders that are examined. In a larger project, commands do not count as confined."""
@@ -56,16 +51,6 @@ last search; if there are few or new ones, or a git index may name a repository;
 Identity: TypeAlias = tuple[int, ...]
 """Device and inode of a file and of the folder in which it has an effect, and the time of the file's last change if
 it is a link or cannot be made read-only."""
-
-
-class _Folder(Struct):
-    """The entries of one folder that matter, as long as its identity and time of change stay the same."""
-
-    state: tuple[int, int, int]
-    folders: list[str]
-    found: list[str]
-    git: list[str]
-    installed: list[str]
 
 
 class Snapshot(Struct):
@@ -102,24 +87,32 @@ class ConfigurationFiles:
         self._own = str(own)
         self._git = git
         self._searches = searches
-        self._known: dict[str, _Folder] = {}
-        self._installed: dict[str, _Folder] = {}
-        self._repositories: list[_Folder] = []
+        self._known: dict[str, Folder] = {}
+        self._installed: dict[str, Folder] = {}
+        self._repositories: list[Folder] = []
+        self._behind = LinkedRepositories(git)
         self._indexes = Indexes()
         self._linked: set[str] | None = None
         self.rests_until = 0.0
         """The monotonic time from which another search of installed packages delays nobody."""
 
     def snapshot(
-        self, roots: Iterable[Path], git_folders: Iterable[Path] = (), *, contents: bool, search: Search = "all"
+        self,
+        roots: Iterable[Path],
+        git_folders: Iterable[Path] = (),
+        elsewhere: Iterable[Path] = (),
+        *,
+        contents: bool,
+        search: Search = "all",
     ) -> Snapshot:
         """Examine the folders below ``roots``, and git folders elsewhere. Blocks on the file system.
 
+        ``elsewhere`` are further folders that commands may write to, where only links of ``roots`` have an effect.
         ``contents`` are kept where the mechanism cannot make files read-only. If installed packages are not
         searched, the repositories among them are those of the last time.
         """
         snapshot = Snapshot()
-        seen: dict[str, _Folder] = {}
+        seen: dict[str, Folder] = {}
         names = list(map(str, roots))
         paths = list(self._paths(names, seen, snapshot.git))
         self._known = seen
@@ -143,6 +136,7 @@ class ConfigurationFiles:
             # Only what was there before the first command: a later file may name what a command has made.
             self._linked = {target for target in trees if target is not None and _is_in(target, names)}
         snapshot.git.update(map(str, git_folders), filter(os.path.isdir, self._linked))
+        paths += self._links(seen, snapshot, elsewhere)
         anchored = [(path, _anchor(path)) for path in paths]
         for folder in snapshot.git:
             files = list(self._git.files_of(folder, snapshot.examined, trees.get(folder, ())))
@@ -150,6 +144,14 @@ class ConfigurationFiles:
             snapshot.of_git.update(files)
         self._identify(snapshot, anchored, contents=contents)
         return snapshot
+
+    def _links(self, seen: Mapping[str, Folder], snapshot: Snapshot, elsewhere: Iterable[Path]) -> list[str]:
+        """Return the links to places where git finds a repository that was not examined, and is not harmless."""
+        links = [path for folder in seen.values() for path in folder.links]
+        corners = [*snapshot.git, *map(os.path.realpath, elsewhere)] if links else []
+        found = list(self._behind.harmful(links, corners, snapshot.git)) if links else []
+        snapshot.complete = snapshot.complete and (not links or self._behind.complete)
+        return found
 
     def _must_search(self, search: Search, snapshot: Snapshot, git_folders: Iterable[Path]) -> bool:
         """Return whether installed packages have to be searched."""
@@ -182,14 +184,14 @@ class ConfigurationFiles:
                     if contents and stat.S_ISREG(status.st_mode) and (data := read_small(below)) is not None:
                         snapshot.contents[below] = data
 
-    def _paths(self, roots: Iterable[str], seen: dict[str, _Folder], git: set[str]) -> Iterator[str]:
+    def _paths(self, roots: Iterable[str], seen: dict[str, Folder], git: set[str]) -> Iterator[str]:
         waiting, new = list(roots), list[str]()
         if self._home in waiting:
             yield from (path for name in START_FILES if os.path.lexists(path := f"{self._home}/{name}"))
         # Folders that were there before come first: a command may make any number of others.
         while (waiting or new) and len(seen) < MAX_FOLDERS:
             path = (waiting or new).pop()
-            folder = None if path in seen or path == self._own else _folder(path, self._known)
+            folder = None if path in seen or path == self._own else read_folder(path, self._known)
             if folder is not None:
                 seen[path] = folder
                 for below in folder.folders:
@@ -200,11 +202,13 @@ class ConfigurationFiles:
     def _search(self, folders: Iterable[str], examined: Container[str]) -> None:
         """Find the repositories in ``folders`` of installed packages, except in those that are ``examined``."""
         began = time.monotonic()
-        found: dict[str, _Folder] = {}
+        found: dict[str, Folder] = {}
         waiting, new = list(folders), list[str]()
         while (waiting or new) and len(found) < MAX_INSTALLED:
             path = (waiting or new).pop()
-            folder = None if path in examined or path in found else _folder(path, self._installed, installed=True)
+            folder = (
+                None if path in examined or path in found else read_folder(path, self._installed, installed=True)
+            )
             if folder is not None:
                 found[path] = folder
                 for below in folder.folders:
@@ -213,20 +217,6 @@ class ConfigurationFiles:
         self._repositories = [folder for folder in found.values() if folder.found or folder.git]
         ended = time.monotonic()
         self.rests_until = ended + REST * (ended - began)
-
-
-def _folder(path: str, known: Mapping[str, _Folder], *, installed: bool = False) -> _Folder | None:
-    """Return what matters in a folder, as it is ``known`` if it has not changed; ``None`` if it is gone."""
-    try:
-        status = os.lstat(path)
-        state = status.st_dev, status.st_ino, status.st_ctime_ns
-        before = known.get(path)
-        if before is not None and before.state == state:
-            return before
-        with os.scandir(path) as entries:
-            return _examine(path, state, list(entries), installed=installed)
-    except OSError:
-        return None
 
 
 def _contents(path: str) -> Iterator[str]:
@@ -243,33 +233,11 @@ def _contents(path: str) -> Iterator[str]:
             yield f"{folder}/{name}"
 
 
-def _examine(
-    path: str, state: tuple[int, int, int], entries: list[os.DirEntry[str]], *, installed: bool
-) -> _Folder:
-    inside = obeyed_inside(path.casefold().split("/")[-2:])
-    # A folder that looks like a git folder may be one of the project nevertheless.
-    folder = _Folder(state, [], [], [path] if is_git_folder({entry.name for entry in entries}) else [], [])
-    for entry in entries:
-        name = entry.name.casefold()
-        if not installed and is_obeyed(name, inside):
-            folder.found.append(entry.path)
-        elif not entry.is_dir(follow_symlinks=False):
-            if name == ".git":
-                folder.found.append(entry.path)
-        elif name == ".git":
-            folder.git.append(entry.path)
-        elif installed or name not in SKIPPED:
-            folder.folders.append(entry.path)
-        else:
-            folder.installed.append(entry.path)
-    return folder
-
-
 def new_files(before: Snapshot, after: Snapshot, git: GitSettings) -> list[str]:
     """Return the files that configure programs and were not there before, in the order of their paths.
 
     A file that was moved along with its folder to a new place is the same file. A new repository counts only if its
-    settings can make git run a program.
+    settings can make git run a program, and a file that chooses a version only if it names a program.
     """
     known = set(before.files.values())
 
@@ -284,9 +252,19 @@ def new_files(before: Snapshot, after: Snapshot, git: GitSettings) -> list[str]:
         + [
             path
             for path, identity in after.files.items()
-            if not is_known(path, identity) and not (path in after.of_git and git.is_harmless(path, after.examined))
+            if not is_known(path, identity) and not _may_stay(path, after, git)
         ]
     )
+
+
+def _may_stay(path: str, after: Snapshot, git: GitSettings) -> bool:
+    """Return whether a new file makes no program run something, and is protected from later commands."""
+    with suppress(OSError):
+        status = os.lstat(path)
+        # A later command could change the file under its other name, which nothing protects.
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            return False
+    return git.is_harmless(path, after.examined) if path in after.of_git else is_plain(path, read_small(path))
 
 
 def _anchor(path: str) -> str:

@@ -34,6 +34,8 @@ MAX_KNOWN: Final = 4096
 
 _SETTINGS: Final = ("config", "config.worktree")
 _LINKS: Final = ("commondir", "gitdir")
+_OF_OTHERS: Final = ("lazygit.yml", "sl/config")
+"""Settings that other programs than git keep in a git folder."""
 
 # Patterns of this module are compiled at their first use: most processes run no command.
 HARMLESS: Final = (
@@ -124,7 +126,7 @@ class GitSettings:
         settings = None if re.search(_CONTROL, data) else self.read(data)
         return settings is not None and all(
             re.fullmatch(HARMLESS, name)
-            and not (name.endswith("url") and re.match(HELPER, value))
+            and not (name.endswith(("url", ".remote")) and re.match(HELPER, value))
             and (name != "core.worktree" or _is_beside(folder, value))
             for name, value in settings
         )
@@ -143,11 +145,13 @@ class GitSettings:
             examined.folders.add(below)
             yield from _present(below)
             yield from self._named_paths(below, trees if below == folder else ())
+            yield from _links(below)
             examined.steps |= _steps(below)
             for tree in _folders(f"{below}/worktrees"):
                 examined.trees.add(tree)
                 examined.steps |= _steps(tree)
                 yield from _present(tree)
+                yield from _links(tree)
                 waiting += _submodules(tree)
             waiting += _submodules(below)
 
@@ -194,7 +198,7 @@ class GitSettings:
             return _only_samples(path)
         if os.path.basename(os.path.dirname(path)) == "hooks":
             return name.endswith(".sample")
-        if name in _SETTINGS:
+        if name in _SETTINGS and os.path.basename(os.path.dirname(path)) != "sl":
             data = read_small(path)
             return data is not None and self.only_describe(data, os.path.dirname(path))
         named = _named_path(path)
@@ -267,7 +271,9 @@ def _named_path(link: str) -> str | None:
 
 
 def _present(folder: str) -> Iterator[str]:
-    return (path for name in (*_SETTINGS, *_LINKS, "hooks") if os.path.lexists(path := f"{folder}/{name}"))
+    return (
+        path for name in (*_SETTINGS, *_LINKS, *_OF_OTHERS, "hooks") if os.path.lexists(path := f"{folder}/{name}")
+    )
 
 
 def _steps(folder: str) -> dict[str, frozenset[bytes]]:
@@ -299,10 +305,31 @@ def _submodules(folder: str) -> Iterator[str]:
             waiting += _folders(below)
 
 
+def _links(folder: str) -> Iterator[str]:
+    """Yield the links in the place of git folders of submodules and work trees: those behind are not examined."""
+    waiting = [f"{folder}/modules", f"{folder}/worktrees"]
+    while waiting:
+        below = waiting.pop()
+        if os.path.islink(below):
+            yield below
+        elif below.startswith(f"{folder}/worktrees/") or os.path.lexists(f"{below}/HEAD"):
+            continue
+        else:
+            waiting += _folders_and_links(below)
+
+
 def _folders(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _folders_and_links(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_symlink() or entry.is_dir()]
     except OSError:
         return []
 

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,10 @@ NEEDED: Final = frozenset({
 """The names with a dot in the home folder that tools need. Any other may hold secrets, and is hidden."""
 
 NEEDED_IN: Final[Mapping[str, frozenset[str]]] = {
+    ".cache": frozenset({
+        "Cypress", "bazel", "coursier", "fontconfig", "huggingface", "ms-playwright", "nix", "pip", "pre-commit",
+        "puppeteer", "pypoetry", "selenium", "torch", "uv",
+    }),
     ".config": frozenset({
         "ccache", "dotnet", "fontconfig", "git", "go", "matplotlib", "mise", "nix", "nixpkgs", "pip", "pnpm",
         "pycodestyle", "ripgrep", "ruff", "rustfmt", "uv", "yapf",
@@ -60,14 +64,22 @@ CREDENTIALS: Final = (
         "thunderbird", "vivaldi",
     )),
 )  # fmt: skip
-"""Files and folders with secrets among those that tools need."""
+"""Files and folders with secrets among those that tools need; those in ``.cache`` count where that is shared."""
 
 SETTINGS: Final = (
-    ".cargo/config", ".cargo/config.toml", ".condarc", ".config/mise/config.toml", ".config/nix/nix.conf",
-    ".config/pip/pip.conf", ".config/uv/uv.toml", ".gradle/init.gradle", ".gradle/init.gradle.kts",
-    ".lein/profiles.clj",
+    ".cargo/config", ".cargo/config.toml", ".condarc", ".config/go/env", ".config/mise/config.toml",
+    ".config/nix/nix.conf", ".config/pip/pip.conf", ".config/uv/uv.toml", ".gradle/init.gradle",
+    ".gradle/init.gradle.kts", ".lein/profiles.clj", ".sbt/1.0/global.sbt", ".sbt/repositories",
 )  # fmt: skip
 """Settings that may name a package index, and are hidden if they have a login for it."""
+
+OF_GIT: Final = (".gitconfig", ".config/git/config")
+"""Settings of git, which are hidden if they have a login for a host."""
+
+OF_SHELLS: Final = (
+    ".bash_aliases", ".bash_profile", ".bashrc", ".profile", ".zprofile", ".zshenv", ".zshrc",
+)  # fmt: skip
+"""Start files of shells, which are hidden if they set a key or a token."""
 
 NAMED_BY: Final = (
     "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONTAINER_HOST",
@@ -89,6 +101,8 @@ OTHERS: Final = (
 """Profiles of browsers, with cookies and passwords, in folders without a dot."""
 
 _LOGIN: Final = r"//[^/\s@]+@|password|passwd|secret|token|credential"
+_LOGIN_OF_GIT: Final = r"https?://[^/\s@\"]+@|authorization|(?:token|password)\s{0,9}="
+_EXPORTED: Final = r"(?:key|token|secret|password|passwd|credential)\w{0,30}=|https?://[^/\s@]+@"
 _SETTINGS_BYTES: Final = 64 * 1024
 
 START_FILES: Final = (
@@ -136,8 +150,15 @@ def hidden_in_home(home: Path, *, git: bool, gh: bool) -> Iterator[str]:
                 yield path
     # Most well-known paths do not exist, and looking for each would take longer than the rest of the preparation.
     names = [*NEEDED_IN, *CREDENTIALS, *OTHERS, *GIT_CREDENTIALS]
-    yield from (f"{home}/{name}" for name in names if name.partition("/")[0] in existing and name not in opened)
-    yield from (f"{home}/{name}" for name in SETTINGS if has_login(f"{home}/{name}"))
+    yield from (path for path in _below(home, names, existing) if path.removeprefix(f"{home}/") not in opened)
+    yield from filter(has_login, _below(home, SETTINGS, existing))
+    yield from filter(_has_login_of_git, () if git else _below(home, OF_GIT, existing))
+    yield from filter(_exports_secret, _below(home, OF_SHELLS, existing))
+
+
+def _below(home: Path, names: Iterable[str], existing: Container[str]) -> list[str]:
+    """Return the paths below ``home`` whose first name is among those that exist there."""
+    return [f"{home}/{name}" for name in names if name.partition("/")[0] in existing]
 
 
 def needed_paths(home: Path, *, gh: bool) -> Iterator[str]:
@@ -171,14 +192,30 @@ def folders_of_secrets(home: Path) -> Iterator[str]:
 
 def has_login(path: str) -> bool:
     """Return whether a file of settings exists and has a login, or is too large to tell."""
+    text = _settings_in(path)
+    return text is None or re.search(_LOGIN, text, re.IGNORECASE) is not None
+
+
+def _has_login_of_git(path: str) -> bool:
+    text = _settings_in(path)
+    return text is None or re.search(_LOGIN_OF_GIT, text, re.IGNORECASE) is not None
+
+
+def _exports_secret(path: str) -> bool:
+    text = _settings_in(path)
+    return text is None or re.search(_EXPORTED, text, re.IGNORECASE) is not None
+
+
+def _settings_in(path: str) -> str | None:
+    """Return the text of a file, empty if there is none; ``None`` if it cannot be read, or is too large."""
     try:
         with open(path, "rb") as file:
-            text = file.read(_SETTINGS_BYTES + 1).decode("utf-8", "replace")
+            data = file.read(_SETTINGS_BYTES + 1)
     except FileNotFoundError:
-        return False
+        return ""
     except OSError:
-        return True
-    return len(text) > _SETTINGS_BYTES or re.search(_LOGIN, text, re.IGNORECASE) is not None
+        return None
+    return data.decode("utf-8", "replace") if len(data) <= _SETTINGS_BYTES else None
 
 
 def socket_files() -> list[str]:

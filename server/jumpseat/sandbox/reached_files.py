@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from jumpseat.sandbox.configuration_files import SKIPPED
+from jumpseat.sandbox.folders import SKIPPED
 from jumpseat.system.file_trees import walk
 from jumpseat.system.regular_files import read_regular
 

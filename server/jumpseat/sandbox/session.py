@@ -563,7 +563,8 @@ class SessionSandbox:
         return git, found
 
     def _snapshot(self, roots: Sequence[Path], git: Sequence[Path], contents: bool, search: Search) -> Snapshot:
-        found = self._files.snapshot(roots, git, contents=contents, search=search)
+        elsewhere = self._surroundings.elsewhere(self._settings())
+        found = self._files.snapshot(roots, git, elsewhere, contents=contents, search=search)
         # Not reset: what was left out once may be there when the folders are fewer again.
         self.examined = self.examined and found.complete
         return found

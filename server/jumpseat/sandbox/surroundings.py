@@ -94,6 +94,13 @@ class Surroundings:
             if os.path.isdir(folder) and folder != self._home and may_be_writable(folder, home):
                 yield folder
 
+    def elsewhere(self, settings: SandboxSettings) -> Iterator[Path]:
+        """Yield the folders that commands may write to and that are not those of the project."""
+        yield from self._own_folders
+        yield from shared_caches(self._user_home) if settings.shared_caches else tuple(self._caches.values())
+        if self._temp is not None:
+            yield self._temp
+
     def _resolve(self, folder: Path) -> Path | None:
         """Return the real path of a folder; ``None`` if a command has put a link in its place."""
         found, known = real(folder), self._resolved.get(folder)
@@ -146,7 +153,7 @@ class Surroundings:
         mounted = [Path(path) for path in before.git if _is_plain(path, within)]
         mounted += [path.parent for path in protected if _holds_obeyed(path.parent)]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
-        caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
+        caches = [*shared_caches(self._user_home)] if settings.shared_caches else [self._cache_folder(cwd)]
         named = (real_outside(cwd / os.path.expanduser(path), roots) for path in settings.show)
         shown = set(filter(None, named))
         sockets = (path for path in real_paths(socket_files()) if not _is_inside(path, roots))
@@ -170,7 +177,7 @@ class Surroundings:
                 *targets,
                 *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only),
             ),
-            hidden=tuple(path for path in real_paths(hidden) if path not in shown and path not in roots),
+            hidden=tuple(path for path in real_paths(hidden) if path not in (*shown, *roots, *caches)),
             shown=tuple(real_paths([*readable, *(RESOLVER if network else ())])),
             temp=self.temp,
             network=network,

@@ -21,6 +21,9 @@ pytestmark = pytest.mark.anyio
 OUTSIDE = "the reason"
 """In front of a line that the model wants to run outside."""
 
+HOOKED = "git push origin hooked"
+"""A line for which git runs hooks."""
+
 OBEYING = (
     ("docker compose up -d", "docker compose up -d"),
     ("docker build .", "docker build ."),
@@ -31,6 +34,7 @@ OBEYING = (
     ("npm publish", "npm publish"),
     ("vagrant up", "vagrant up"),
     ("psql -f src/x.sql", "psql -f src/x.sql"),
+    (HOOKED, HOOKED),
     (f"{OUTSIDE}./run.sh", f"{OUTSIDE}./run.sh"),
     (f"{OUTSIDE}python3 src/x.py", f"{OUTSIDE}python3 src/x.py"),
 )
@@ -50,7 +54,8 @@ OTHERS = (
 def request_of(line: str) -> ShellPermission:
     reason = OUTSIDE if line.startswith(OUTSIDE) else None
     line = line.removeprefix(OUTSIDE)
-    return shell_permission(line, line, place(line, confines=True, may_leave=True, unsandboxed=reason))
+    hooks = [".husky/pre-push"] if line == HOOKED else []
+    return shell_permission(line, line, place(line, confines=True, may_leave=True, unsandboxed=reason), hooks)
 
 
 class Approving:

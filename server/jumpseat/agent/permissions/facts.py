@@ -25,7 +25,7 @@ from jumpseat.agent.permissions.paths import (
 )
 from jumpseat.agent.permissions.rules import CHANGING, Facts, ResolvedPath, host_of
 from jumpseat.agent.permissions.targets import GitPrograms, GitWrites, Targets, find_targets, has_bare_repository
-from jumpseat.agent.shell.commands import program_name, verbatim_command
+from jumpseat.agent.shell.commands import HOOKS, program_name, verbatim_command
 from jumpseat.agent.shell.effects import CommandWords
 from jumpseat.agent.shell.likeness import is_scratch
 from jumpseat.agent.shell.programs import TAKES_NO_PATHS, TAKES_PATHS
@@ -196,7 +196,7 @@ def _files_mark(request: ShellPermission, line: ShellLine, path_scope: PathScope
     # Imported with the first such command.
     from jumpseat.agent.permissions.project_files import mark_of, runs_project
 
-    if not runs_project(line):
+    if not runs_project(line) and HOOKS not in request.warning:
         return ""
     if any(moves() for moves in tuple(path_scope.movers)):
         return CHANGING

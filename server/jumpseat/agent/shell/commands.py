@@ -43,6 +43,9 @@ from jumpseat.agent.shell.tool_options import is_other_code
 from jumpseat.agent.shell.words import Word
 from jumpseat_protocol.structs import PartlyCompared
 
+HOOKS: Final = "Git runs hooks there, which are code of the project"
+"""A part of the warning about a command outside for which git runs hooks: they may call any file of the project."""
+
 
 class ParsedCommand(PartlyCompared, Struct, frozen=True):
     """A command as approvals see it.

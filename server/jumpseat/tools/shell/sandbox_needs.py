@@ -324,5 +324,8 @@ def _warning(placement: Placement, hooks: Sequence[str]) -> str | None:
     warning = f"The command is to run outside of the sandbox: {placement.leaves}"
     if not hooks:
         return warning
+    # Imported with the first command that has some.
+    from jumpseat.agent.shell.commands import HOOKS
+
     more = f" and {len(hooks) - MAX_NAMED} more" if len(hooks) > MAX_NAMED else ""
-    return f"{warning}. Git runs hooks there, which are code of the project: {', '.join(hooks[:MAX_NAMED])}{more}"
+    return f"{warning}. {HOOKS}: {', '.join(hooks[:MAX_NAMED])}{more}"
