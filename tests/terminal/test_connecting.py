@@ -118,3 +118,9 @@ def test_setup_by_options_needs_no_terminal(place: Place, provider: FakeOpenAI) 
     code, _, problem = setup()
     assert (code, "setup asks questions in a terminal" in problem) == (2, True)
     assert setup("--model", "m")[0] == 2
+    missing = str(place.home / "no key")
+    assert setup("--provider", "openai", "--key-file", missing) == (
+        1,
+        "",
+        f"error: cannot read {missing!r}: No such file or directory\n",
+    )
