@@ -62,12 +62,16 @@ def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
         _visible(merged, encodings) != _visible(new, encodings) for encodings in (NONE, ESCAPES, ENTITIES, QUOTES)
     ):
         raise UncertainError("old_str and new_str differ from the file in too many ways")
+    if slips & (ESCAPES | ENTITIES) and _CURLY.intersection(merged).difference(text):
+        # What wrote the passage otherwise may have beautified the quotes as well.
+        raise UncertainError("it is not certain whether the typographic quotes in new_str are meant")
     pairs = ((text[place.start : place.end], old), (merged, new))
     if "other quotes" in slips and any(_quoted_places(one) != _quoted_places(other) for one, other in pairs):
         raise UncertainError("it is not certain which quotes are meant")
     return place.start, place.end, merged
 
 
+_CURLY: Final = frozenset("\u2018\u2019\u201c\u201d")
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'")
 
 
