@@ -307,6 +307,13 @@ def test_a_sign_is_no_mark_and_an_apostrophe_no_other_quote() -> None:
     check_each(edits, lambda edit: refused(*edit, text))
 
 
+def test_a_bracket_of_another_block_is_another_line() -> None:
+    text = "class A {\n    void f() {\n        go();\n        stay();\n    }\n}\n"
+    assert "of another block" in refused("    void f() {\n        go();\n        stay();\n}", "x();", text)
+    moved = "void f() {\n    go();\n    stay();\n}"
+    assert landed(moved, moved.replace("go", "come"), text).text == text.replace("go", "come")
+
+
 def test_an_item_of_a_list_is_no_numbered_line_and_a_dash_hides_no_mark() -> None:
     text = "def f():\n        x = one\n        y = 2  # a \u2014 b\n"
     # The lines below the first one are as far to the right as its text.

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from jumpseat.edits.indentation import Block, indentation_step, new_indentations
+from jumpseat.edits.indentation import Block, closes_another_block, indentation_step, new_indentations
 from jumpseat.edits.letters import Letters, UncertainError
 from jumpseat.edits.lines import Line, Token, blanks_of, opcodes, plain_indentation, similar_lines, to_lines
 from jumpseat.edits.places import Place
@@ -303,6 +303,9 @@ class _Merger:
             self.following,
             within=self._within,
         )
+        last = "".join(token.key for token in self._old.lines[-1].tokens)
+        if not re.search(r"\w", last) and closes_another_block(block.pairs):
+            raise UncertainError("the indentation of its last line is that of another block")
         indentations = new_indentations(block)
         if indentations is None:
             raise UncertainError("the indentation of new_str is not certain")
