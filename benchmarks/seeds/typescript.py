@@ -229,10 +229,13 @@ SEEDS: Final = [
     ),
     edit(
         "another type of a result",
-        "helpers.ts",
-        "number): string {\n  return text.padEnd(width)",
-        "number): string | undefined {\n  return text.padEnd(width)",
-        "report.ts: return padded",
+        "shapes.ts",
+        "area(shape: Shape): number {",
+        "area(shape: Shape): number | undefined {",
+        "sum + area(shape)",
+        "if (area(shape) > least)",
+        "least = area(shape)",
+        "report.ts: area(shape).toFixed",
     ),
     edit(
         "another name of a class",

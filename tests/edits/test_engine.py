@@ -307,6 +307,31 @@ def test_a_sign_is_no_mark_and_an_apostrophe_no_other_quote() -> None:
     check_each(edits, lambda edit: refused(*edit, text))
 
 
+def test_a_bracket_of_another_block_is_another_line() -> None:
+    text = "class A {\n    void f() {\n        go();\n        stay();\n    }\n}\n"
+    assert "of another block" in refused("    void f() {\n        go();\n        stay();\n}", "x();", text)
+    moved = "void f() {\n    go();\n    stay();\n}"
+    assert landed(moved, moved.replace("go", "come"), text).text == text.replace("go", "come")
+
+
+def test_an_item_of_a_list_is_no_numbered_line_and_a_dash_hides_no_mark() -> None:
+    text = "def f():\n        x = one\n        y = 2  # a \u2014 b\n"
+    # The lines below the first one are as far to the right as its text.
+    assert landed("1.         x = one\n", "1.         total = 1\n           x = one\n", text).text == text.replace(
+        "        x", "        total = 1\n        x"
+    )
+    assert landed("2. y = 2  # a \u2014 b", "2. y = 3  # a \u2014 b", text).text == text.replace("2 ", "3 ")
+
+
+def test_typographic_quotes_of_a_garbled_edit_are_not_written_where_the_file_has_none() -> None:
+    text = 'if a < "b":\n    go()\n'
+    old, new = "if a &lt; &quot;b&quot;:", "if a &lt; \u2018c\u2019:"
+    assert "typographic quotes in new_str" in refused(old, new, text)
+    assert "\u2018c\u2019" in landed(old, new, text + "# \u2018\u2019\n").text
+    # An exact edit means what it says.
+    assert "\u2018c\u2019" in landed('"b"', "\u2018c\u2019", text).text
+
+
 def test_an_edit_that_is_there_already_says_so() -> None:
     check_each(
         {

@@ -174,6 +174,18 @@ def new_indentations(block: Block) -> list[str] | None:
     return [there if block.new[0] in (written, there) else block.new[0], *rest]
 
 
+def closes_another_block(pairs: Sequence[Pair]) -> bool:
+    """Return whether the last line, which has signs alone, is one of another block.
+
+    Its indentation shows which block it closes, if that of the lines before follows a rule.
+    """
+    written, there = pairs[-1]
+    before = pairs[1:-1] if pairs[0][0] != pairs[0][1] else pairs[:-1]
+    rule = find_rule(before, [written], 0) if len(before) > 1 else None
+    meant = None if rule is None else rule(written)
+    return meant is not None and meant != there
+
+
 def _of_one_line(block: Block, written: str, there: str) -> list[str] | None:
     """Return the indentations for the change of one line, which says little about the lines around."""
     new = block.new

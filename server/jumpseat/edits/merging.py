@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from jumpseat.edits.indentation import Block, indentation_step, new_indentations
+from jumpseat.edits.indentation import Block, closes_another_block, indentation_step, new_indentations
 from jumpseat.edits.letters import Letters, UncertainError
 from jumpseat.edits.lines import Line, Token, blanks_of, opcodes, plain_indentation, similar_lines, to_lines
 from jumpseat.edits.places import Place
@@ -62,12 +62,16 @@ def merge(text: str, place: Place, old: str, new: str) -> tuple[int, int, str]:
         _visible(merged, encodings) != _visible(new, encodings) for encodings in (NONE, ESCAPES, ENTITIES, QUOTES)
     ):
         raise UncertainError("old_str and new_str differ from the file in too many ways")
+    if slips & (ESCAPES | ENTITIES) and _CURLY.intersection(merged).difference(text):
+        # What wrote the passage otherwise may have beautified the quotes as well.
+        raise UncertainError("it is not certain whether the typographic quotes in new_str are meant")
     pairs = ((text[place.start : place.end], old), (merged, new))
     if "other quotes" in slips and any(_quoted_places(one) != _quoted_places(other) for one, other in pairs):
         raise UncertainError("it is not certain which quotes are meant")
     return place.start, place.end, merged
 
 
+_CURLY: Final = frozenset("\u2018\u2019\u201c\u201d")
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'")
 
 
@@ -299,6 +303,9 @@ class _Merger:
             self.following,
             within=self._within,
         )
+        last = "".join(token.key for token in self._old.lines[-1].tokens)
+        if not re.search(r"\w", last) and closes_another_block(block.pairs):
+            raise UncertainError("the indentation of its last line is that of another block")
         indentations = new_indentations(block)
         if indentations is None:
             raise UncertainError("the indentation of new_str is not certain")

@@ -14,6 +14,9 @@ OF_LINES: Final[frozenset[Slip]] = frozenset(
 )
 """What is around or before whole lines, and never around a part of one."""
 
+MOST_READINGS: Final = 8
+"""Limit of the readings of a passage to which another step is applied."""
+
 SURE_LETTERS: Final = 3
 """Letters and digits that a passage has at least if a mark of a patch or a list may be taken away."""
 
@@ -24,14 +27,15 @@ _Take: TypeAlias = Callable[[str], re.Match[str] | None]
 
 def unwrapped(old: str, new: str) -> Iterator[tuple[tuple[Slip, ...], str, str]]:
     """Yield both texts of an edit as they are, then without what a model may have put around or between."""
-    yield (), old, new
-    wrapping: list[Slip] = []
+    found: list[tuple[tuple[Slip, ...], str, str]] = [((), old, new)]
+    yield found[0]
     for slip, step in _STEPS:
-        changed = step(old, new)
-        if changed is not None:
-            old, new = changed
-            wrapping.append(slip)
-            yield tuple(wrapping), old, new
+        # A passage may have a sign because the file has it, and be wrapped nevertheless.
+        for wrapping, one_old, one_new in found[:MOST_READINGS]:
+            changed = step(one_old, one_new)
+            if changed is not None:
+                found.append(((*wrapping, slip), *changed))
+                yield found[-1]
 
 
 def _around(take: _Take, take_new: _Take | None = None) -> _Step:
@@ -75,7 +79,7 @@ def _without_numbers(old: str, new: str) -> tuple[str, str] | None:
     new_matches = [_NUMBERED.fullmatch(line) for line in new_lines]
     of_view = [match is not None and match[2].strip(" ") == separator for match in new_matches]
     given = sum(bool(line.strip()) for line in new_lines)
-    if any(of_view) and 2 * sum(of_view) < given:
+    if any(of_view) and (2 * sum(of_view) < given or _is_item(old, new)):
         return None
     # A blank before all lines belongs to the numbers.
     parted = all(match[3] or not match[4].strip() for match in matches)
@@ -140,6 +144,16 @@ def _without_list_mark(old: str, new: str) -> tuple[str, str] | None:
         return None
     listed = new_item is not None and _kind(new_item) == _kind(item)
     return _without_item(item), _without_item(new_item) if listed and new_item is not None else new
+
+
+def _is_item(old: str, new: str) -> bool:
+    """Return whether both texts are an item of a list: its other lines are as far to the right as its text."""
+    item, new_item = _ITEM.fullmatch(old), _ITEM.fullmatch(new)
+    if item is None or new_item is None or _kind(new_item) != _kind(item):
+        return False
+    blanks = " " * len(new_item[1])
+    below = [line for text in (item[3], new_item[3]) for line in text.split("\n")[1:] if line.strip()]
+    return bool(below) and all(line.startswith(blanks) for line in below)
 
 
 def _kind(item: re.Match[str]) -> str:

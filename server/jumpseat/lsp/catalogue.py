@@ -81,7 +81,12 @@ DEFAULTS: Final[Mapping[str, LanguageServerConfig]] = {
         # A second server, which knows single files only, would answer while the project is loaded.
         initialization_options={"tsserver": {"useSyntaxServer": "never"}},
     ),
-    "gopls": LanguageServerConfig.model_construct(command="gopls", extensions={".go": "go"}),
+    "gopls": LanguageServerConfig.model_construct(
+        command="gopls",
+        extensions={".go": "go"},
+        # Errors in other packages come after this delay, which is a second by default.
+        settings={"gopls": {"diagnosticsDelay": "100ms"}},
+    ),
     "rust-analyzer": LanguageServerConfig.model_construct(
         command="rust-analyzer",
         extensions={".rs": "rust"},
