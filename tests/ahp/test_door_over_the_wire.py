@@ -211,6 +211,57 @@ async def test_a_question_of_the_model_is_answered_by_an_action(tmp_path: Path) 
         await check_equal(port, client)
 
 
+async def test_actions_that_would_have_no_effect_are_refused(tmp_path: Path) -> None:
+    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "a") as client:
+        await client.create()
+
+        async def refusal(kind: str, /, **members: Any) -> str:
+            sent = await client.dispatch(kind, **members)
+            return (await client.echo(sent)).get("rejectionReason", "")
+
+        assert "agent" in await refusal(
+            "chat/turnStarted", **turn("t1", {**MESSAGE, "agent": {"uri": "file:///a"}})
+        )
+        assert "origin" in await refusal("chat/turnStarted", **turn("t1", {"text": "x"}))
+        assert "mode" in await refusal("session/configChanged", config={"mode": None})
+        assert not await refusal("session/configChanged", config={"one": 1})
+        assert not await refusal("session/configChanged", config={"two": 2, "mode": "plan"}, replace=True)
+        await client.settle()
+        values: JsonObject = client.states[client.session]["config"]["values"]
+        assert values.items() >= {"two": 2, "mode": "plan"}.items()
+        assert "one" not in values
+
+        await client.prompt("t1", "ask me")
+        request = (await client.action("chat/inputRequested"))["request"]
+        unknown: JsonObject = {"state": "draft", "value": {"kind": "unheard", "value": "x"}}
+        draft: JsonObject = {"state": "draft", "value": {"kind": "selected", "value": "choice-1"}}
+        for question, answer in (("answer", unknown), ("other", draft)):
+            assert await refusal(
+                "chat/inputAnswerChanged", requestId=request["id"], questionId=question, answer=answer
+            )
+        assert "missing" in await refusal("chat/inputCompleted", requestId=request["id"], response="accept")
+        assert not await refusal(
+            "chat/inputAnswerChanged", requestId=request["id"], questionId="answer", answer=draft
+        )
+        # What all see counts.
+        assert not await refusal("chat/inputCompleted", requestId=request["id"], response="accept")
+        await client.action("chat/turnComplete")
+        call = next(part["toolCall"] for part in parts(client) if part["kind"] == "toolCall")
+        assert call["content"] == [{"type": "text", "text": "User selected: Blue"}]
+
+        assert "exists" in await refusal("chat/pendingMessageSet", kind="queued", id="t1", message=MESSAGE)
+        await client.prompt("t2", "hang on")
+        nowhere = {**MESSAGE, "model": {"id": "nowhere"}}
+        assert "model" in await refusal("chat/pendingMessageSet", kind="queued", id="q", message=nowhere)
+        assert not await refusal("chat/pendingMessageSet", kind="queued", id="q", message=MESSAGE)
+        assert "kind" in await refusal("chat/pendingMessageSet", kind="steering", id="q", message=MESSAGE)
+        await check_equal(port, client)
+
+
+def turn(turn_id: str, message: JsonObject) -> JsonObject:
+    return {"turnId": turn_id, "startedAt": "2026-11-28T00:00:00.000Z", "message": message}
+
+
 TOOL: Final[JsonObject] = {
     "name": "look_up",
     "description": "Looks a word up",

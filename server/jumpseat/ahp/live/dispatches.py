@@ -129,6 +129,8 @@ async def _watch(mirror: Mirror, prompt: Prompt, cause: Cause, action: Action, o
 def _prompt(mirror: Mirror, turn_id: str, message: JsonObject) -> Prompt:
     if _ID.fullmatch(turn_id) is None:
         raise InvalidRequestError("the id of a turn or message is 1 to 200 visible ASCII characters")
+    if message.get("agent") is not None:
+        raise InvalidRequestError("an agent for one message is not supported")
     text, found = attachments.to_prompt(message)
     return Prompt(
         text,
@@ -205,12 +207,20 @@ def _confirm(mirror: Mirror, action: Action, origin: Origin) -> None:
 
 
 def _change_answer(mirror: Mirror, action: Action, origin: Origin) -> None:
-    if not mirror.publish(action, origin):
-        raise InvalidRequestError("the question is unknown, or the answer the same")
+    request = forms.open_request(mirror.chat, action["requestId"])
+    if request is None:
+        raise InvalidRequestError(NOT_ASKED)
+    if (problem := forms.answers_problem(request, [action["questionId"]])) is not None:
+        raise InvalidRequestError(problem)
+    mirror.publish(action, origin)
 
 
 def _complete_input(mirror: Mirror, action: Action, origin: Origin) -> None:
     clients, request_id = mirror.session.clients, action["requestId"]
+    if (request := forms.open_request(mirror.chat, request_id)) is not None:
+        action = forms.with_drafts(request, action)
+        if (problem := forms.completion_problem(request, action)) is not None:
+            raise InvalidRequestError(problem)
     mirror.expect(Cause("chat/inputCompleted", request_id), origin)
     for pending in clients.user_inputs.open():
         if pending.id == request_id:
@@ -234,9 +244,13 @@ def _queue(mirror: Mirror, action: Action, origin: Origin) -> None:
     session, message_id = mirror.session, action["id"]
     prompt = _prompt(mirror, message_id, action["message"])
     waiting, steering = session.queue.waiting()
-    known = [
-        item for item in (*waiting, *steering) if isinstance(item, Prompt) and item.interaction_id == message_id
-    ]
+    same, others = (steering, waiting) if action["kind"] == "steering" else (waiting, steering)
+    if any(item.interaction_id == message_id for item in others if isinstance(item, Prompt)):
+        raise InvalidRequestError("a message of the other kind has this id")
+    if message_id in mirror.translator.main.first_events:
+        raise InvalidRequestError(f"turn {message_id[:100]!r} exists")
+    known = [item for item in same if isinstance(item, Prompt) and item.interaction_id == message_id]
+    _use_model(mirror, action["message"])
     if not mirror.publish(action, origin):
         return
     if known:
@@ -282,6 +296,9 @@ def _set_title(mirror: Mirror, action: Action, origin: Origin) -> None:
 def _configure(mirror: Mirror, action: Action, origin: Origin) -> None:
     given: JsonObject = dict(action["config"])
     now = mirror.config_values()
+    for name in (config.MODE, config.MODEL, config.ALLOW_ALL):
+        if name in given and given[name] is None:
+            raise InvalidRequestError(f"{name!r} has no value")
     mode, model, allow_all = (
         given.pop(config.MODE, None),
         given.pop(config.MODEL, None),
@@ -292,8 +309,7 @@ def _configure(mirror: Mirror, action: Action, origin: Origin) -> None:
         raise InvalidRequestError(f"unknown mode {str(mode)[:100]!r}")
     if allow_all not in (None, True, False):
         raise InvalidRequestError(f"{config.ALLOW_ALL!r} is not a boolean")
-    kept: Action = {"type": "session/configChanged", "config": given}
-    check_config(reduce_session(mirror.state, kept))
+    check_config(reduce_session(mirror.state, _kept(mirror, given, replace=action.get("replace"))))
     changes: list[tuple[str, Callable[[], object]]] = []
     if model is not None and model != now.get(config.MODEL):
         changes.append((config.MODEL, lambda: _set_model(mirror, str(model))))
@@ -307,9 +323,18 @@ def _configure(mirror: Mirror, action: Action, origin: Origin) -> None:
             # Of several actions, the first one is the echo.
             mirror.expect(Cause("session/configChanged", key), origin)
         change()
-    if given:
+    if given or action.get("replace"):
         # Clients have keys of their own, which are kept without effect.
-        mirror.publish(kept, None if changes else origin)
+        mirror.publish(_kept(mirror, given, replace=action.get("replace")), None if changes else origin)
+
+
+def _kept(mirror: Mirror, given: JsonObject, *, replace: bool | None) -> Action:
+    """Return the action that keeps the own settings of clients, in place of all others of them if wanted."""
+    if not replace:
+        return {"type": "session/configChanged", "config": given}
+    values: JsonObject = mirror.state["config"]["values"]
+    ours = {name: values[name] for name in (config.MODE, config.MODEL, config.ALLOW_ALL) if name in values}
+    return {"type": "session/configChanged", "config": {**ours, **given}, "replace": True}
 
 
 def _remove_client(mirror: Mirror, action: Action, origin: Origin) -> None:

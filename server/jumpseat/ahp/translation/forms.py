@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.ahp.states.values import Action, JsonObject, present
@@ -79,6 +79,40 @@ def completion_of(done: Completed) -> JsonObject:
             response = done.action or "cancel"
             answers = {name: _answer(value) for name, value in (done.content or {}).items()} or None
     return present({"requestId": done.request_id, "response": response, "answers": answers})
+
+
+def open_request(chat: JsonObject, request_id: str) -> JsonObject | None:
+    """Return a question in the state of a chat that nobody has answered."""
+    active: JsonObject = chat.get("activeTurn") or {}
+    parts: list[JsonObject] = active.get("responseParts") or []
+    asked = [part["request"] for part in parts if part["kind"] == "inputRequest" and part.get("response") is None]
+    return next((request for request in asked if request["id"] == request_id), None)
+
+
+def with_drafts(request: JsonObject, action: Action) -> Action:
+    """Return the completion of a question with the drafts that all clients see, where it has no answer itself."""
+    drafts: JsonObject = request.get("answers") or {}
+    given: JsonObject = action.get("answers") or {}
+    answers = {**drafts, **given}
+    return {**action, "answers": answers} if action["response"] == "accept" and answers else action
+
+
+def answers_problem(request: JsonObject, answers: Iterable[str]) -> str | None:
+    """Return why answers to the questions with these ids cannot be given, or ``None``."""
+    known = {question["id"] for question in request.get("questions") or ()}
+    unknown = next((name for name in answers if name not in known), None)
+    return None if unknown is None else f"there is no question {unknown[:100]!r}"
+
+
+def completion_problem(request: JsonObject, action: Action) -> str | None:
+    """Return why a question cannot be completed so, or ``None``."""
+    answers: JsonObject = action.get("answers") or {}
+    if (problem := answers_problem(request, answers)) is not None or action["response"] != "accept":
+        return problem
+    questions: list[JsonObject] = request.get("questions") or []
+    needed = [question["id"] for question in questions if question.get("required")]
+    missing = next((name for name in needed if _value(action, name) == (None, "")), None)
+    return None if missing is None else f"the answer to {missing[:100]!r} is missing"
 
 
 def user_input_of(asked: events.UserInputRequested, action: Action) -> UserInputResponse:

@@ -76,12 +76,37 @@ class _ActiveClient(Shape):
     customizations: list[_Plugin] | None = None
 
 
+class _Text(Shape, tag_field="kind", tag="text"):
+    value: str
+
+
+class _Number(Shape, tag_field="kind", tag="number"):
+    value: int | float
+
+
+class _Boolean(Shape, tag_field="kind", tag="boolean"):
+    value: bool
+
+
+class _Selected(Shape, tag_field="kind", tag="selected"):
+    value: str
+    freeform_values: list[str] | None = None
+
+
+class _SelectedMany(Shape, tag_field="kind", tag="selected-many"):
+    value: list[str]
+    freeform_values: list[str] | None = None
+
+
+_Value = _Text | _Number | _Boolean | _Selected | _SelectedMany
+
+
 class _Answered(Shape, tag_field="state", tag="submitted"):
-    value: JsonObject
+    value: _Value
 
 
 class _Drafted(Shape, tag_field="state", tag="draft"):
-    value: JsonObject
+    value: _Value
 
 
 class _Skipped(Shape, tag_field="state", tag="skipped"):
