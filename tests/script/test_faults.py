@@ -10,11 +10,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumpseat.script.faults.page import page
-from jumpseat.script.faults.report import Finding, kinds_of, try_script
-from jumpseat.script.faults.table import FAULTS
-from jumpseat.script.protocols import SPOKEN, ProtocolName
-from jumpseat.script.steps import parse_script
+from jumpseat_testkit.faults.page import page
+from jumpseat_testkit.faults.report import Finding, kinds_of, try_script
+from jumpseat_testkit.faults.table import FAULTS
+from jumpseat_testkit.protocols import SPOKEN, ProtocolName
+from jumpseat_testkit.steps import parse_script
 from tests.script.scripts import one_turn
 from tests.support.commands import run_command
 
@@ -73,5 +73,5 @@ def test_unknown_faults_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_about_faults_is_that_of_the_table() -> None:
-    assert (ROOT / "docs" / "script-faults.md").read_text() == page(), "python -m jumpseat.script.faults.page"
+    assert (ROOT / "docs" / "script-faults.md").read_text() == page(), "python -m jumpseat_testkit.faults.page"
     assert sum(not fault.is_harmless for fault in FAULTS.values()) >= 40
