@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import tempfile
@@ -23,6 +24,7 @@ from jumpseat_testkit.reports import conversation_end, event_summary, exit_note,
 from jumpseat_testkit.steps import (
     Answer,
     AnyOrder,
+    BinaryFile,
     Call,
     Close,
     Events,
@@ -133,7 +135,7 @@ def _in_folder(model: ModelScript, folder: str) -> ModelScript:
 
 
 def _write_files(script: Script, folder: Path, captures: Captures) -> None:
-    files = dict(script.files)
+    files: dict[str, str | BinaryFile] = dict(script.files)
     if script.config is not None:
         files["home/config.toml"] = script.config
     for name, text in files.items():
@@ -141,7 +143,17 @@ def _write_files(script: Script, folder: Path, captures: Captures) -> None:
         if not path.is_relative_to(folder.resolve()):
             raise ScriptError(f"file {name!r} is outside of the script's folder")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(str(fill(text, captures)), encoding="utf-8")
+        if isinstance(text, str):
+            path.write_text(str(fill(text, captures)), encoding="utf-8")
+        else:
+            path.write_bytes(_decode(name, text.base64))
+
+
+def _decode(name: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ScriptError(f"file {name!r}: base64: expected Base64") from None
 
 
 class _Player:

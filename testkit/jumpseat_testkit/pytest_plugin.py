@@ -169,8 +169,8 @@ def scripted_model() -> ServeModel:
 def assert_events() -> AssertEvents:
     """Match events with ``assert_events(events, *patterns, in_order=True, only=False)``.
 
-    ``events`` is an iterable of events, or an agent of ``agent_server`` for the events received so far: those of the
-    Copilot protocol, updates of ACP, actions of AHP. A string as a pattern is the type of an event.
+    ``events`` is an iterable of events, or an agent of ``agent_server`` for the events received so far: those of
+    the Copilot protocol, updates of ACP, actions of AHP. A string as a pattern is the type of an event.
     """
 
     def check(events: Iterable[Any] | Target, *patterns: Any, in_order: bool = True, only: bool = False) -> None:

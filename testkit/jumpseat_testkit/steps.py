@@ -156,6 +156,12 @@ Step: TypeAlias = Annotated[
 ]
 
 
+class BinaryFile(_Part):
+    """A file that is no text."""
+
+    base64: str
+
+
 class Script(_Part):
     """A script.
 
@@ -175,7 +181,7 @@ class Script(_Part):
     within: float = Field(default=10, gt=0, le=600)
     model: ModelScript | None = None
     env: dict[str, str | None] = Field(default_factory=dict[str, str | None])
-    files: dict[str, str] = Field(default_factory=dict[str, str])
+    files: dict[str, str | BinaryFile] = Field(default_factory=dict[str, str | BinaryFile])
     config: str | None = None
     greet: bool = False
     unchecked: bool = False

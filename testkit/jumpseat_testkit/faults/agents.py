@@ -128,6 +128,7 @@ class _FaultyClient:
                 data = encode_message(piece.message, framing)
                 await target.write(data[: len(data) // 2])
             case Do(what="pieces"):
+                target.checks.sent(piece.message)
                 for byte in encode_message(piece.message, framing):
                     await target.write(bytes([byte]))
             case Do(what="close"):
@@ -175,9 +176,11 @@ class _FaultyClient:
             if answer is None:
                 self._set_end(target)
                 return
-        code = await target.close_input(EXIT_S)
+        # An agent that has got no whole message may still be starting.
+        seconds = max(EXIT_S, self._seconds)
+        code = await target.close_input(seconds)
         if code is None:
-            self._set("hang", f"it still runs {EXIT_S:g} s after its input was closed")
+            self._set("hang", f"it still runs {seconds:g} s after its input was closed")
         elif code < 0:
             self._set("crash", f"killed by signal {-code}")
         elif self._fault.is_lawful and target.problems:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
 from jumpseat_protocol.json_values import as_list, as_object, as_text, parse_arguments
+from jumpseat_protocol.prompt_marks import SUMMARY_REQUEST
 from jumpseat_testkit.protocols import PROTOCOLS, ProtocolName
 
 JsonObject: TypeAlias = dict[str, Any]
 
+RETRIED: Final = (408, 409, 425, 429)
+"""Statuses below 500 of failures after which a server may call a model again."""
 _ENDED: Final = ("completed", "failed", "cancelled")
 
 
@@ -75,6 +78,10 @@ class ModelAnswers:
             prompt.turns.append(_Turn())
         return prompt.turns[-1]
 
+    def summarize(self, text: str) -> None:
+        """Record a summary, which the prompts before and after it have nothing to do with."""
+        self._prompts.insert(0, _Prompt(SUMMARY_REQUEST, turns=[_Turn(text=text, is_over=True)]))
+
     def script(self) -> JsonObject | None:
         """Return the scripted model; ``None`` for a conversation without prompts."""
         answered = [prompt for prompt in self._prompts if prompt.turns]
@@ -82,6 +89,8 @@ class ModelAnswers:
             return None
         if len(answered) == 1 and not answered[0].agent:
             return {"turns": _as_scripts(answered[0].turns)}
+        if _are_flat(answered):
+            return {"turns": _as_scripts(turn for prompt in answered for turn in prompt.turns)}
         # Prompts with the same text share their answers: the model counts them from the last prompt on.
         shared: dict[str, list[_Turn]] = {}
         for prompt in answered:
@@ -89,6 +98,14 @@ class ModelAnswers:
         entries = [{"when": _expression(text), "turns": _as_scripts(turns)} for text, turns in shared.items()]
         # The first one that is found in a prompt counts.
         return {"prompts": sorted(entries, key=lambda entry: -len(entry["when"]))}
+
+
+def _are_flat(prompts: Sequence[_Prompt]) -> bool:
+    """Return whether one prompt was given twice, with other answers, and all answers can be counted instead."""
+    texts = [prompt.text.strip() for prompt in prompts]
+    turns = [turn for prompt in prompts for turn in prompt.turns]
+    is_whole = not any(prompt.agent or prompt.text == SUMMARY_REQUEST for prompt in prompts)
+    return len(set(texts)) < len(texts) and is_whole and not any(turn.hangs or turn.error for turn in turns)
 
 
 def _as_scripts(turns: Iterable[_Turn]) -> list[JsonObject]:
@@ -118,9 +135,16 @@ def _read_event(answers: ModelAnswers, event: JsonObject) -> None:
                     "name": call.get("name"),
                     "arguments": call.get("arguments") or {},
                 }
+        case "session.compaction_complete" if data.get("summaryContent"):
+            answers.summarize(as_text(data.get("summaryContent")))
         case "session.error" if data.get("errorType") != "notification" and (turn := answers.turn(agent)):
             turn.hangs, turn.is_over = False, True
-            turn.error = {"status": data.get("statusCode") or 400, "message": as_text(data.get("message"))}
+            status = data.get("statusCode") or 400
+            # The failures that a server retries would take the time of all its attempts.
+            turn.error = {
+                "status": 400 if status >= 500 or status in RETRIED else status,
+                "message": as_text(data.get("message")),
+            }
         case _:
             pass
 

@@ -57,6 +57,8 @@ _COPILOT: Final = Noise(
         {
             "agentMode",
             "capabilities",
+            "checkpointPath",
+            "compactionTokensUsed",
             "delivery",
             "detailedContent",
             "encryptedContent",
@@ -75,6 +77,7 @@ _COPILOT: Final = Noise(
             "sandbox",
             "sessionWasActive",
             "telemetry",
+            "tokensRemoved",
             "toolTelemetry",
             "transformedContent",
             "turnId",

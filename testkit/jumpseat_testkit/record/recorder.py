@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from jumpseat_protocol.json_values import as_object
 from jumpseat_testkit.patterns import ScriptError
 from jumpseat_testkit.protocols import PROTOCOLS, ProtocolName
-from jumpseat_testkit.record.model import ModelAnswers
+from jumpseat_testkit.record.model import RETRIED, ModelAnswers
 from jumpseat_testkit.record.noise import lean, noise_of
 from jumpseat_testkit.record.steps import StepWriter
 from jumpseat_testkit.record.stored import StoredSession
@@ -25,7 +25,7 @@ def record_conversation(
     protocol: ProtocolName,
     folders: Mapping[str, str],
     *,
-    files: Mapping[str, str] | None = None,
+    files: Mapping[str, Any] | None = None,
     everything: bool = False,
     tail: Sequence[JsonObject] = (),
     about: str = "",
@@ -55,7 +55,7 @@ def record_conversation(
     writer = StepWriter(protocol, values, noise, has_model=model is not None)
     found = [
         lean(step, feed_kind, noise)
-        for step in writer.steps([*messages, *(("--", _tail_step(step, values)) for step in tail)])
+        for step in writer.steps([*map(_as_played, messages), *(("--", _tail_step(step, values)) for step in tail)])
     ]
     chosen, steps = values.name([head, *found])
     head, *steps = steps
@@ -85,6 +85,24 @@ def record_session(events: Sequence[JsonObject], options: Mapping[str, Any], *, 
         tail=_after_restart(session.session_id, events),
         about=f"Recorded from the session {session.session_id}.",
     )
+
+
+def _as_played(entry: tuple[str, JsonObject]) -> tuple[str, JsonObject]:
+    """Return a message of the conversation as it is when the script is played.
+
+    A failure of the model that a server would retry is played as one that it does not: the text and the status of
+    the error are others.
+    """
+    direction, message = entry
+    event = as_object(as_object(message.get("params")).get("event"))
+    data = as_object(event.get("data"))
+    status = data.get("statusCode")
+    if event.get("type") != "session.error" or not isinstance(status, int):
+        return entry
+    if status < 500 and status not in RETRIED:
+        return entry
+    kept = {name: value for name, value in data.items() if name not in ("message", "statusCode")}
+    return direction, {**message, "params": {**message["params"], "event": {**event, "data": kept}}}
 
 
 def _tail_step(step: JsonObject, values: Values) -> JsonObject:

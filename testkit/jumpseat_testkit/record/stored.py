@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +33,11 @@ _OF_THE_START: Final[Mapping[str, str]] = {
 _KEPT_OPTIONS: Final = ("availableTools", "excludedTools", "reasoningEffort", "streaming", "systemMessage")
 
 
+_FILE_NAME: Final = re.compile(r"[\w-][\w.-]*(?:/[\w.-]+)*")
+_INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted"
+"""The error of a call that an abort has ended."""
+
+
 class StoredSession:
     """The events of a session, and the options that are stored with it."""
 
@@ -52,6 +58,7 @@ class StoredSession:
         """Return the conversation of a client that does the same again."""
         found: Messages = []
         answers: Messages = []
+        aborts = self._aborts()
         for number, event in enumerate(self._events):
             data, kind = as_object(event.get("data")), event.get("type")
             if kind not in _ASKED_TOGETHER:
@@ -64,11 +71,45 @@ class StoredSession:
                 found += self._request("session.resume", self._creation(data), {"sessionId": self.session_id})
             elif kind == "user.message" and not event.get("agentId") and not data.get("source"):
                 found += self._request("session.send", {**self._id(), **self._prompt(data)}, {})
-            elif kind == "abort":
+            elif number in aborts:
                 found += self._request("session.abort", self._id(), {})
+            elif (change := _change(kind, data)) is not None:
+                method, params = change
+                found += self._request(method, {**self._id(), **params}, {})
             found.append(("<-", self._as_notification(event)))
-            answers += self._answer(kind, data, self._events[number + 1 :])
+            if not self._is_withdrawn(kind, data, number, aborts):
+                answers += self._answer(kind, data, self._events[number + 1 :])
         return [*found, *answers]
+
+    def _aborts(self) -> set[int]:
+        """Return the places where a run was aborted: the log has what was withdrawn before the abort itself."""
+        found: set[int] = set()
+        first: int | None = None
+        for number, event in enumerate(self._events):
+            data, kind = as_object(event.get("data")), event.get("type")
+            if kind == "abort":
+                found.add(number if first is None else first)
+            elif first is None and _is_withdrawal(kind, data):
+                first = number
+            if kind in ("abort", "user.message", "session.resume"):
+                first = None
+        return found
+
+    def _is_withdrawn(self, kind: Any, data: JsonObject, number: int, aborts: Collection[int]) -> bool:
+        """Return whether a question was withdrawn by an abort: nobody has answered it."""
+        if kind != "permission.requested":
+            return False
+        later = self._events[number + 1 :]
+        settled = next(
+            (
+                place
+                for place, event in enumerate(later, number + 1)
+                if event.get("type") == "permission.completed"
+                and as_object(event.get("data")).get("requestId") == data.get("requestId")
+            ),
+            None,
+        )
+        return settled in aborts
 
     def _answer(self, kind: Any, data: JsonObject, later: Sequence[JsonObject]) -> Messages:
         """Return what the client has answered to a question."""
@@ -135,9 +176,12 @@ class StoredSession:
 
     # --- files --------------------------------------------------------------------------------------------------
 
-    def files(self) -> dict[str, str]:
-        """Return the files of the folder that tools have read before anything has changed them, by their names."""
-        found = {f"{name}/.keep": "" for name in self._other_folders()}
+    def files(self) -> dict[str, Any]:
+        """Return the files of the folder that tools have read before anything has changed them, by their names.
+
+        A file is its text, or an object with its bytes as ``base64``.
+        """
+        found: dict[str, Any] = {f"{name}/.keep": "" for name in self._other_folders()}
         written: set[str] = set()
         for event in self._events:
             data = as_object(event.get("data"))
@@ -151,8 +195,7 @@ class StoredSession:
             if name is None or name in written or name in found:
                 continue
             if data.get("toolName") == "view" and result.get("success") is True and not arguments.get("view_range"):
-                text = _without_numbers(as_text(as_object(result.get("result")).get("content")))
-                found |= {name: text} if text is not None else {}
+                found |= _seen(name, as_object(result.get("result")))
             else:
                 written.add(name)
         return found
@@ -170,6 +213,28 @@ class StoredSession:
             return PurePath(path).relative_to(self.folder).as_posix() if PurePath(path).is_absolute() else path
         except ValueError:
             return None
+
+
+def _change(kind: Any, data: JsonObject) -> tuple[str, JsonObject] | None:
+    """Return the request of a client, apart from prompts, that an event follows."""
+    match kind:
+        case "session.model_change" if data.get("source") == "sdk":
+            effort = {"reasoningEffort": data["reasoningEffort"]} if data.get("reasoningEffort") else {}
+            return "session.model.switchTo", {"modelId": data.get("newModel"), **effort}
+        case "session.permissions_changed":
+            return "session.permissions.setMode", {"mode": data.get("mode")}
+        case "session.compaction_start" if data.get("trigger") == "manual":
+            return "session.history.compact", {}
+        case _:
+            return None
+
+
+def _is_withdrawal(kind: Any, data: JsonObject) -> bool:
+    """Return whether an event may be the first consequence of an abort."""
+    if kind == "permission.completed":
+        return as_object(data.get("result")).get("kind") == "cancelled"
+    error = as_object(data.get("error"))
+    return kind == "tool.execution_complete" and as_text(error.get("message")).startswith(_INTERRUPTED)
 
 
 def _settled(later: Sequence[JsonObject], kind: str, request: Any) -> JsonObject | None:
@@ -190,6 +255,20 @@ def _tool_answer(result: JsonObject) -> JsonObject:
     kind = error.get("code") if error.get("code") in ("rejected", "denied") else "failure"
     texts = {"textResultForLlm": content or error.get("message"), "error": error.get("message")}
     return {"result": {"resultType": kind, **texts}}
+
+
+def _seen(name: str, result: JsonObject) -> dict[str, Any]:
+    """Return the files that the result of ``view`` shows: a text, an image, or the names in a folder."""
+    content = as_text(result.get("content"))
+    for shown in map(as_object, as_list(result.get("binaryResultsForLlm"))):
+        if isinstance(shown.get("data"), str):
+            return {name: {"base64": shown["data"]}}
+    if (text := _without_numbers(content)) is not None:
+        return {name: text}
+    listed = [line.strip() for line in content.splitlines()]
+    if listed and all(_FILE_NAME.fullmatch(line) for line in listed):
+        return {f"{name.rstrip('/')}/{line}": "" for line in listed}
+    return {}
 
 
 def _without_numbers(text: str) -> str | None:
