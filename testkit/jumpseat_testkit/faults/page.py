@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import Final
 
+from jumpseat_testkit.faults.clients import CLIENT_FAULTS
 from jumpseat_testkit.faults.table import FAULTS, Fault
 from jumpseat_testkit.protocols import SPOKEN
 
@@ -34,6 +36,16 @@ If anything is wrong, it should exit with another code.
 A fault has to be `told`. Below the line "unusual, and right", a client has to go on.
 The exit code is 0 if that is so for all kinds. `--fault none` is the server without a fault.
 """
+_CLIENTS: Final = """
+## Faults of clients
+
+For those who write agents: {count} clients that play your script and do one thing wrong.
+See [testing](testing.md#faulty-clients).
+
+```console
+$ jumpseat script --client-faults all editor.script.yaml --server "my-agent --acp"
+```
+"""
 _COLUMNS: Final = {"copilot": "Copilot", "acp-1": "ACP 1", "acp-2": "ACP 2", "ahp": "AHP"}
 
 
@@ -44,13 +56,29 @@ def page() -> str:
     heads = "| kind | the server | " + " | ".join(_COLUMNS.values()) + " |\n|---|---|" + "---|" * len(_COLUMNS)
     parts = [_HEAD, f"## {len(wrong)} faults\n", heads, *map(_row, wrong.items())]
     parts += ["\n## Unusual, and right\n", heads, *map(_row, unusual.items())]
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, *_clients()]) + "\n"
+
+
+def _clients() -> list[str]:
+    """Return the lines about faults of clients."""
+    heads = (
+        "| kind | the client sends | " + " | ".join(_COLUMNS.values()) + " | the agent |\n|---|---|" + "---|" * 5
+    )
+    rows = [
+        f"| `{kind}` | {fault.about} | {_marks(fault.protocols)} |"
+        f" {'may end' if fault.may_end else 'obeys all rules' if fault.is_lawful else 'goes on'} |"
+        for kind, fault in CLIENT_FAULTS.items()
+    ]
+    return [_CLIENTS.format(count=len(CLIENT_FAULTS)), heads, *rows]
 
 
 def _row(entry: tuple[str, Fault]) -> str:
     kind, fault = entry
-    marks = ["x" if protocol in fault.protocols else "" for protocol in SPOKEN]
-    return f"| `{kind}` | {fault.about} | {' | '.join(marks)} |"
+    return f"| `{kind}` | {fault.about} | {_marks(fault.protocols)} |"
+
+
+def _marks(protocols: Collection[str]) -> str:
+    return " | ".join("x" if protocol in protocols else "" for protocol in SPOKEN)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ const isExpression = (text) => text.length > 2 && text.startsWith("/") && text.e
 
 function expression(pattern) {
   try {
-    return new RegExp(pattern.slice(1, -1), "u");
+    return new RegExp(pattern.slice(1, -1), "su");
   } catch (error) {
     throw new ScriptError(`not a regular expression: ${pattern}: ${error.message}`);
   }
