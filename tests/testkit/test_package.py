@@ -19,10 +19,11 @@ from jumpseat_protocol.version import __version__
 from jumpseat_testkit.patterns import differences
 from tests.script.scripts import one_turn
 from tests.support.limits import WAIT_S
-from tests.support.toolchains import require_npm, require_program
+from tests.support.toolchains import missing, require_npm, require_program, tool_folder
 
 ROOT = Path(__file__).parents[2]
 NPM = ROOT / "testkit" / "npm"
+VITEST = "4.1.12"
 PEER = [sys.executable, "-P", "-m", "jumpseat_testkit.faults"]
 
 BUILD = "import sys, hatchling.build; hatchling.build.build_wheel(sys.argv[1])"
@@ -85,7 +86,8 @@ def test_the_wheel_needs_no_server_of_ours(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name == f"jumpseat_testkit-{__version__}-py3-none-any.whl"
     with ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "installed")
+        # Without the metadata: those of jumpseat are found beside the libraries.
+        archive.extractall(tmp_path / "installed", [name for name in archive.namelist() if "dist-info" not in name])
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "one.json").write_text(json.dumps(one_turn("acp-1", within=20)))
     installed = str(tmp_path / "installed")
@@ -178,9 +180,23 @@ def test_node_runs_our_package(project: Path) -> None:
     assert "pass 7" in done.stdout
 
 
+def require_vitest() -> Path:
+    """Return the folder of vitest. `require_npm` leaves out optional parts, such as its bundler."""
+    npm = require_program("npm")
+    with tool_folder(f"npm-vitest-{VITEST}-whole") as folder:
+        if not (folder / ".installed").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "package.json").write_text(json.dumps({"private": True}))
+            done = run(folder, npm, "install", "--silent", "--no-audit", "--no-fund", f"vitest@{VITEST}")
+            if done.returncode != 0:
+                missing(f"cannot install vitest: {done.stderr[-300:]}")
+            (folder / ".installed").touch()
+        return folder
+
+
 @pytest.mark.thorough
 def test_vitest_runs_our_package(project: Path) -> None:
-    vitest = require_npm("vitest", "4.1.12") / "node_modules"
+    vitest = require_vitest() / "node_modules"
     for path in vitest.iterdir():
         target = project / "node_modules" / path.name
         if not target.exists():
