@@ -321,7 +321,7 @@ def test_every_link_to_a_heading_has_a_target() -> None:
     assert missing == []
 
 
-GENERATED = frozenset({"ahp-coverage", "configuration", "coverage", "errors", "session-options"})
+GENERATED = frozenset({"ahp-coverage", "configuration", "coverage", "errors", "script-faults", "session-options"})
 """References, which nobody reads from the beginning to the end."""
 
 
