@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS := packaging/locks
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
-COMPILE := echo "Compiling the modules of jumpseat"; $(BIN)/python -m compileall -qq server protocol clients/python || true
+COMPILE := echo "Compiling the modules of jumpseat"; $(BIN)/python -m compileall -qq server protocol clients/python testkit || true
 # Without a cache of their own, each worker of pytest would rewrite and compile all test modules in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -155,7 +155,7 @@ fuzz: $(VENV)/.installed-fuzz
 # Types depend on the platform only through what the operating system offers: the other modules are checked once.
 SYSTEM_MODULES = $(shell grep -lrE --include='*.py' \
   '^ *(import|from) (asyncio|ctypes|fcntl|grp|mmap|msvcrt|os|pty|pwd|resource|select|signal|socket|stat|subprocess|sys|termios|time|tty|winreg)\b' \
-  server protocol clients/python)
+  server protocol clients/python testkit)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --config-file packaging/site/mkdocs.yml
@@ -190,6 +190,7 @@ VERSION = $(shell sed -n 's/^__version__.*"\(.*\)"/\1/p' protocol/jumpseat_proto
 dist: $(VENV)/.installed-release
 	rm -f dist/*.whl dist/jumpseat-$(VERSION).tar.gz
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir dist testkit
 	$(BIN)/python -m twine check --strict dist/*.whl dist/jumpseat-$(VERSION).tar.gz
 
 standalone: $(VENV)/.installed-standalone web
@@ -197,6 +198,7 @@ standalone: $(VENV)/.installed-standalone web
 
 npm: standalone
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/npm.py
+	npm pack --silent --pack-destination dist ./testkit/npm
 
 deb: standalone
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/deb.py
@@ -243,7 +245,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Sources that have changed, by a pull for example, are compiled again.
-$(VENV)/.compiled: $(shell find server protocol clients/python -name '*.py') | $(BIN)/python
+$(VENV)/.compiled: $(shell find server protocol clients/python testkit -name '*.py') | $(BIN)/python
 	@$(COMPILE)
 	@touch $@
 

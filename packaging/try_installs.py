@@ -28,7 +28,7 @@ def main() -> int:
     arguments = parser.parse_args()
     # Archives of a platform have its name behind the version.
     sources = [file for file in ROOT.glob("dist/*.tar.gz") if file.name.count("-") == 1]
-    archives = sorted([*ROOT.glob("dist/*.whl"), *sources])
+    archives = sorted([*ROOT.glob("dist/jumpseat-*.whl"), *sources])
     interpreters: list[str] = arguments.python or list(_interpreters())
     if len(archives) != 2 or not interpreters:
         print(f"error: {len(archives)} archives in dist, {len(interpreters)} interpreters", file=sys.stderr)

@@ -25,6 +25,7 @@ PROTOCOL = ROOT / "protocol" / "jumpseat_protocol"
 CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
 MCP_SERVER = ROOT / "clients" / "python" / "jumpseat_mcp_server"
 TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
+TESTKIT = ROOT / "testkit" / "jumpseat_testkit"
 TRANSCRIPT = ROOT / "clients" / "python" / "jumpseat_transcript"
 
 # What each room of the server imports of the others, directly: imports inside functions and for types count.
@@ -55,9 +56,6 @@ ROOMS: dict[str, set[str]] = {
     "cluster.replicas": {"cluster.nats", "errors"},
     "adapters.transport": {"adapters", "agent", "declared", "errors", "parsing"},
     "adapters.wires": {"adapters", "agent", "errors"},
-    "script": {"adapters", "agent", "errors", "parsing", "system"},
-    "script.faults": {"adapters", "parsing", "script", "system"},
-    "script.record": {"adapters", "parsing", "script", "system"},
     "lab": {"adapters"},
     "agent.model_calls": {
         *(
@@ -76,7 +74,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "adapters.recording": {"adapters", "adapters.transport", "agent", "errors", "parsing"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
-    "testing": {"adapters", "script"},
+    "testing": set(),
     "agent.compaction": {
         "agent",
         "agent.clearing",
@@ -234,9 +232,6 @@ ROOMS: dict[str, set[str]] = {
         *(
             "rpc",
             "sandbox",
-            "script",
-            "script.faults",
-            "script.record",
             "sessions",
             "setup",
             "store.plugins",
@@ -324,7 +319,8 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Modules:
     with locked(shared.with_suffix(".lock")):
         if not shared.exists():
             packages = {
-                root: parse_modules(root) for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL)
+                root: parse_modules(root)
+                for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TESTKIT, TRANSCRIPT, TERMINAL)
             }
             shared.write_bytes(pickle.dumps(packages))
     return pickle.loads(shared.read_bytes())
@@ -385,7 +381,7 @@ def test_imports_between_the_rooms_of_the_server_point_one_way(modules: Modules)
 
 
 @pytest.mark.parametrize(
-    "package", [SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL], ids=lambda package: package.name
+    "package", [SERVER, PROTOCOL, CLIENT, TESTKIT, TRANSCRIPT, TERMINAL], ids=lambda package: package.name
 )
 def test_no_modules_import_each_other_in_a_circle(modules: Modules, package: Path) -> None:
     imports = imports_inside(modules, package)
@@ -441,7 +437,9 @@ def test_the_domain_does_no_input_or_output_of_its_own(modules: Modules) -> None
     assert wrong == []
 
 
-@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL], ids=lambda root: root.name)
+@pytest.mark.parametrize(
+    "root", [PROTOCOL, CLIENT, MCP_SERVER, TESTKIT, TRANSCRIPT, TERMINAL], ids=lambda root: root.name
+)
 def test_protocol_and_clients_need_nothing_of_the_server(modules: Modules, root: Path) -> None:
     wrong = [
         f"{module.path.name} imports {name}"
@@ -455,7 +453,7 @@ def test_protocol_and_clients_need_nothing_of_the_server(modules: Modules, root:
 def test_the_terminal_is_imported_by_the_entry_point_alone(modules: Modules) -> None:
     importers = {
         str(module.path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT)
+        for root in (SERVER, PROTOCOL, CLIENT, TESTKIT, TRANSCRIPT)
         for module in modules[root]
         if any(name.split(".")[0] == "jumpseat_terminal" for name in module.imported(at_run_time=False))
     }
@@ -464,13 +462,13 @@ def test_the_terminal_is_imported_by_the_entry_point_alone(modules: Modules) -> 
 
 def test_every_task_has_a_parent() -> None:
     loose = r"\.(create_task|ensure_future|run_coroutine_threadsafe)\b"
-    assert matching_lines(loose, SERVER, CLIENT, MCP_SERVER, TERMINAL) == []
+    assert matching_lines(loose, SERVER, CLIENT, MCP_SERVER, TESTKIT, TERMINAL) == []
 
 
 def test_every_module_says_what_it_owns(modules: Modules) -> None:
     silent = [
         str(module.path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TRANSCRIPT, TERMINAL)
+        for root in (SERVER, PROTOCOL, CLIENT, MCP_SERVER, TESTKIT, TRANSCRIPT, TERMINAL)
         for module in modules[root]
         if not module.documented
     ]
@@ -497,7 +495,7 @@ def test_no_guard_against_hanging_in_a_test_is_shorter_than_twenty_seconds() -> 
 
 
 def test_nothing_changes_at_module_level() -> None:
-    assert matching_lines(r"^\s*global\s", SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL) == []
+    assert matching_lines(r"^\s*global\s", SERVER, PROTOCOL, CLIENT, TESTKIT, TRANSCRIPT, TERMINAL) == []
 
 
 def test_no_method_is_both_served_and_unsupported() -> None:

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 ROOT = Path(__file__).parent.parent
 PACKAGES = {
     *("jumpseat", "jumpseat_client", "jumpseat_mcp_server", "jumpseat_protocol", "jumpseat_terminal"),
-    "jumpseat_transcript",
+    *("jumpseat_testkit", "jumpseat_transcript"),
 }
 
 BUILD = """
@@ -27,7 +27,7 @@ def build_wheel(checkout: Path, *, umask: str, mode: int) -> Path:
     (checkout / "packaging").mkdir()
     for part in ("pyproject.toml", "LICENSE", "README.md", "packaging/page_hook.py"):
         shutil.copyfile(ROOT / part, checkout / part)
-    for part in ("server", "protocol", "clients/python"):
+    for part in ("server", "protocol", "clients/python", "testkit"):
         shutil.copytree(
             ROOT / part,
             checkout / part,

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from zipfile import ZipFile
 
-import npm
 from contents import PAGE, ROOT
 from notice import LIBRARIES
 from notice import NAME as NOTICE
 from standalone import folder_name, platform_name
 
+import npm
 from jumpseat_protocol.version import __version__
 
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -77,6 +77,8 @@ class Release:
         platform, ending = platform_name(), ".zip" if platform_name().startswith("win32") else ".tar.gz"
         self.wheel = Archive(dist / f"jumpseat-{__version__}-py3-none-any.whl")
         self.sources = Archive(dist / f"jumpseat-{__version__}.tar.gz")
+        self.testkit = Archive(dist / f"jumpseat_testkit-{__version__}-py3-none-any.whl")
+        self.npm_testkit = Archive(dist / f"jumpseat-testkit-{__version__}.tgz")
         self.standalone = Archive(dist / f"{folder_name()}{ending}")
         self.npm = Archive(dist / npm.archive_name())
         self.npm_platform = Archive(dist / npm.archive_name(platform))
@@ -101,8 +103,10 @@ def versions(release: Release) -> Problems:
     )
     said: dict[str, Any] = {
         "wheel": _field(release.wheel.text(".dist-info/METADATA")),
+        "testkit": _field(release.testkit.text(".dist-info/METADATA")),
         "sources": _field(release.sources.text("/PKG-INFO")),
         "npm": package["version"],
+        "npm, testkit": json.loads(release.npm_testkit.text("package/package.json"))["version"],
         "npm, platform": platform["version"],
         "npm, dependency": package["optionalDependencies"].get(platform["name"]),
         "standalone": _field(release.standalone.text(f"jumpseat-{__version__}.dist-info/METADATA")),
@@ -129,7 +133,7 @@ def page(release: Release) -> Problems:
 
 def contents(release: Release) -> Problems:
     """Our own archives contain nothing that does not belong to them, and programs can be run."""
-    for one in (release.wheel, release.npm, release.vsix):
+    for one in (release.wheel, release.testkit, release.npm, release.npm_testkit, release.vsix):
         yield from (f"{one.path.name}: contains {name}" for name in one.files if _FOREIGN.search(name))
     for one, program in (
         (release.standalone, f"{folder_name()}/jumpseat"),

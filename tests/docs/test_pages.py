@@ -26,8 +26,6 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import ToolsConfig, WebFetchConfig, load_config
 from jumpseat.mcp.catalogue import check_servers
-from jumpseat.script.steps import STEPS
-from jumpseat.script.steps import Script as PlayedScript
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.store.project.project_rules import read_rules
 from jumpseat.store.project.skills import Place, find_skills
@@ -36,6 +34,8 @@ from jumpseat.tools.builtin import BUILTIN_NAMES
 from jumpseat.tools.shell.sandbox_needs import shell_permission
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
+from jumpseat_testkit.steps import STEPS
+from jumpseat_testkit.steps import Script as PlayedScript
 from tests.support.commands import run_command
 from tests.support.model_server import ModelServer, event_stream, json_reply
 from tests.support.pages import code_blocks, contains
@@ -323,7 +323,7 @@ def test_every_link_to_a_heading_has_a_target() -> None:
     assert missing == []
 
 
-GENERATED = frozenset({"ahp-coverage", "configuration", "coverage", "errors", "session-options"})
+GENERATED = frozenset({"ahp-coverage", "configuration", "coverage", "errors", "script-faults", "session-options"})
 """References, which nobody reads from the beginning to the end."""
 
 

@@ -32,6 +32,7 @@ PACKAGES: Final = (
     "clients/python/jumpseat_client",
     "clients/python/jumpseat_terminal",
     "clients/python/jumpseat_transcript",
+    "testkit/jumpseat_testkit",
 )
 
 _Use: TypeAlias = Callable[[re.Pattern[Any], Any], object]

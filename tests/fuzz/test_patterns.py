@@ -45,8 +45,9 @@ EXAMPLES: Final = {
 
 OTHERS: Final = {
     "server/jumpseat/adapters/recording/replayer.py": "recordings are files of the user",
-    "server/jumpseat/adapters/scripted.py": "scripts are files of the user",
-    "server/jumpseat/script/patterns.py": "scripts are files of the user",
+    "testkit/jumpseat_testkit/model/script.py": "scripts are files of the user",
+    "testkit/jumpseat_testkit/model/scripted.py": "scripts are files of the user",
+    "testkit/jumpseat_testkit/patterns.py": "scripts are files of the user",
     "server/jumpseat/agent/permissions/rules.py": "tests/agent/permissions/test_patterns.py has hostile paths",
     "server/jumpseat/tools/search/python_engine.py": "runs in a process of its own, which is ended in time",
 }

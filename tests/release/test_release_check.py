@@ -52,6 +52,11 @@ def write_archives(dist: Path) -> None:
     archives: Mapping[str, Mapping[str, str]] = {
         f"jumpseat-{__version__}-py3-none-any.whl": {"j.dist-info/METADATA": METADATA, "tests/test_a.py": ""},
         f"jumpseat-{__version__}.tar.gz": {"j/PKG-INFO": METADATA, "j/LICENSE": ""},
+        f"jumpseat_testkit-{__version__}-py3-none-any.whl": {"t.dist-info/METADATA": METADATA, "t/LICENSE": ""},
+        f"jumpseat-testkit-{__version__}.tgz": {
+            "package/package.json": json.dumps({"version": __version__}),
+            "package/LICENSE": "",
+        },
         f"{FOLDER}.tar.gz": {f"{FOLDER}/{name}": text for name, text in server.items()},
         f"jumpseat-cli-{__version__}.tgz": {"package/package.json": json.dumps(command), "package/command.js": ""},
         f"jumpseat-cli-{PLATFORM}-{__version__}.tgz": {

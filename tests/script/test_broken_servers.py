@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jumpseat.script.play import Outcome, PlayOptions, play
-from jumpseat.script.steps import parse_script
+from jumpseat_testkit.play import Outcome, PlayOptions, play
+from jumpseat_testkit.steps import parse_script
 
 pytestmark = pytest.mark.anyio
 

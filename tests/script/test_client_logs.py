@@ -11,11 +11,11 @@ from uuid import uuid4
 import pytest
 
 from jumpseat.ahp.states.values import JsonObject
-from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import Outcome, PlayOptions
-from jumpseat.script.play_file import play_file
-from jumpseat.script.protocols import PROTOCOLS
 from jumpseat.system.installation import own_command
+from jumpseat_testkit.patterns import ScriptError
+from jumpseat_testkit.play import Outcome, PlayOptions
+from jumpseat_testkit.play_file import play_file
+from jumpseat_testkit.protocols import PROTOCOLS
 from tests.ahp.client import Socket, door_server, raw
 from tests.support.forked import executable
 from tests.support.server import calls

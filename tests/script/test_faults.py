@@ -10,26 +10,26 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumpseat.script.faults.page import page
-from jumpseat.script.faults.report import Finding, kinds_of, try_script
-from jumpseat.script.faults.table import FAULTS
-from jumpseat.script.protocols import SPOKEN, ProtocolName
-from jumpseat.script.steps import parse_script
+from jumpseat_testkit.faults.page import page
+from jumpseat_testkit.faults.report import Finding, kinds_of, try_script
+from jumpseat_testkit.faults.table import FAULTS
+from jumpseat_testkit.protocols import SPOKEN, ProtocolName
+from jumpseat_testkit.steps import parse_script
 from tests.script.scripts import one_turn
 from tests.support.commands import run_command
 from tests.support.forked import Program, executable
 
 ROOT = Path(__file__).parents[2]
-PEER = Program(str(ROOT / "server" / "jumpseat" / "script" / "faults" / "__main__.py"))
+PEER = Program(str(ROOT / "testkit" / "jumpseat_testkit" / "faults" / "__main__.py"))
 
 
 @pytest.fixture
 def forked_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the peers, of which there are fifty for each protocol, instead of importing them for each fault."""
     python = tmp_path / "python"
-    # The arguments before those of the peer are `-P -m jumpseat.script.faults`.
+    # The arguments before those of the peer are `-P -m jumpseat_testkit.faults`.
     python.write_text(
-        f'#!/bin/sh\n[ "$3" = jumpseat.script.faults ] || exit 3\n'
+        f'#!/bin/sh\n[ "$3" = jumpseat_testkit.faults ] || exit 3\n'
         f'shift 3\nexec {shlex.quote(executable(PEER, "peer"))} "$@"\n'
     )
     python.chmod(0o755)
@@ -89,5 +89,5 @@ def test_unknown_faults_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_about_faults_is_that_of_the_table() -> None:
-    assert (ROOT / "docs" / "script-faults.md").read_text() == page(), "python -m jumpseat.script.faults.page"
+    assert (ROOT / "docs" / "script-faults.md").read_text() == page(), "python -m jumpseat_testkit.faults.page"
     assert sum(not fault.is_harmless for fault in FAULTS.values()) >= 40

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.script.patterns import ScriptError, check_pattern, differences, fill
+from jumpseat_testkit.patterns import ScriptError, check_pattern, differences, fill
 
 UUID = "0b6f0b5e-6c7b-4a57-9d5e-0c7a8b3c2d1e"
 

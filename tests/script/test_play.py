@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import Outcome, PlayOptions, play
-from jumpseat.script.steps import parse_script
+from jumpseat_testkit.patterns import ScriptError
+from jumpseat_testkit.play import Outcome, PlayOptions, play
+from jumpseat_testkit.steps import parse_script
 from tests.support.forked import executable
 
 pytestmark = pytest.mark.anyio

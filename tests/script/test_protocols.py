@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from jumpseat.script.faults.report import peer_command
-from jumpseat.script.patterns import ScriptError
-from jumpseat.script.play import PlayOptions, play
-from jumpseat.script.protocols import name_of
-from jumpseat.script.steps import parse_script
+from jumpseat_testkit.faults.report import peer_command
+from jumpseat_testkit.patterns import ScriptError
+from jumpseat_testkit.play import PlayOptions, play
+from jumpseat_testkit.protocols import name_of
+from jumpseat_testkit.steps import parse_script
 from tests.script.scripts import one_turn
 
 pytestmark = pytest.mark.anyio

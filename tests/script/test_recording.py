@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from jumpseat.script.patterns import ScriptError
-from jumpseat.script.record.recorder import record_conversation, record_session
-from jumpseat.script.steps import load_script
+from jumpseat_testkit.patterns import ScriptError
+from jumpseat_testkit.record.recorder import record_conversation, record_session
+from jumpseat_testkit.steps import load_script
 from tests.script.scripts import one_turn
 from tests.support.commands import run_command
 from tests.support.forked import executable

@@ -29,7 +29,7 @@ from typing import Any, Final
 import anyio
 
 from jumpseat.adapters.scripted import Script
-from jumpseat.script.model_server import ModelServer
+from jumpseat_testkit.model.server import ModelServer
 from tests.soak.views import problem_of_agents, problem_of_calls, problem_of_parents
 from tests.support.server import READABLE, JsonObject, RunningServer, Wire, running_server
 from tests.support.wire_rules import check_calls

@@ -10,8 +10,8 @@ import yaml
 from anyio.from_thread import start_blocking_portal
 
 from jumpseat.adapters.scripted import Script as ModelScript
-from jumpseat.script.model_server import ModelServer
 from jumpseat_terminal.mentions import completions, find_attachments
+from jumpseat_testkit.model.server import ModelServer
 from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.terminal.terminal import Place, chat, check_capture
 

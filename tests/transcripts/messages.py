@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from jumpseat.script.transcript import read
 from jumpseat_protocol.old_clients import UNREADABLE
+from jumpseat_testkit.transcript import read
 
 
 class Typed(NamedTuple):

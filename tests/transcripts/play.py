@@ -1,4 +1,4 @@
-"""The recorded conversations of this folder, played with our server by :mod:`jumpseat.script.transcript`.
+"""The recorded conversations of this folder, played with our server by :mod:`jumpseat_testkit.transcript`.
 
 ``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` records the server's lines again, and updates the quotes in the
 protocol's page; review the difference.
@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from jumpseat.script.differences import describe_differences
-from jumpseat.script.transcript import Playback, play_transcript, read, write
+from jumpseat_testkit.differences import describe_differences
+from jumpseat_testkit.transcript import Playback, play_transcript, read, write
 from tests.support.forked import INSTALLED, executable
 
 FOLDER: Final = Path(__file__).parent

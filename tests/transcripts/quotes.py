@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from jumpseat.script.transcript import read
+from jumpseat_testkit.transcript import read
 
 PAGE: Final = Path(__file__).parents[2] / "protocol" / "README.md"
 KILLED: Final = "-- the server is killed, and another one is started"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.script.transcript import read, write
+from jumpseat_testkit.transcript import read, write
 from tests.transcripts import quotes
 from tests.transcripts.play import FOLDER, UPDATE, check, transcripts
 

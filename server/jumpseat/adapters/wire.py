@@ -24,6 +24,10 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.errors import ProviderProtocolError
 from jumpseat.parsing.json_text import read_json
+from jumpseat_protocol.json_values import as_list as as_list
+from jumpseat_protocol.json_values import as_object as as_object
+from jumpseat_protocol.json_values import as_text as as_text
+from jumpseat_protocol.json_values import parse_arguments as parse_arguments
 
 
 def messages_before_tool_loop(messages: Sequence[Message]) -> int:
@@ -62,17 +66,6 @@ def parse_object(text: str | bytes) -> JsonObject:
         whole = text if isinstance(text, str) else text.decode("utf-8", "replace")
         raise ProviderProtocolError(f"expected a JSON object from the provider, got {one_line(whole)!r}")
     return cast("JsonObject", value)
-
-
-def parse_arguments(text: str) -> JsonObject | None:
-    """Parse the arguments of a tool call. Blank text is an empty object; anything but an object is ``None``."""
-    if not text.strip():
-        return {}
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return cast("JsonObject", value) if isinstance(value, dict) else None
 
 
 def arguments_text(block: ToolUseBlock) -> str:
@@ -116,21 +109,6 @@ def one_line(text: str, limit: int = 16_000) -> str:
     """
     line = " ".join(text[: limit * 2].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def as_object(value: Any) -> JsonObject:
-    """Return ``value`` if it is an object, else an empty object."""
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return ``value`` if it is an array, else an empty list."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def as_text(value: Any) -> str:
-    """Return ``value`` if it is a string, else an empty string."""
-    return value if isinstance(value, str) else ""
 
 
 def as_count(value: Any) -> int:

@@ -18,7 +18,7 @@ import pytest
 
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.conversation.conversation import INTERRUPTED
-from jumpseat.script.model_server import ModelServer
+from jumpseat_testkit.model.server import ModelServer
 from tests.soak.views import problem_of_agents, problem_of_calls, problem_of_parents
 from tests.support.limits import WAIT_S
 from tests.support.server import JsonObject, RunningServer, calls, frame, running_server

@@ -10,7 +10,7 @@ import pytest
 
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.subagents.subagent import INTERRUPTED
-from jumpseat.script.model_server import ModelServer
+from jumpseat_testkit.model.server import ModelServer
 from tests.agent.subagents.test_subagents_over_the_wire import named, results, task, turn
 from tests.support.server import JsonObject, Wire, calls, running_server
 from tests.support.wire_rules import check_calls

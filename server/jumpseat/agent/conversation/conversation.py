@@ -41,15 +41,11 @@ from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat.agent.conversation.tokens import Messages, Settled
 from jumpseat.agent.projection import Appliers, Projection
 from jumpseat_protocol import events
+from jumpseat_protocol.prompt_marks import SUMMARIZED as SUMMARIZED
+from jumpseat_protocol.prompt_marks import SUMMARY_REQUEST as SUMMARY_REQUEST
+from jumpseat_protocol.prompt_marks import last_prompt as last_prompt
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
-
-SUMMARY_REQUEST: Final = (
-    "Please create a detailed summary of the conversation so far. The history is being compacted"
-)
-"""The request for a summary. The wire fixes this text and the next one."""
-
-SUMMARIZED: Final = "Some of the conversation history has been summarized to free up context."
 
 REFUSED_MEDIA: Final = "refused_media"
 """The type of the warning that the media since the last answer were refused: notes take their place."""
@@ -380,14 +376,6 @@ def summary_text(prompts: Sequence[str], summary: str, room: int = MAX_PROMPT_CH
 def _room(limit: int | None) -> int:
     """Return the number of bytes of prompts to keep beside a summary; ``limit`` is the window in tokens."""
     return MAX_PROMPT_CHARACTERS if limit is None else min(MAX_PROMPT_CHARACTERS, int(PROMPT_SHARE * limit * 4))
-
-
-def last_prompt(text: str) -> str:
-    """Return the last prompt in the message for a compacted conversation, and any other ``text`` unchanged."""
-    if not text.startswith(SUMMARIZED):
-        return text
-    head = text.partition("\n</user_message>\n\nHere is a summary of the prior context:\n")[0]
-    return head.rpartition("<user_message>\n")[2]
 
 
 def _select_prompts(prompts: Sequence[str], room: int) -> list[str]:

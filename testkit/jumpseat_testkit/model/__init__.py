@@ -1,0 +1,1 @@
+"""The scripted model: its script, its answers, and its HTTP server with the wires of OpenAI and Anthropic."""
