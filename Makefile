@@ -198,7 +198,7 @@ standalone: $(VENV)/.installed-standalone web
 
 npm: standalone
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/npm.py
-	npm pack --silent --pack-destination dist ./testkit/npm
+	npm pack --silent --pack-destination dist ./testkit/node
 
 deb: standalone
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python packaging/release/deb.py

@@ -18,7 +18,7 @@ is the guide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -130,7 +130,7 @@ def _name(script: str | Path | Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
+def _failing() -> Generator[None]:
     """Fail the test with the text of an invalid script or an impossible command."""
     try:
         yield

@@ -17,7 +17,7 @@ TURNS = [
     {"reasoning": "Let me add.", "tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}]},
     {"text": "The sum is {{last_tool_result}}.", "usage": {"input": 7, "output": 5}},
 ]
-SCHEMA = {"type": "object", "properties": {}}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 def serve(**script: Any) -> ModelServer:

@@ -22,7 +22,7 @@ from tests.support.limits import WAIT_S
 from tests.support.toolchains import missing, require_npm, require_program, tool_folder
 
 ROOT = Path(__file__).parents[2]
-NPM = ROOT / "testkit" / "npm"
+NPM = ROOT / "testkit" / "node"
 VITEST = "4.1.12"
 PEER = [sys.executable, "-P", "-m", "jumpseat_testkit.faults"]
 

@@ -81,7 +81,7 @@ class AnthropicWire(Wire):
                 yield from self._block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
                 yield self._delta({"type": "thinking_delta", "thinking": piece.text})
             case CallPiece():
-                block = {"type": "tool_use", "id": piece.id, "name": piece.name, "input": {}}
+                block: dict[str, Any] = {"type": "tool_use", "id": piece.id, "name": piece.name, "input": {}}
                 yield from self._block("tool_use", block, piece.id)
                 yield self._delta({"type": "input_json_delta", "partial_json": piece.arguments})
             case Answer():

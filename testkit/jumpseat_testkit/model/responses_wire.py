@@ -94,7 +94,7 @@ class ResponsesWire(Wire):
         yield from self._end_item()
         item = {"type": kind, "id": f"item_{len(self._items)}", "status": "in_progress", **members}
         self._items.append(item)
-        added = {name: [] if isinstance(value, list) else value for name, value in item.items()}
+        added: dict[str, Any] = {name: [] if isinstance(value, list) else value for name, value in item.items()}
         yield self._event("response.output_item.added", output_index=len(self._items) - 1, item=added)
 
     def _end_item(self) -> Iterator[ServerEvent]:
