@@ -496,7 +496,7 @@ class LspConfig(_Section):
     """Whether well-known servers that are installed start by themselves."""
     warnings: bool = False
     """Whether models are told about new warnings, not only errors."""
-    wait_s: float = Field(default=1.0, ge=0, le=60, allow_inf_nan=False)
+    wait_s: float = Field(default=0.9, ge=0, le=60, allow_inf_nan=False)
     """How long the result of a change waits for diagnostics, in seconds."""
     idle_s: float = Field(default=600.0, gt=0, allow_inf_nan=False)
     """After this time without use, in seconds, a server is ended."""

@@ -138,9 +138,8 @@ async def running(
                 raise ServerFailedError(str(error)) from None
         try:
             variables = dict(confined.environ)
-            if variables != environ and "CARGO_HOME" in variables:
-                # The project is read-only.
-                variables.setdefault("CARGO_TARGET_DIR", str(Path(variables["CARGO_HOME"], "target")))
+            if variables != environ:
+                variables |= cargo_variables(variables, environ)
             process = await start_group(confined.command, confined.cwd, variables)
         except OSError as error:
             raise ServerFailedError(f"it cannot be run: {error.strerror or error}") from None
@@ -173,6 +172,24 @@ def _folders_of(program: str) -> list[Path]:
         if folder in (Path("/"), Path("/usr"), Path("/usr/local")) or Path.home().is_relative_to(folder)
         else [folder]
     )
+
+
+def cargo_variables(confined: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes cargo work in a sandbox without a network, where the project is read-only.
+
+    ``confined`` has the variables in the sandbox, and ``environ`` those of the user. Crates are read from where the
+    commands of the project keep theirs, if there are any, otherwise from the user's own folder.
+    """
+    own = Path(environ.get("CARGO_HOME") or Path(environ.get("HOME") or Path.home(), ".cargo"))
+    folder = Path(confined.get("CARGO_HOME") or own)
+    has_crates = any(folder.glob("registry/cache/*/*.crate"))
+    builds = folder if folder != own else Path(confined.get("TMPDIR") or tempfile.gettempdir(), "cargo")
+    return {
+        "CARGO_HOME": str(own if not has_crates and (own / "registry").is_dir() else folder),
+        # Otherwise, it would try for a minute to reach the registry.
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": environ.get("CARGO_TARGET_DIR") or str(builds / "target"),
+    }
 
 
 def _limited(command: Sequence[str], memory_bytes: int, temp: str) -> list[str]:
