@@ -132,12 +132,12 @@ COMMANDS: Final = {
     "--version": 25,
     "--help": 25,
     "schema": 108,
-    "token list": 94,
-    "adapters": 151,
-    "sessions list": 156,
-    "hooks": 182,
+    "token list": 95,
+    "adapters": 153,
+    "sessions list": 157,
+    "hooks": 186,
 }
-BUDGETS: Final = {"ping": 314, "session.create": 329, "session.send": 434}
+BUDGETS: Final = {"ping": 315, "session.create": 330, "session.send": 438}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

@@ -209,8 +209,8 @@ def pytest_configure() -> None:
     """Refuse two installations of these modules, which would replace each other's files."""
     if all(_is_installed(name) for name in ("jumpseat", "jumpseat-testkit")):
         raise pytest.UsageError(
-            "jumpseat brings the testkit with it: uninstall jumpseat-testkit, then install jumpseat again, or put"
-            " them into two environments"
+            "jumpseat brings the testkit with it: uninstall jumpseat-testkit, and install the other one again,"
+            " or use an environment for each"
         )
 
 

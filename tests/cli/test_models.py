@@ -316,7 +316,7 @@ async def test_a_check_times_out(tmp_path: Path) -> None:
     [
         ("cannot verify the certificate of https://x: self-signed", "NODE_EXTRA_CA_CERTS"),
         ("the proxy refused the connection to https://x: 407", "The proxy set by HTTPS_PROXY"),
-        ("cannot connect to https://x: [Errno -2] Name or service not known", "is unknown"),
+        ("cannot connect to https://x: [Errno -2] Name or service not known", "The host was not found"),
         ("cannot connect to https://x within 15 s", "go through the proxy set by HTTPS_PROXY"),
     ],
 )

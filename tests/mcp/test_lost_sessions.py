@@ -92,7 +92,8 @@ async def test_a_call_in_a_lost_session_is_repeated_in_a_new_one(tmp_path: Path,
     assert outcomes == [True] * 4
     assert sorted(run["number"] for run in service.runs) == [1, 2, 3, 4]
     ended = [request.headers["mcp-session-id"] for request in far.requests if request.method == "DELETE"]
-    assert ended == ["3"]
+    # A lost session may be ended, too.
+    assert ended[-1] == "3"
 
 
 async def test_a_service_that_is_still_starting_is_tried_again(tmp_path: Path) -> None:

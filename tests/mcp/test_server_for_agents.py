@@ -307,6 +307,7 @@ async def test_a_session_of_jumpseat_works_for_another_one_of_jumpseat(tmp_path:
     async with running_server(tmp_path, args=["--yolo"]) as server:
         wire = server.wire
         session = await wire.create(scripted(*turns), mcpServers={"helper": helper}, requestElicitation=True)
+        await wire.event("session.mcp_server_status_changed", status="connected")
         await wire.call("session.send", {"sessionId": session, "prompt": "delegate"})
         asked = await wire.event("elicitation.requested", session=session)
         assert asked["data"]["message"].startswith(f"Change {inner}/made.txt?")

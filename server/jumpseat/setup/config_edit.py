@@ -65,8 +65,8 @@ def add_adapter(home: Path, name: str, table: Mapping[str, str]) -> None:
 def _with_table(text: str, name: str, lines: list[str]) -> str:
     """Return the text with other lines of settings below the header of an adapter. Pure."""
     old = text.split("\n")
-    header = re.compile(rf"[ \t]*\[adapters\.{re.escape(quoted_key(name))}\]")
-    start = next((at + 1 for at, line in enumerate(old) if header.match(line)), len(old))
+    header = f"[adapters.{quoted_key(name)}]"
+    start = next((at + 1 for at, line in enumerate(old) if line.lstrip(" \t").startswith(header)), len(old))
     end = next((at for at in range(start, len(old)) if _HEADER.match(old[at])), len(old))
     kept = [line for line in old[start:end] if line.partition("=")[0].strip() not in _ADDED]
     return "\n".join([*old[:start], *lines, *kept, *old[end:]])
