@@ -13,6 +13,7 @@ from jumpseat.sandbox import configuration_files, folders
 from jumpseat.sandbox.git_folders import GitSettings
 from jumpseat.sandbox.indexes import Indexes
 from jumpseat.sandbox.mechanisms import Mechanism
+from jumpseat.sandbox.session import Pace
 from jumpseat.sandbox.settings import SandboxSettings
 from tests.sandbox.parts import MECHANISMS, Confining, git
 
@@ -299,6 +300,21 @@ async def test_other_repositories_among_many_packages_are_found_once_a_turn(
         assert place in warned.pop()
         assert warned == []
     assert (project / "other0" / "node_modules" / "c" / ".git" / "config").exists()
+
+
+async def test_a_search_during_an_answer_does_not_put_off_the_one_at_the_end_of_the_turn(
+    session: Confining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(configuration_files, "FEW_INSTALLED", 0)
+    (session.project / "node_modules" / "x").mkdir(parents=True)
+    evil = "git init -q {0}; git config --file {0}/.git/config core.fsmonitor ./run.sh"
+    assert (await session.run("touch f")).messages == []
+    paces: tuple[Pace, ...] = ("answer", "turn")
+    for pace in paces:
+        place = f"node_modules/x/{pace}"
+        assert (await session.run(evil.format(place))).messages == []
+        await session.sandbox.finish(pace)
+        assert not (session.project / place / ".git" / "config").exists()
 
 
 async def test_repositories_among_packages_that_were_there_before_stay_as_they_are(session: Confining) -> None:

@@ -406,6 +406,27 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
     return SessionRegistry(store, environment, services, lambda _kind, _id, _metadata, _owner: None)
 
 
+async def test_a_request_about_a_new_session_is_served_after_those_that_waited_for_it(
+    store: SessionStore, tasks: TaskGroup
+) -> None:
+    sessions, served = registry(store, tasks), list[str]()
+
+    async def request(name: str) -> None:
+        ended = sessions.awaited("s-1", to_resume=False)
+        if ended is not None:
+            await ended.wait()
+        served.append(name)
+
+    async with anyio.create_task_group() as requests:
+        with sessions.opening("s-1", is_new=False):
+            requests.start_soon(request, "early")
+            await anyio.wait_all_tasks_blocked()
+        # The event loop has not come to the first one yet.
+        await request("late")
+    assert served == ["early", "late"]
+    assert sessions.awaited("s-1", to_resume=False) is None
+
+
 async def test_a_session_that_was_never_prompted_leaves_nothing_behind(
     store: SessionStore, state: Path, tasks: TaskGroup
 ) -> None:

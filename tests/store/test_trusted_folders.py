@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -98,11 +98,9 @@ def test_concurrent_changes_are_all_kept(tmp_path: Path) -> None:
     def note(key: str, values: dict[str, object]) -> None:
         values[key] = True
 
-    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        # Raises what a change raises.
+        list(threads.map(add, range(4)))
     assert len(PrivateFile(tmp_path / "x.json").read()) == 12
 
 

@@ -359,10 +359,10 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
     if not is_fixed and method not in CLIENT_REQUESTS and method not in UNSUPPORTED_REQUESTS:
         return None
 
-    def serve(params: Any) -> Any:
+    def serve(params: Any, *, waited: bool = False) -> Any:
         check_call(ctx, method)
         check_size(method, params)
-        if (opened := _awaited(ctx, method, params)) is not None:
+        if (opened := _awaited(ctx, method, params, waited=waited)) is not None:
             return _serve_later(opened, serve, params)
         if is_fixed:
             # Nothing is done that a member could restrict.
@@ -409,10 +409,12 @@ def check_call(ctx: Context, method: str) -> None:
         raise InvalidRequestError("the server is shutting down")
 
 
-def _awaited(ctx: Context, method: str, params: Any) -> anyio.Event | None:
+def _awaited(ctx: Context, method: str, params: Any, *, waited: bool) -> anyio.Event | None:
     """Return what a request about a session has to wait for: the session may still be on its way."""
     session_id = _session_id(params) if method.startswith("session.") and method != CREATE else None
-    return None if session_id is None else ctx.all_sessions.awaited(session_id, to_resume=method in OPENING)
+    if session_id is None:
+        return None
+    return ctx.all_sessions.awaited(session_id, to_resume=method in OPENING, waited=waited)
 
 
 def _session_id(params: Any) -> str | None:
@@ -442,9 +444,9 @@ class _Opening(Awaitable[Any]):
         self._opening.close()
 
 
-async def _serve_later(opened: anyio.Event, serve: Callable[[Any], Any], params: Any) -> Any:
+async def _serve_later(opened: anyio.Event, serve: Callable[..., Any], params: Any) -> Any:
     await opened.wait()
-    result = serve(params)
+    result = serve(params, waited=True)
     return await result if inspect.isawaitable(result) else result
 
 

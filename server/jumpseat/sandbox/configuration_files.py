@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -37,9 +36,6 @@ MAX_INSTALLED: Final = 100_000
 
 FEW_INSTALLED: Final = 300
 """Folders of installed packages that are searched after each command: that takes about a millisecond."""
-
-REST: Final = 40
-"""How many times as long as the last search took, none follows at the end of a turn: 2.5 % of the time at most."""
 
 MAX_CONTENTS: Final = 1000
 """Limit of the files that are examined in one folder that configures a program and cannot be made read-only."""
@@ -93,8 +89,6 @@ class ConfigurationFiles:
         self._behind = LinkedRepositories(git)
         self._indexes = Indexes()
         self._linked: set[str] | None = None
-        self.rests_until = 0.0
-        """The monotonic time from which another search of installed packages delays nobody."""
 
     def snapshot(
         self,
@@ -201,7 +195,6 @@ class ConfigurationFiles:
 
     def _search(self, folders: Iterable[str], examined: Container[str]) -> None:
         """Find the repositories in ``folders`` of installed packages, except in those that are ``examined``."""
-        began = time.monotonic()
         found: dict[str, Folder] = {}
         waiting, new = list(folders), list[str]()
         while (waiting or new) and len(found) < MAX_INSTALLED:
@@ -215,8 +208,6 @@ class ConfigurationFiles:
                     (waiting if below in self._installed else new).append(below)
         self._installed = found
         self._repositories = [folder for folder in found.values() if folder.found or folder.git]
-        ended = time.monotonic()
-        self.rests_until = ended + REST * (ended - began)
 
 
 def _contents(path: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -40,6 +40,12 @@ MAX_MESSAGES: Final = 20
 
 SETTLE_S: Final = 2.0
 """Time limit for examining the session's folders after a command that was stopped."""
+
+REST: Final = 40
+"""How many times as long as the last search of the same pace took, none follows: 2.5 % of the time at most."""
+
+Pace: TypeAlias = Literal["answer", "turn"]
+"""When installed packages are searched: while the model answers, which delays nobody, or at the end of a turn."""
 
 UNCONFINED: Final = (
     "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"
@@ -253,6 +259,7 @@ class SessionSandbox:
         self.examined = True
         self._looked = False
         self._unsearched: Confined | None = None
+        self._rests: dict[Pace, float] = {}
         self._found_late: list[str] = []
         self._timed: set[Path] = set()
         self._quarantine = quarantine or sandboxes.home / "quarantine"
@@ -428,16 +435,21 @@ class SessionSandbox:
         self._tell()
         return messages
 
-    async def finish(self, *, paced: bool = False) -> None:
+    async def finish(self, pace: Pace | None = None) -> None:
         """Search installed packages for the repositories of commands, if that was left out after them.
 
-        Called before a command leaves the sandbox and, ``paced``, at the end of a turn: not in each of many short
-        ones.
+        Called before a command leaves the sandbox and, with a ``pace``, between commands: not after each of many
+        short ones. A search at one pace does not put off one at the other.
         """
-        if self._unsearched is not None and not (paced and time.monotonic() < self._files.rests_until):
-            async with self._lock:
-                await anyio.to_thread.run_sync(self._search, abandon_on_cancel=True)
-            self._tell()
+        if self._unsearched is None or (pace is not None and time.monotonic() < self._rests.get(pace, 0.0)):
+            return
+        async with self._lock:
+            began = time.monotonic()
+            await anyio.to_thread.run_sync(self._search, abandon_on_cancel=True)
+        if pace is not None:
+            ended = time.monotonic()
+            self._rests[pace] = ended + REST * (ended - began)
+        self._tell()
 
     def abandon(self, confined: Confined) -> None:
         """Forget a command that could not be started, or has ended and was settled."""

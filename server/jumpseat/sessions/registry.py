@@ -87,6 +87,8 @@ class SessionRegistry:
         self._closing: dict[str, anyio.Event] = {}
         # Set once the request that creates or loads the session has ended.
         self._opening: dict[str, _Opening] = {}
+        # The same until those that waited are served: a request that arrives meanwhile is later than they are.
+        self._opened: dict[str, anyio.Event] = {}
         self._storages: dict[str, SessionStorage] = {}
         self._access = EVERYTHING
         self._views: dict[Access, SessionRegistry] = {EVERYTHING: self}
@@ -227,16 +229,26 @@ class SessionRegistry:
         finally:
             del self._opening[session_id]
             opening.ended.set()
+            self._opened[session_id] = opening.ended
+            # The event loop runs its task after those that it has just woken.
+            self.tasks.start_soon(self._forget_opening, session_id, opening.ended)
 
-    def awaited(self, session_id: str, *, to_resume: bool) -> anyio.Event | None:
+    def awaited(self, session_id: str, *, to_resume: bool, waited: bool = False) -> anyio.Event | None:
         """Return the end of the opening that a request about a session waits for; ``None`` if it need not wait.
 
-        A request ``to_resume`` a session waits until the session is created, but not for another resume.
+        A request ``to_resume`` a session waits until the session is created, but not for another resume. One that
+        arrives before those are served that have ``waited`` is served after them.
         """
+        if not waited and (opened := self._opened.get(session_id)) is not None:
+            return opened
         opening = self._opening.get(session_id)
         if opening is None or session_id in self._live or (to_resume and not opening.is_new):
             return None
         return opening.ended
+
+    async def _forget_opening(self, session_id: str, ended: anyio.Event) -> None:
+        if self._opened.get(session_id) is ended:
+            del self._opened[session_id]
 
     def get_live(self, session_id: str) -> Session | None:
         """Return the session if it is live in this process, and not being closed."""

@@ -26,8 +26,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LARGEST_BYTES: Final = 4 * 1024 * 1024
-# A change takes milliseconds, on a busy disk more; a process that holds the lock for longer is stopped or stuck.
 LOCK_TIMEOUT_S: Final = 2.0
+"""How long a change waits in which no other one succeeds: each takes milliseconds, on a busy disk more."""
+LOCK_LIMIT_S: Final = 30.0
+"""How long a change waits in any case: the lock is given to anybody, not to those who wait the longest."""
 _RETRY_S: Final = 0.002
 
 
@@ -96,18 +98,31 @@ class PrivateFile:
                 draft.unlink()
             raise
 
+    def _state(self) -> tuple[int, int] | None:
+        """Return what is another one after each change of the file."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
     @contextmanager
     def _locked(self) -> Generator[None]:
         # A separate file, because the file itself is replaced.
         lock = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            until = time.monotonic() + LOCK_TIMEOUT_S
+            began = moved = time.monotonic()
+            state = self._state()
             while True:
                 try:
                     _lock(lock)
                     break
                 except (BlockingIOError, PermissionError):
-                    if time.monotonic() > until:
+                    now = time.monotonic()
+                    if (seen := self._state()) != state:
+                        # Others change the file: it is their number that delays this one.
+                        state, moved = seen, now
+                    if now - moved > LOCK_TIMEOUT_S or now - began > LOCK_LIMIT_S:
                         raise StoreError(f"{self._path.name!r} is locked by another process") from None
                     time.sleep(_RETRY_S)
             yield

@@ -108,6 +108,8 @@ class ReadySandbox:
                 found.started.set()
                 if found.waiting is not None:
                     with anyio.move_on_after(READY_S):
+                        # Now the model answers: at the end of the turn, the search would delay the user.
+                        await self._sandbox.finish("answer")
                         await found.decided.wait()
         finally:
             with anyio.CancelScope(shield=True):

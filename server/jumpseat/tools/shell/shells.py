@@ -138,7 +138,7 @@ class Shells:
         """Examine what the commands of a turn have left, as far as that was left out after each of them."""
         if self._made_sandbox is not None:
             with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
-                await self._made_sandbox.finish(paced=True)
+                await self._made_sandbox.finish("turn")
 
     def leave(self, shell: RunningCommand) -> bool:
         """Leave a command running in the background; return whether the model will be told about its end."""
