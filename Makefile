@@ -43,7 +43,7 @@ define install
 @$(COMPILE)
 endef
 
-.PHONY: help demo quick test test-models web test-web vsix test-vscode pictures check docs coverage mutants storms soak kills lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm deb vsix-standalone release-check installs sbom audit clean
+.PHONY: help demo quick test test-models web test-web vsix test-vscode pictures check docs coverage mutants storms soak kills ahp-runs lsp-kills cluster-kills load long fuzz bench bench-check locks bench-cluster growth flames dist standalone npm deb vsix-standalone release-check installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -62,6 +62,7 @@ help:
 	@echo "make storms    break, stall and refuse the traffic of providers and MCP servers in thousands of runs  (ARGS='--runs 10000')"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
+	@echo "make ahp-runs  let clients of agent hosts take random steps, and compare with a newcomer   (RUNS=20)"
 	@echo "make lsp-kills  kill servers and their language servers at random moments   (ARGS='--kills 40 --server clangd')"
 	@echo "make cluster-kills  kill replicas and NATS under busy sessions, and compare  (ARGS='--kills 1000 --sessions 100')"
 	@echo "make load      put a server under a mixed load, and check that nothing grows   (ARGS='--minutes 60')"
@@ -136,6 +137,10 @@ soak: $(VENV)/.installed-test
 
 kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.kills $(ARGS)
+
+ahp-runs: RUNS = 20
+ahp-runs: $(VENV)/.installed-test
+	AHP_RUNS=$(RUNS) $(BIN)/python -m pytest -q -n $(JOBS) tests/ahp/test_random_runs.py -k 'not kills' $(ARGS)
 
 lsp-kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.language_servers $(ARGS)

@@ -105,7 +105,7 @@ async def step(random: Random, client: Client, number: int) -> None:
     message = {"text": text, "origin": {"kind": "user"}}
     needed: list[JsonObject] = client.states[client.session].get("inputNeeded") or []
     queued = [one["id"] for one in chat.get("queuedMessages") or ()]
-    match random.randrange(10):
+    match random.randrange(14):
         case 0 | 1:
             await client.prompt(f"t{number}", text)
         case 2:
@@ -134,6 +134,18 @@ async def step(random: Random, client: Client, number: int) -> None:
             await client.request(
                 "invokeChangesetOperation", f"{client.session}/changeset/session", operationId="undo"
             )
+        case 10:
+            config = {"mode": random.choice(("plan", "interactive")), f"k{random.randrange(3)}": number}
+            replace = random.random() < 0.3
+            await client.echo(await client.dispatch("session/configChanged", config=config, replace=replace))
+        case 11:
+            await client.echo(await client.dispatch("chat/draftChanged", draft={**message, "text": f"d{number}"}))
+        case 12 if len(queued) > 1 and (order := random.sample(queued, len(queued))) != queued:
+            await client.echo(await client.dispatch("chat/queuedMessagesReordered", order=order))
+        case 13:
+            tools = [{"name": f"tool{number}", "inputSchema": {"type": "object"}}]
+            active_client = {"clientId": client.client_id, "tools": tools}
+            await client.echo(await client.dispatch("session/activeClientSet", activeClient=active_client))
         case _:
             pass
 

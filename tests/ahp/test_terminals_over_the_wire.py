@@ -135,6 +135,12 @@ async def test_a_command_in_the_background_shows_its_output_as_it_comes(tmp_path
         assert text_of(terminal) == "one\ntwo\nthree"
         assert client.states[client.chat]["backgroundWork"] == []
         await check_equal(port, client)
+        # The log, which has less of the output, is cut: the connection stays, and so does what the terminal shows.
+        assert "rejectionReason" not in await client.echo(await client.dispatch("chat/truncated", turnId="t1"))
+        await client.action("chat/turnsLoaded")
+        await client.settle()
+        assert client.states[shell["terminal"]] == terminal
+        await check_equal(port, client)
 
 
 async def test_commands_in_the_background_and_of_sub_agents_have_terminals(tmp_path: Path) -> None:

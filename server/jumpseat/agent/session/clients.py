@@ -55,6 +55,12 @@ class _Offer(NamedTuple):
     tools: Mapping[str, ProvidedTool]
 
 
+def _offers(attachment: Attachment) -> bool:
+    """Return whether a client provides something of an :class:`_Offer`."""
+    shows = attachment.handles_elicitation or attachment.renders_canvases
+    return shows or bool(attachment.tools or attachment.commands)
+
+
 class Clients:
     """The clients of one session.
 
@@ -74,7 +80,7 @@ class Clients:
         self._tell = tell
         self._model = model
         self._attached: dict[Client, Attachment] = {}
-        # The tools of all of them, until one comes or goes.
+        # The tools of all of them, until one with an offer comes or goes.
         self._tools: Mapping[str, ProvidedTool] | None = None
         self._interests: dict[str, tuple[Client, str]] = {}
         # Called after a client was attached or detached.
@@ -143,16 +149,18 @@ class Clients:
             both = sorted(other.tools.keys() & attachment.tools.keys())
             if both:
                 raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
-        before = self._offer()
+        # Most clients of many offer nothing, and the offers of all others need not be compared for each.
+        was = self._attached.get(attachment.client)
+        before = self._offer() if _offers(attachment) or (was is not None and _offers(was)) else None
         attachment.canvas_provider = attachment.canvas_provider or self._connection_id(attachment.client)
-        self._attached[attachment.client], self._tools = attachment, None
+        self._attached[attachment.client] = attachment
         self._tell_changes(before)
 
     def detach(self, client: Client) -> None:
         """Detach a client. Requests to it stay open for a client that resumes the session."""
-        before = self._offer()
+        was = self._attached.get(client)
+        before = self._offer() if was is not None and _offers(was) else None
         self._attached.pop(client, None)
-        self._tools = None
         self._interests = {
             handle: interest for handle, interest in self._interests.items() if interest[0] is not client
         }
@@ -172,10 +180,13 @@ class Clients:
     def _offer(self) -> _Offer:
         return _Offer(self._capabilities(), self.commands(), self.tools())
 
-    def _tell_changes(self, before: _Offer) -> None:
-        self._tell_capabilities(before.capabilities)
-        self._tell_commands(before.commands)
-        self._tell_tools(before.tools)
+    def _tell_changes(self, before: _Offer | None) -> None:
+        """Tell what the clients provide now; ``before`` is ``None`` if that is the same."""
+        if before is not None:
+            self._tools = None
+            self._tell_capabilities(before.capabilities)
+            self._tell_commands(before.commands)
+            self._tell_tools(before.tools)
         for handle_change in self.on_change:
             handle_change()
 
@@ -201,7 +212,7 @@ class Clients:
         return any(attachment.handles_permissions for attachment in self._attached.values())
 
     def tools(self) -> Mapping[str, ProvidedTool]:
-        """Return the tools of all attached clients by name; the same object until a client comes or goes."""
+        """Return the tools of all clients by name; the same object until one with an offer comes or goes."""
         if self._tools is None:
             attached = self._attached.values()
             self._tools = {name: tool for attachment in attached for name, tool in attachment.tools.items()}
@@ -336,7 +347,7 @@ class Clients:
         """Settle the questions whose events no attached client answers any more."""
         if not self.has_interest("command.queued"):
             self.queued_commands.close_all(QueuedCommandResult(handled=False))
-        if not self.can_ask_for_auto_mode():
+        if self.auto_mode_switches.open() and not self.can_ask_for_auto_mode():
             self.auto_mode_switches.close_all("no")
         for release in self.on_fewer_interests:
             release()

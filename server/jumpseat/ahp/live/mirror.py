@@ -38,7 +38,7 @@ from jumpseat.ahp.translation.summaries import (
     live_summary,
     with_activity,
 )
-from jumpseat.ahp.translation.terminals import Closed, Opened, Step
+from jumpseat.ahp.translation.terminals import Closed, Opened, Step, has_exited
 from jumpseat.ahp.translation.uris import PROVIDER, chat_uri, kind_of, session_uri
 from jumpseat.errors import JumpseatError
 from jumpseat.sessions.access import Access
@@ -231,11 +231,14 @@ class Mirror(Audience):
             return
         self._show_turns(self.chat_uri, left, self._causes.pop(Cause("chat/truncated"), None))
         for uri in left.keys() & set(self._hub.parts(self.session_uri)):
-            if kind_of(uri) != "chat":
+            if kind_of(uri) == "chat":
+                if self.state_of(uri)["turns"] != left[uri]["turns"]:
+                    self._show_turns(uri, left)
+            elif has_exited(left[uri]) and not has_exited(self.state_of(uri)):
+                # It has ended while the log was read.
                 continue
-            if self.state_of(uri)["turns"] != left[uri]["turns"]:
-                self._show_turns(uri, left)
             left[uri] = self.state_of(uri)
+        self.translator.keep_shown(left)
         self._show_parts(left)
         self.changesets.renew()
         self.background.renew()

@@ -10,7 +10,7 @@ Questions of sub-agents belong to the main chat, where people can answer them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -97,6 +97,10 @@ class SessionTranslator:
     def show_output(self, chat: str, shell_id: str, text: str, ended: Ended | None) -> Iterator[Step]:
         """Return the steps that show the output of such a command. See :meth:`Terminals.show_output`."""
         return self._terminals.show_output(chat, shell_id, text, ended)
+
+    def keep_shown(self, states: Mapping[str, State]) -> None:
+        """Go on from the states in which terminals are shown. See :meth:`Terminals.keep_shown`."""
+        self._terminals.keep_shown(states)
 
     def _chats(self) -> list[AgentChat]:
         return [self._main, *self._agents.values()]

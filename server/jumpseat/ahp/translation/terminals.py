@@ -9,7 +9,7 @@ after a restart what the model has read.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct, field
@@ -114,6 +114,16 @@ class Terminals(Struct):
         if ended is not None:
             yield from self._end(terminal, ended.exit_code)
 
+    def keep_shown(self, states: Mapping[str, State]) -> None:
+        """Go on from the states that terminals show: the log may have less of commands in the background."""
+        for terminal in self._behind.values():
+            if (state := states.get(terminal.uri)) is None:
+                continue
+            terminal.is_live, terminal.shown = True, "".join(part["value"] for part in state["content"])
+            if has_exited(state) and not terminal.has_ended:
+                terminal.has_ended = True
+                self._ended.append(terminal.uri)
+
     def end_calls(self) -> Iterator[Step]:
         """Return the steps at the end of all turns: calls without a result have no terminal."""
         for uri in self._of_calls:
@@ -208,6 +218,11 @@ class Terminals(Struct):
         self._ended.append(terminal.uri)
         if len(self._ended) > MOST_ENDED:
             yield Closed(self._ended.popleft())
+
+
+def has_exited(state: State) -> bool:
+    """Return whether the command of a terminal has ended."""
+    return state["lifecycle"]["status"] == "exited"
 
 
 def _write(terminal: Terminal, text: str) -> Iterator[Step]:
