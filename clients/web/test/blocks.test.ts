@@ -14,8 +14,8 @@ test("Markdown is split where its parts mean the same apart, in the same way how
   assert.deepEqual([...whole.done, whole.last], BLOCKS);
   // A finished text is cut at the same places, but not as often.
   const finished = new Blocks(false);
-  finished.read(`${TEXT}\n\n`.repeat(40));
-  assert.equal([...finished.done, finished.last].join(""), `${TEXT}\n\n`.repeat(40));
+  finished.read(`${TEXT}\n\n`.repeat(80));
+  assert.equal([...finished.done, finished.last].join(""), `${TEXT}\n\n`.repeat(80));
   assert.ok(finished.done.length > 2 && finished.done.every((block) => block.length >= 2000 && block.length < 2000 + TEXT.length));
   const growing = new Blocks(true);
   let seen = 0;
