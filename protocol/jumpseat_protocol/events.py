@@ -15,7 +15,7 @@ import msgspec.json
 import orjson
 from msgspec import DecodeError, Raw, Struct, ValidationError, field
 
-from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
+from jumpseat_protocol.permissions import DecidedBy, Decider, PermissionRequest, PermissionResult
 from jumpseat_protocol.wire import WireStruct, always, from_wire, model_of_wire, wire_of_model
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
@@ -1172,6 +1172,15 @@ class ToolError(WireStruct, kw_only=True):
     """The kind of failure, such as ``rejected`` or ``denied``."""
 
 
+class CallDecision(WireStruct, kw_only=True):
+    """Why a call was allowed or denied without a client's decision."""
+
+    by: Decider
+    """The source of the decision."""
+    reason: str | None = None
+    """The rule, if one covers the call alone, or the permission mode."""
+
+
 class ToolExecutionComplete(Payload, kw_only=True):
     """The only result of a call. A failed call has a ``result``, too, if the model is sent another text.
 
@@ -1195,6 +1204,8 @@ class ToolExecutionComplete(Payload, kw_only=True):
     interaction_id: str | None = None
     sandboxed: bool | None = None
     """Whether the command was confined."""
+    jumpseat_decision: CallDecision | None = None
+    """Why the call was allowed or denied, if no client has decided; the SDKs ignore it."""
     parent_tool_call_id: str | None = None
     is_user_requested: bool | None = None
     """Whether a person asked for the call."""

@@ -376,6 +376,17 @@ class HandlePendingPermissionRequestParams(WireModel):
     """The decision."""
 
 
+Decider: TypeAlias = Literal[
+    "tool", "hook", "rule", "approval", "mode", "sandbox", "judge", "operator", "client", "nobody", "turn"
+]
+"""Source of the decision about a tool call.
+
+``tool``: the tool needs no permission. ``mode``: the permission mode allows everything, or plan mode refuses the
+call. ``sandbox``: the call stays confined. ``operator``: the server allows calls that nobody can be asked about.
+``nobody``: nobody could be asked. ``turn``: the turn, or another call of the answer, was cancelled.
+"""
+
+
 class DecidedBy(WireStruct, kw_only=True):
     """Origin of a decision: the ``client_name`` of the client, and the name of its connection token.
 

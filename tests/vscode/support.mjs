@@ -127,8 +127,8 @@ export class Editor {
     for (let tries = 1; ; tries++) {
       await this.page.keyboard.press("F1");
       try {
-        await box.waitFor({ timeout: 2000 });
-        await box.fill(`>${title}`, { timeout: 2000 });
+        await box.waitFor({ timeout: 4000 });
+        await box.fill(`>${title}`, { timeout: 4000 });
         await row.click({ timeout: 4000 });
         return;
       } catch (error) {

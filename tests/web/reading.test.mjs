@@ -83,6 +83,7 @@ test("most of the window is for the transcript, whose heads stay in sight and ar
 test("a run ends with its time, tokens, cost and files; steps as usual are one line, and what is unusual is said", async () => {
   // Where the test before has scrolled to does not matter.
   await page.goto("about:blank");
+  await page.goto(`${server.origin}/`);
   await show(page, story);
   await page.locator(".transcript").evaluate((list) => { list.scrollTop = 0; });
   const text = await page.locator(".run-foot").first().innerText();

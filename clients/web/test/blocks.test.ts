@@ -9,9 +9,14 @@ const TEXT = "# Title\n\nOne\nparagraph\n\n- a\n\n- b\n\n  more of b\n\nThen\n\n
 const BLOCKS = ["# Title\n\n", "One\nparagraph\n\n", "- a\n\n- b\n\n  more of b\n\n", "Then\n\n", "1. x\n\n2. y\n\n", "````md\n```\n\nnot the end\n\n```\n````\n\n", "> quote\n\n\n    code\n\n    still code\n\n", "End"];
 
 test("Markdown is split where its parts mean the same apart, in the same way however it arrives", () => {
-  const whole = new Blocks(false);
+  const whole = new Blocks(false, 0);
   whole.read(TEXT);
   assert.deepEqual([...whole.done, whole.last], BLOCKS);
+  // A finished text is cut at the same places, but not as often.
+  const finished = new Blocks(false);
+  finished.read(`${TEXT}\n\n`.repeat(80));
+  assert.equal([...finished.done, finished.last].join(""), `${TEXT}\n\n`.repeat(80));
+  assert.ok(finished.done.length > 2 && finished.done.every((block) => block.length >= 2000 && block.length < 2000 + TEXT.length));
   const growing = new Blocks(true);
   let seen = 0;
   for (let end = 1; end <= TEXT.length; end++) {

@@ -109,10 +109,15 @@ test("each line of the log says what it is about and how it ended, also after th
 });
 
 test("the decisions name what ran without a question, and are a table in which no cell is a formula", () => {
-  const state = reduce(emptySession("s"), [...SESSION, start("c4", "bash", { command: "=cmd()" }, 110)]);
+  const state = reduce(emptySession("s"), [
+    ...SESSION, start("c4", "bash", { command: "=cmd()" }, 110),
+    start("c5", "bash", { command: "git status" }, 111), end("c5", 112, { success: true, result: { content: "" }, jumpseatDecision: { by: "rule", reason: "shell(git status)" } }),
+    start("c6", "bash", { command: "id" }, 113), end("c6", 114, { success: false, error: { message: "no", code: "denied" }, jumpseatDecision: { by: "nobody" } }),
+  ]);
   const verdicts = verdictsOf(state, callsOf(state));
   assert.deepEqual(verdicts.map((one) => [one.what, one.by, one.rule]), [
     ["run make all", "ada in VS Code, for this session", "rule: commands: make"], ["task Look around", "nobody was asked", ""], ["grep needle", "nobody was asked", ""], ["bash =cmd()", "nobody was asked", ""],
+    ["bash git status", "a rule", "shell(git status)"], ["bash id", "nobody could be asked", ""],
   ]);
   const csv = asCsv([{ ...verdicts[0]!, what: '=HYPERLINK("x")', by: "-ada" }]).split("\r\n");
   assert.match(csv[1]!, /,"approved","'=HYPERLINK\(""x""\)","'-ada",/);

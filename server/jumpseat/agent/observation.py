@@ -16,16 +16,7 @@ from msgspec import Struct
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
-
-Decider: TypeAlias = Literal[
-    "tool", "hook", "rule", "approval", "mode", "sandbox", "judge", "operator", "client", "nobody", "turn"
-]
-"""Source of the decision about a tool call.
-
-``tool``: the tool needs no permission. ``mode``: the permission mode allows everything, or plan mode refuses the
-call. ``sandbox``: the call stays confined. ``operator``: the server allows calls that nobody can be asked about.
-``nobody``: nobody could be asked. ``turn``: the turn, or another call of the answer, was cancelled.
-"""
+from jumpseat_protocol.permissions import Decider
 
 CallPurpose: TypeAlias = Literal["turn", "summary", "judge", "sampling", "completion", "side_question"]
 
@@ -82,6 +73,7 @@ class ModelCall(Struct, kw_only=True, eq=False):
 class ToolCall(Struct, kw_only=True, eq=False):
     """One call of a tool. ``kind`` is that of the permission it needs, ``decision`` the last one about it.
 
+    ``reason`` is the rule or mode of that decision, if there is one.
     ``description`` is that of the tool, ``None`` if there is no such tool; ``server`` is the tool's MCP server.
     ``status`` is ``success``, or the reason of the failure as in ``tool.execution_complete``; empty if the call was
     cancelled.
@@ -96,6 +88,7 @@ class ToolCall(Struct, kw_only=True, eq=False):
     kind: str | None = None
     decision: Literal["allowed", "denied", "rejected"] | None = None
     decided_by: Decider | None = None
+    reason: str = ""
     status: str = ""
     exit_code: int | None = None
     result: str = ""

@@ -48,7 +48,7 @@ from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.callbacks import UserInputResponse
-from jumpseat_protocol.events import BinaryResult
+from jumpseat_protocol.events import BinaryResult, CallDecision
 from jumpseat_protocol.lazy_models import LazyModel
 from jumpseat_protocol.permissions import PermissionRequest
 
@@ -74,7 +74,8 @@ class ToolOutcome(Struct):
     ``exit_code`` is that of a command that has ended. ``stopped`` is set if a hook of the call ends the run.
     ``withheld`` takes the place of a text that shows the content of files, if the model may not read these files.
     ``notes`` are about the call, and follow the text for the model; a script that made the call does not get them.
-    ``absent`` is the path that the model gave, if the call has failed because there is nothing.
+    ``absent`` is the path that the model gave, if the call has failed because there is nothing. ``decision`` is why
+    the call was allowed or denied, if no client has decided.
     """
 
     text: str
@@ -96,6 +97,7 @@ class ToolOutcome(Struct):
     withheld: str | None = None
     notes: list[str] = field(default_factory=list[str])
     absent: str | None = None
+    decision: CallDecision | None = None
 
     @property
     def ok(self) -> bool:

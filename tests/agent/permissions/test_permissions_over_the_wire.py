@@ -752,3 +752,32 @@ async def test_an_edit_that_cannot_succeed_is_refused_unasked_without_the_conten
         rules: JsonObject = {"approved": [{"kind": "read"}], "denied": [{"kind": "write"}]}
         await server.wire.call("session.permissions.configure", {"sessionId": session, "rules": rules})
         assert outcomes(await run(server.wire, session)) == ["denied"]
+
+
+async def test_the_log_says_why_a_call_ran_or_did_not_without_a_question(tmp_path: Path, project: Path) -> None:
+    config = 'permissions.allow = ["shell(git status)"]\npermissions.deny = ["shell(rm *)"]\n'
+    turns = [
+        bash("git status", "rule"),
+        bash("rm note.txt", "denied"),
+        calls("sql", "none", query="SELECT 1"),
+        bash("true", "person"),
+        bash("true", "approval"),
+        bash("touch b", "mode"),
+        {"text": "ok"},
+    ]
+    async with running_server(tmp_path, config=config) as server:
+        session = await open_session(server.wire, project, *turns[:5], turns[-1])
+        events = await run(server.wire, session, {"kind": "approve-for-session"})
+        other = await open_session(server.wire, project, *turns[5:])
+        await server.wire.call("session.permissions.setMode", {"sessionId": other, "mode": "allow-all"})
+        events += await run(server.wire, other)
+    why = {data["toolCallId"]: data.get("jumpseatDecision") for data in data_of(events, "tool.execution_complete")}
+    assert why == {
+        "rule": {"by": "rule", "reason": "shell(git status)"},
+        "denied": {"by": "rule", "reason": "shell(rm *)"},
+        "none": {"by": "tool"},
+        # `permission.completed` says it.
+        "person": None,
+        "approval": {"by": "approval"},
+        "mode": {"by": "mode", "reason": "allow-all"},
+    }

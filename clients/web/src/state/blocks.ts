@@ -10,6 +10,8 @@ interface Fence {
 const LIST = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 /** The length from which on code that grows is continued in another block. */
 const LONG_CODE = 4000;
+/** The length that blocks of a finished text have at least: each costs the parser, the sanitiser and the browser time. */
+const SHORTEST = 2000;
 /** A line may still become a list or a fence while it has fewer characters. */
 const CLEAR = 12;
 
@@ -31,7 +33,7 @@ export class Blocks {
   private lead = "";
 
   /** A text that is still `growing` may have any continuation; its long code is cut, which costs some colours. */
-  constructor(readonly growing: boolean) {}
+  constructor(readonly growing: boolean, private readonly shortest = growing ? 0 : SHORTEST) {}
 
   /** Read the text so far, which begins with the one before; returns false if it does not. */
   read(text: string): boolean {
@@ -45,7 +47,7 @@ export class Blocks {
       if (this.isBlank && this.fence === null && line.trim() !== "") {
         const isList = LIST.test(line);
         if (!/^\s/.test(line) && !(this.isList && isList)) {
-          this.cut();
+          if (this.at - this.begin >= this.shortest) this.cut();
           this.isList = isList;
         }
         this.isBlank = false;

@@ -2,7 +2,7 @@
 
 import { callOutput, toolText } from "./calls.ts";
 import { dollars, duration, tokens } from "./format.ts";
-import { decidedBy, describeRequest } from "./permissions.ts";
+import { decidedBy, describeRequest, unaskedBy } from "./permissions.ts";
 import type { CallRow, Decision, SessionState, WireEvent } from "./types.ts";
 import type { Message } from "../rpc.ts";
 
@@ -260,7 +260,7 @@ export function verdictsOf(state: SessionState, calls: readonly CallRow[]): Verd
   }));
   const unasked = calls.filter((call) => call.start !== null && !asked.has(call.key)).map((call): Verdict => ({
     key: `call ${call.key}`, time: call.start!, what: text(call), allowed: call.status !== "denied", asked: false,
-    by: "nobody was asked", rule: "", feedback: "", afterMs: null, callKey: call.key,
+    ...unaskedBy(call.unasked), feedback: "", afterMs: null, callKey: call.key,
   }));
   return [...decided, ...unasked].sort((one, other) => one.time - other.time);
 }

@@ -33,6 +33,18 @@ function whoOf(by: { client?: string; token?: string } | null): string {
   return by.token ? `${by.token} in the client ${by.client}` : `the client ${by.client}`;
 }
 
+/** Who has decided about a call without a question, by the `by` of `jumpseatDecision`. */
+const UNASKED: Record<string, string> = {
+  tool: "needs no approval", hook: "a hook", rule: "a rule", approval: "an earlier approval", mode: "the mode", sandbox: "stays in the sandbox",
+  judge: "the judging model", operator: "the server allows it unasked", nobody: "nobody could be asked", turn: "the turn was cancelled",
+};
+
+/** Return why a call ran, or did not, without a question. Earlier versions did not record that. */
+export function unaskedBy(unasked: { by: string; reason: string } | null): { by: string; rule: string } {
+  if (unasked === null) return { by: "nobody was asked", rule: "" };
+  return { by: UNASKED[unasked.by] ?? unasked.by, rule: unasked.reason };
+}
+
 const TITLES: Record<string, string> = {
   shell: "Run this command?",
   write: "Make this change?",

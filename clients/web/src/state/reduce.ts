@@ -189,7 +189,7 @@ class Draft {
   private addCall(key: string, tool: string, event: WireEvent, time: number): void {
     this.rowsOf(event.agentId).push({
       kind: "call", key, eventId: event.id, time, start: null, end: null, tool, server: null, intention: null,
-      args: undefined, argsText: "", status: "writing", output: "", diff: "", pictures: [], exitCode: null, sandboxed: null, edited: false,
+      args: undefined, argsText: "", status: "writing", output: "", diff: "", pictures: [], exitCode: null, sandboxed: null, edited: false, unasked: null,
       decisions: [], agentId: null,
     });
   }
@@ -454,6 +454,7 @@ const HANDLERS: Record<string, Handler> = {
       const result = callOutput(row.tool, data);
       return {
         ...row, ...result, end: time, args: data.effectiveArguments ?? row.args, sandboxed: data.sandboxed ?? row.sandboxed,
+        unasked: data.jumpseatDecision ? { by: String(data.jumpseatDecision.by), reason: String(data.jumpseatDecision.reason ?? "") } : row.unasked,
         edited: data.effectiveArguments != null && JSON.stringify(data.effectiveArguments) !== JSON.stringify(row.args ?? {}),
         status: data.success ? (result.exitCode ? "failed" : "done") : failure(data.error),
       };

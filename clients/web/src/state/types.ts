@@ -82,6 +82,8 @@ export interface CallRow {
   /** The call ran with other arguments than those of the model. */
   edited: boolean;
   decisions: Decision[];
+  /** Why the call ran, or did not, without a question; null if that is not in the log. */
+  unasked: { by: string; reason: string } | null;
   /** The sub-agent that the call has started. */
   agentId: string | null;
 }

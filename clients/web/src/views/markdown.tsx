@@ -13,8 +13,9 @@ const SHARE = 5;
 
 /** The characters that are rendered at once. */
 const SLICE = 6000;
-/** The number of blocks from which on those out of sight are not laid out. */
-const MANY = 60;
+/** The blocks that are compared and laid out as one part, and the number of parts from which on those out of sight are not laid out. */
+const PART = 40;
+const MANY = 3;
 
 export function Markdown({ text, streaming, id }: { text: string; streaming: boolean; id: string }) {
   const name = streaming ? "markdown streaming" : "markdown";
@@ -40,12 +41,27 @@ function InBlocks({ text, streaming, name }: { text: string; streaming: boolean;
     const timer = setTimeout(() => update(undefined as never));
     return () => clearTimeout(timer);
   });
+  const shown = rendered.current;
+  const size = streaming ? PART : 1;
+  const parts = Array.from({ length: Math.ceil(shown / size) }, (_, at) => at * size);
   return (
-    <div class={done.length > MANY ? `${name} many` : name} dir="auto">
-      {done.slice(0, rendered.current).map((block, at) => <Block key={at} text={block} />)}
+    <div class={parts.length >= MANY ? `${name} many` : name} dir="auto">
+      {parts.map((from) => <Part key={`${streaming} ${from}`} blocks={done} from={from} to={Math.min(shown, from + size)} />)}
       {isComplete && last !== "" && <Growing key={done.length} text={last} streaming={streaming} />}
     </div>
   );
+}
+
+/** Neighbouring blocks. They do not change, but further ones come to the last part. */
+class Part extends Component<{ blocks: readonly string[]; from: number; to: number }> {
+  override shouldComponentUpdate(next: { blocks: readonly string[]; to: number }): boolean {
+    return next.to !== this.props.to || next.blocks !== this.props.blocks;
+  }
+
+  override render(): ComponentChildren {
+    const { blocks, from, to } = this.props;
+    return <div class="part">{blocks.slice(from, to).map((block, at) => <Block key={at} text={block} />)}</div>;
+  }
 }
 
 /** A block that stays the same is not rendered again. */

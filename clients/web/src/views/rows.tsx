@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { languageOf, renderCode } from "../markdown.ts";
 import { countChanges, toolText } from "../state/calls.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
+import { unaskedBy } from "../state/permissions.ts";
 import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
@@ -224,6 +225,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
         {row.server && <span>MCP server {row.server}</span>}
         {row.sandboxed === true && <span>in the sandbox</span>}
         {row.decisions.filter((decision) => decision.allowed && !decision.feedback).map((decision) => <span key={decision.requestId}>approved by {decision.by}</span>)}
+        {row.decisions.length === 0 && row.unasked && <span>not asked: {[unaskedBy(row.unasked).by, row.unasked.reason].filter(Boolean).join(", ")}</span>}
         {row.output && <Copy text={row.output} what="the output" />}
         {row.start !== null && <time>{clock(row.start)}</time>}
       </footer>

@@ -18,7 +18,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from jumpseat.agent.observation import Decider, Observers
+from jumpseat.agent.observation import Observers
 from jumpseat.agent.permissions.approvals import (
     ApprovalStore,
     StoredApprovals,
@@ -31,6 +31,7 @@ from jumpseat.agent.permissions.paths import PathScope, PatternsOfRules
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
     ALLOWED_INSIDE,
+    APPROVED,
     DENIED_BY_RULE,
     NOT_AVAILABLE,
     PermissionQuestions,
@@ -207,11 +208,11 @@ class Permissions:
             request.managed_approval_required = True
         rule = managed or asking or _asking_rule(rules, facts, patterns)
         if rule is None:
-            if (by := self._allowed_by(request, facts, rules, guard)) is not None:
-                return replace(ALLOWED, by=by)
+            if (allowed := self._allowed_by(request, facts, rules, guard)) is not None:
+                return allowed
             if _stays_inside(request) and self._trusts_sandbox(rules) and not guard.needs_person:
                 return ALLOWED_INSIDE
-            if _stays_inside(request) and self._allowed_by(request, facts, rules, guard, inside=True):
+            if _stays_inside(request) and self._allowed_by(request, facts, rules, guard, inside=True) is not None:
                 return ALLOWED_INSIDE
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
@@ -242,7 +243,9 @@ class Permissions:
             from jumpseat.agent.permissions.true_names import first_copy
 
             rule = first_copy(self._rules().deny, facts)
-        return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
+        if rule is None:
+            return None
+        return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule", reason=str(rule))
 
     def _denial_by_host(self, facts: Facts) -> Verdict | None:
         if (policy := self.host_policy) is None:
@@ -304,28 +307,28 @@ class Permissions:
 
     def _allowed_by(
         self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits, *, inside: bool = False
-    ) -> Decider | None:
-        """Return what allows a call without a question; ``None`` if nothing does.
+    ) -> Verdict | None:
+        """Return the verdict of what allows a call without a question; ``None`` if nothing does.
 
         With ``inside``, approvals also cover commands that are like the approved ones, which must not leave the
         sandbox.
         """
         if self.approve_all and not guard.needs_person:
-            return "mode"
+            return Verdict("allowed", by="mode", reason=self.mode)
         if facts.protected or facts.kind == "hook" or guard.once or not self._knows_programs(facts):
             return None
         policy = self.host_policy
         if policy is not None and policy.allows(request, facts, self._patterns(facts)):
-            return "rule"
+            return Verdict("allowed", by="rule", reason="the host's policy")
         if facts.kind == "url" and self.path_scope.any_host:
-            return "approval"
+            return APPROVED
         if self.approvals.rules.allow_reads and facts.kind in ("read", "url"):
-            return "approval"
+            return APPROVED
         if facts.kind == "read" and facts.paths and all(map(self._is_readable, facts.paths)):
-            return "approval"
+            return APPROVED
         current = self._current_approvals(facts)
         if covers(current.approvals, request, facts):
-            return "approval"
+            return APPROVED
         if isinstance(request, ShellPermission) and request.request_sandbox_bypass:
             return None
         # With a scope, approvals of the same commands with other arguments do not count.
@@ -334,7 +337,13 @@ class Permissions:
             commands = commands.with_alike(facts)
         commands = commands.inside(facts) if inside else commands
         allowing = [*self._lasting(rules.allow), *current.rules]
-        return "rule" if allows(allowing, facts, self._patterns(facts), commands) else None
+        patterns = self._patterns(facts)
+        if not allows(allowing, facts, patterns, commands):
+            return None
+        if not allows(allowing, facts, patterns):
+            # Rules alone do not cover the command.
+            return APPROVED
+        return Verdict("allowed", by="rule", reason=_covering_rule(allowing, facts, patterns))
 
     def _knows_programs(self, facts: Facts) -> bool:
         """Return whether a person has approved a command beside the programs that git would run for this one."""
@@ -543,6 +552,11 @@ def _chars(request: PermissionRequest) -> int:
             return len(request.url)
         case _:
             return 0
+
+
+def _covering_rule(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns) -> str:
+    """Return the first rule that allows the whole call; empty if it takes several together."""
+    return next((str(rule) for rule in rules if allows([rule], facts, patterns)), "")
 
 
 def _asking_rule(rules: Rules, facts: Facts, patterns: RulePatterns) -> str | None:

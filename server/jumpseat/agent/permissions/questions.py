@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import new_id
-from jumpseat.agent.observation import Decider, Observers, Question
+from jumpseat.agent.observation import Observers, Question
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     AssistedApproval,
     DecidedBy,
+    Decider,
     PermissionDecision,
     PermissionRequest,
     PermissionResult,
@@ -58,19 +59,23 @@ class Verdict(PartlyCompared, Struct, frozen=True):
     A ``rejected`` call ends the turn; the model is told about a ``denied`` call. ``cancelled`` means that the
     question was withdrawn rather than answered. ``arguments`` replace those of an allowed call if a person changed
     them. ``confined_only`` means that the call is allowed only because it stays in the sandbox. ``by`` is who
-    decided.
+    decided, and ``reason`` the rule or mode, if there is one.
     """
 
-    uncompared = ("by",)
+    uncompared = ("by", "reason")
     status: Literal["allowed", "denied", "rejected"]
     message: str = ""
     arguments: JsonObject | None = None
     cancelled: bool = False
     confined_only: bool = False
     by: Decider = "client"
+    reason: str = ""
 
 
 ALLOWED: Final = Verdict("allowed")
+APPROVED: Final = Verdict("allowed", by="approval")
+"""The verdict of an earlier approval."""
+
 FEEDBACK: Final = " User feedback: "
 """What a refusal has between the fact and the words of the user."""
 

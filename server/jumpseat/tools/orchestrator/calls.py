@@ -41,6 +41,7 @@ from jumpseat.tools.tool import (
 )
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
+from jumpseat_protocol.events import CallDecision
 
 if TYPE_CHECKING:
     from jumpseat.tools.orchestrator.repeats import Repeats
@@ -193,6 +194,8 @@ class ToolCalls:
             outcome = await self._run_one(call, state, index, line, in_turn=in_turn)
             record.status, record.exit_code = outcome.status, outcome.exit_code
             record.result = outcome.text
+            if record.decided_by is not None and record.decided_by != "client":
+                outcome.decision = CallDecision(by=record.decided_by, reason=record.reason or None)
         if self._session.reminds_of_checks:
             # Imported with the first call of a process.
             from jumpseat.agent.session.checks import note_call
@@ -356,6 +359,7 @@ class ToolCalls:
                 tool_telemetry=outcome.telemetry,
                 session_log=outcome.session_log,
                 sandboxed=outcome.sandboxed,
+                jumpseat_decision=outcome.decision,
                 turn_id=turn_id,
                 parent_tool_call_id=outer,
             ),

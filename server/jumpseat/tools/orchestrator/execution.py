@@ -603,7 +603,7 @@ def _files_of(request: WritePermission) -> list[str]:
 def _record(record: ToolCall | None, request: PermissionRequest | None, verdict: Verdict) -> None:
     if record is not None:
         record.kind = record.kind if request is None else request.kind
-        record.decision, record.decided_by = verdict.status, verdict.by
+        record.decision, record.decided_by, record.reason = verdict.status, verdict.by, verdict.reason
 
 
 def _settle_path(ctx: ToolContext, request: PermissionRequest | None) -> None:
