@@ -222,6 +222,17 @@ async def test_no_command_leaves_the_sandbox_while_others_run_there(tmp_path: Pa
     assert (pushed["success"], pushed["sandboxed"]) == (True, False)
 
 
+async def test_no_command_leaves_the_sandbox_while_a_child_of_one_that_has_ended_runs_there(
+    tmp_path: Path, project: Path
+) -> None:
+    turns = [bash("(sleep 100; touch late) & echo started"), bash("git push"), DONE]
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        events = await run(server.wire, session, ONCE)
+    _, refused = data_of(events, "tool.execution_complete")
+    assert "The command was not started: it runs outside of the sandbox" in str(refused)
+
+
 async def test_git_starts_no_program_of_a_repository_to_look_at_it_outside(tmp_path: Path, project: Path) -> None:
     ran = tmp_path / "ran"
     git(project, "init", "-q")

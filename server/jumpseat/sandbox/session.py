@@ -422,8 +422,11 @@ class SessionSandbox:
             self._network.begin(reach)
         return confined
 
-    async def settle(self, confined: Confined) -> list[str]:
-        """Examine the session's folders after a command; return messages about files that were moved away."""
+    async def settle(self, confined: Confined, *, ended: bool = True) -> list[str]:
+        """Examine the session's folders after a command; return messages about files that were moved away.
+
+        A command counts as running until it has ``ended`` with all of its processes.
+        """
         self._revoke(confined)
         if confined.mechanism is None:
             return []
@@ -431,7 +434,8 @@ class SessionSandbox:
             async with self._lock:
                 messages = await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
         finally:
-            self.abandon(confined)
+            if ended:
+                self.abandon(confined)
         self._tell()
         return messages
 

@@ -69,7 +69,8 @@ class SandboxedShell(Shell):
 
     async def _wait_exit(self) -> None:
         await super()._wait_exit()
-        await self._report.settle()
+        # Children in the background may live on: until they have ended, nothing leaves the sandbox.
+        await self._report.settle(ended=False)
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
         # Whoever stops a command expects that nothing is left of it, not the beginning of another one.
@@ -78,6 +79,8 @@ class SandboxedShell(Shell):
 
     def _finish(self) -> None:
         if not self.finished:
+            if not self.alive:
+                self._report.end()
             super()._finish()
             # After the notification, because the start of a process blocks the event loop.
             if not self._stopped:

@@ -22,9 +22,13 @@ class SandboxReport:
         """Return whether the command is confined; without a mechanism that works, it is not."""
         return self._confined.mechanism is not None
 
-    async def settle(self) -> None:
+    async def settle(self, *, ended: bool = True) -> None:
         """Examine the session's folders; called when the command has ended, and again for its last process."""
-        self._moved += await self._sandbox.settle(self._confined)
+        self._moved += await self._sandbox.settle(self._confined, ended=ended)
+
+    def end(self) -> None:
+        """Note that no process of the command is left since the folders were examined."""
+        self._sandbox.abandon(self._confined)
 
     def messages(self, shell: Shell) -> list[str]:
         """Return the lines of the report."""
