@@ -194,6 +194,7 @@ async def test_the_text_of_an_exception_is_in_no_event(tasks: TaskGroup) -> None
         ),
         error=events.ToolError(message="Tool execution failed", code="failure"),
         turn_id="0",
+        jumpseat_decision=events.CallDecision(by="tool"),
     )
     assert not [event for event in made.client.events if b"secret boom" in event.encode()]
 
@@ -223,6 +224,7 @@ async def test_all_fields_of_a_result_are_in_its_event(tasks: TaskGroup) -> None
             tool_telemetry={"ms": 5},
             session_log="L",
             turn_id="0",
+            jumpseat_decision=events.CallDecision(by="tool"),
         )
     ]
 

@@ -82,7 +82,11 @@ async def test_a_builtin_tool_runs_and_its_intention_is_shown(tasks: TaskGroup) 
     await made.ask("go")
 
     assert result(made) == events.ToolExecutionComplete(
-        tool_call_id="c1", success=True, result=events.ToolResult(content="3 apples"), turn_id="0"
+        tool_call_id="c1",
+        success=True,
+        result=events.ToolResult(content="3 apples"),
+        turn_id="0",
+        jumpseat_decision=events.CallDecision(by="tool"),
     )
     assert made.client.payloads(events.AssistantMessage)[0].tool_requests == [
         events.ToolRequest(
@@ -169,6 +173,7 @@ async def test_a_crash_in_a_tool_is_a_failed_call_without_details(
         result=events.ToolResult(content=text),
         error=events.ToolError(message="Tool execution failed", code="failure"),
         turn_id="0",
+        jumpseat_decision=events.CallDecision(by="tool"),
     )
     assert results_for_model(made) == [text]
     assert made.client.payloads(events.AssistantMessage)[-1].content == "done"
