@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from zipfile import ZipFile
 
+import npm
 from contents import PAGE, ROOT
 from notice import LIBRARIES
 from notice import NAME as NOTICE
 from standalone import folder_name, platform_name
 
-import npm
 from jumpseat_protocol.version import __version__
 
 sys.path.insert(0, str(ROOT / "packaging"))
