@@ -90,9 +90,10 @@ async def test_messages_of_anthropic(stream: bool) -> None:
         more: Any = {"model": "m", "max_tokens": 9, "tools": [{"name": "add", "input_schema": SCHEMA}]}
 
         async def ask() -> Any:
+            api: Any = client.messages
             if not stream:
-                return await client.messages.create(messages=messages, **more)
-            async with client.messages.stream(messages=messages, **more) as events:
+                return await api.create(messages=messages, **more)
+            async with api.stream(messages=messages, **more) as events:
                 return await events.get_final_message()
 
         first = await ask()
