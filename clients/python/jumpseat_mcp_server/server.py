@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from jumpseat_client import Client, JumpseatClientError
+from jumpseat_mcp_server.history import records_backward
 from jumpseat_mcp_server.tasks import (
     AFTER_S,
     EXTENSION,
@@ -128,7 +129,7 @@ class SessionServer:
             await turn.wait()
         if turn.done:
             self._turns.forget(turn)
-            return _result(turn)
+            return result_of(turn)
         return created(turn)
 
     async def _tasks(self) -> Tasks:
@@ -187,7 +188,7 @@ class SessionServer:
             self._turns.forget(turn)
             raise
         self._turns.forget(turn)
-        return _result(turn)
+        return result_of(turn)
 
     def _ask(
         self, ctx: ServerRequestContext[Any], turn: Turn, asked: set[str], tasks: anyio.abc.TaskGroup
@@ -215,24 +216,16 @@ class SessionServer:
     # --- reading --------------------------------------------------------------------------------------------------
 
     async def _read(self, given: ReadArguments) -> types.CallToolResult:
-        """Return the messages of a session, of whatever length, without opening it."""
+        """Return the last messages of a session."""
         found: list[dict[str, str]] = []
-        cursor: str | None = None
-        while len(found) < given.most:
-            params = {
-                "sessionId": given.session_id,
-                "direction": "backward",
-                **({"cursor": cursor} if cursor else {}),
-            }
-            page = await self._client.request("sessions.readPersistedEvents", params)
-            for record in reversed(page["events"]):
+        async with aclosing(records_backward(self._client, given.session_id)) as records:
+            async for record in records:
                 role = _ROLES.get(record["type"])
-                if role is not None and "agentId" not in record and (text := record["data"].get("content")):
+                if role is not None and (text := record["data"].get("content")):
                     found.append({"role": role, "text": text})
-            cursor = page.get("cursor")
-            if cursor is None or not page.get("hasMore", True):
-                break
-        return _json({"session_id": given.session_id, "messages": found[: given.most][::-1]})
+                if len(found) == given.most:
+                    break
+        return _json({"session_id": given.session_id, "messages": found[::-1]})
 
     async def _list(self, given: ListArguments) -> types.CallToolResult:
         found = sorted(await self._client.list_sessions(), key=lambda one: one.modified_time, reverse=True)
@@ -268,10 +261,6 @@ async def _elicit(ctx: ServerRequestContext[Any], question: Question) -> None:
             question.form.message, question.form.requested_schema, related_request_id=ctx.request_id
         )
     question.answer(answer)
-
-
-def _result(turn: Turn) -> types.CallToolResult:
-    return types.CallToolResult.model_validate(result_of(turn.session_id, turn.status or "failed", turn.text))
 
 
 def _failure(text: str) -> types.CallToolResult:

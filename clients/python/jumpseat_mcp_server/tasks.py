@@ -9,15 +9,17 @@ afterwards, and after a restart, it is read from the stored session.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Final, Literal, NamedTuple
 
 import mcp.types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from jumpseat_client import Client, JumpseatClientError
+from jumpseat_mcp_server.history import records_backward
 from jumpseat_mcp_server.turns import Turn, Turns
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
@@ -122,38 +124,29 @@ class Tasks:
         run = next((one for one in runs["runs"] if one["interactionId"] == interaction), None)
         began = records[0]["timestamp"]
         if run is None or run.get("endedAt") is None:
-            return _as_task(
-                name, "completed", began, began, result=result_of(name.session_id, "failed", INTERRUPTED)
-            )
-        status, text = _outcome(records)
-        return _as_task(name, "completed", began, run["endedAt"], result=result_of(name.session_id, status, text))
+            status, text, ended = "failed", INTERRUPTED, began
+        else:
+            (status, text), ended = _outcome(records), run["endedAt"]
+        result = _json(_result(name.session_id, status, text))
+        return _as_task(name, "completed", began, ended, result=result)
 
     async def _records(self, name: _Name) -> Sequence[Mapping[str, Any]]:
         """Return the stored events of a prompt, itself first; none if the session has no such prompt."""
         found: list[Mapping[str, Any]] = []
-        cursor: str | None = None
-        while True:
-            page = await self._client.request(
-                "sessions.readPersistedEvents",
-                {"sessionId": name.session_id, "direction": "backward", **({"cursor": cursor} if cursor else {})},
-            )
-            for record in reversed(page["events"]):
-                if record["type"] == "user.message" and "agentId" not in record:
-                    if record["id"] == name.message_id:
-                        return [record, *reversed(found)]
-                    found.clear()
-                else:
+        async with aclosing(records_backward(self._client, name.session_id)) as records:
+            async for record in records:
+                if record["type"] != "user.message":
                     found.append(record)
-            cursor = page.get("cursor")
-            if cursor is None or not page.get("hasMore", True):
-                return []
+                elif record["id"] == name.message_id:
+                    return [record, *reversed(found)]
+                else:
+                    found.clear()
+        return []
 
 
 def _outcome(records: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     status, text = "completed", ""
     for record in records:
-        if "agentId" in record:
-            continue
         match record["type"]:
             case "assistant.message":
                 text = record["data"].get("content") or text
@@ -166,29 +159,32 @@ def _outcome(records: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     return status, text
 
 
-def result_of(session_id: str, status: str, text: str) -> dict[str, Any]:
-    """Return the result of a call that has sent a prompt, as JSON."""
+def result_of(turn: Turn) -> types.CallToolResult:
+    """Return the result of a call whose turn has ended."""
+    return _result(turn.session_id, turn.status or "failed", turn.text)
+
+
+def _result(session_id: str, status: str, text: str) -> types.CallToolResult:
     text = text or (INTERRUPTED if status == "cancelled" else "")
-    values = {"session_id": session_id, "status": status, "answer": text}
-    shown = f"{text}\n\n(session {session_id}, {status})"
-    result = types.CallToolResult(
-        content=[types.TextContent(text=shown)], structured_content=values, is_error=status != "completed"
+    return types.CallToolResult(
+        content=[types.TextContent(text=f"{text}\n\n(session {session_id}, {status})")],
+        structured_content={"session_id": session_id, "status": status, "answer": text},
+        is_error=status != "completed",
     )
-    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _json(message: BaseModel) -> dict[str, Any]:
+    return message.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def _state(turn: Turn) -> dict[str, Any]:
     assert turn.message_id is not None, "tasks are named after it"
     name = _Name(turn.session_id, turn.message_id)
     if turn.status is not None:
-        result = result_of(turn.session_id, turn.status, turn.text)
-        return _as_task(name, "completed", turn.began, turn.changed, result=result)
+        return _as_task(name, "completed", turn.began, turn.changed, result=_json(result_of(turn)))
     open_ = {key: question for key, question in turn.questions.items() if not question.answered.is_set()}
     if open_:
-        asked = {
-            key: types.ElicitRequest(params=question.form).model_dump(by_alias=True, mode="json", exclude_none=True)
-            for key, question in open_.items()
-        }
+        asked = {key: _json(types.ElicitRequest(params=question.form)) for key, question in open_.items()}
         return _as_task(name, "input_required", turn.began, turn.changed, inputRequests=asked)
     said = {"statusMessage": f"uses {turn.steps[-1]}"} if turn.steps else {}
     return _as_task(name, "working", turn.began, turn.changed, **said)

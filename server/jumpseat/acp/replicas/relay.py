@@ -135,7 +135,6 @@ class Relay:
         return forked
 
     async def _list(self, params: Any) -> Any:
-        check_params(self._ctx, "session/list", params)
         await self._cluster.catch_up()
         serve = find_route(self._ctx, "session/list")
         assert serve is not None, "a method of editors"
