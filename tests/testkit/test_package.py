@@ -18,7 +18,9 @@ import pytest
 from jumpseat_protocol.version import __version__
 from jumpseat_testkit.patterns import differences
 from tests.script.scripts import one_turn
+from tests.support.forked import executable
 from tests.support.limits import WAIT_S
+from tests.support.pages import code_blocks
 from tests.support.toolchains import missing, require_npm, require_program, tool_folder
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +103,21 @@ def test_the_wheel_needs_no_server_of_ours(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
+
+
+def test_the_example_of_the_page_tests_an_agent(tmp_path: Path) -> None:
+    (example,) = code_blocks("docs/testing.md", "python")
+    (tmp_path / "test_my_agent.py").write_text(example.replace('"my-agent"', repr(executable())))
+    arguments = ["-q", "-p", "jumpseat_testkit.pytest_plugin", "-p", "no:cacheprovider", "test_my_agent.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 JAVASCRIPT = """
