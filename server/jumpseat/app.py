@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
-from msgspec.structs import asdict
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers
-from jumpseat.agent.client import Client
-from jumpseat.agent.clock import SystemClock
 from jumpseat.agent.observation import Observers
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
@@ -33,6 +29,7 @@ from jumpseat.config import (
     load_config,
 )
 from jumpseat.configured import (
+    ConfiguredBudgets,
     compaction_policy,
     given_settings,
     open_gate,
@@ -40,22 +37,18 @@ from jumpseat.configured import (
     plugin_folders,
     sandbox_settings,
 )
+from jumpseat.doors import Doors
 from jumpseat.errors import UnknownToolError
 from jumpseat.lsp.source import LanguageServers
 from jumpseat.mcp.session_hosts import McpHosts, secret_variables
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.log_setup import mask_logs
 from jumpseat.observability.observability import Observability
-from jumpseat.observability.settings import Gauge
+from jumpseat.observability.server_state import ServerState
 from jumpseat.options import Options
-from jumpseat.rpc.connection import Connection
-from jumpseat.rpc.routes import IgnoredMembers, find_route
-from jumpseat.rpc.transport import HEADERS, LINES, Framing, Wire
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.services.web import ConfiguredWeb
-from jumpseat.sessions.access import EVERYTHING, Access
-from jumpseat.sessions.context import Context, Server
-from jumpseat.sessions.idle import Activity, activity_of
+from jumpseat.sessions.context import Server
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.plugins.plugin_folders import PluginFolders
 from jumpseat.store.project.hook_files import HookFiles
@@ -85,26 +78,15 @@ from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
 from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import TOOL_SEARCH, SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
-from jumpseat_protocol.events import SessionWarning
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
-    from jumpseat.acp.connection import AcpConnection
-    from jumpseat.acp.remote.http import HttpConnections
-    from jumpseat.acp.replicas.owner import OwnerService
     from jumpseat.agent.interfaces import Brief
-    from jumpseat.agent.session.budget import DaySum, SessionBudget
     from jumpseat.agent.settings import SessionSettings
-    from jumpseat.ahp.connection import AhpConnection
-    from jumpseat.ahp.live.door import Door
-    from jumpseat.ahp.replicas.door import ClusterDoor
     from jumpseat.cluster.cluster import Cluster
-    from jumpseat.network.http_door import HttpDoor
-    from jumpseat.network.listener import Newcomer
     from jumpseat.sessions.persisted_events import PersistedReads
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
-    from jumpseat.store.user.page_access import PageAccess
     from jumpseat.tools.findings import Checker
 
 log = logging.getLogger(__name__)
@@ -125,31 +107,6 @@ LEAST_FREE_BYTES: Final = 16 << 20
 WRITTEN: Final = ("session-state", "memories", "quarantine")
 
 
-class AnyConnection(Protocol):
-    """A connection of any protocol."""
-
-    access: Access | None
-
-    @property
-    def wire(self) -> Wire: ...
-
-    def abort(self) -> None:
-        """Close the connection at once."""
-        ...
-
-    def announce(self, params: dict[str, Any], created_by: str | None) -> None:
-        """Notify the client of a change in the life of a session, if the client sees sessions of the token."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
-
-
-class ClientConnection(AnyConnection, Client, Protocol):
-    """A connection that is itself the client of sessions."""
-
-
 class App:
     """The server behind all connections."""
 
@@ -157,7 +114,6 @@ class App:
         self._cluster = cluster
         self.home = home = home_folder(options.environ)
         self._agents: AgentLibrary | None = None
-        self._day_sum: DaySum | None = None
         self._installed_plugins: InstalledPlugins | None = None
         self._persisted_reads: PersistedReads | None = None
         for folder in restrict_home(home, WRITTEN):
@@ -187,7 +143,14 @@ class App:
             logins=self.accounts,
             keys=self.keys,
         )
-        self.observability = Observability(options, home, self.secrets, self.gauges())
+        self.state = ServerState(
+            home,
+            lambda: self.registry.live_sessions(),
+            lambda: len(self.doors.connections),
+            lambda: self.ending or self.stopping,
+            cluster,
+        )
+        self.observability = Observability(options, home, self.secrets, self.state.gauges())
         self.models.observers = self.observability.observers
         if cluster is not None:
             self.user_settings, approvals = cluster.user_settings, cluster.approvals
@@ -205,16 +168,8 @@ class App:
         children.withhold(lambda: secret_variables(config.mcp.servers))
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
-        self.connections: set[AnyConnection] = set()
-        self._ignored_members = IgnoredMembers()
-        self._acp, self._speaks_ahp = options.acp, options.ahp
-        self._acp_http: HttpConnections | None = None
-        self._ahp: Door | None = None
-        self._cluster_door: ClusterDoor | None = None
-        self._guest_editors: dict[Connection, OwnerService] = {}
         self._on_stdio = options.on_stdio
-        self._stdio_client: AnyConnection | None = None
-        self.gate, self.made_token = open_gate(options.tcp, home)
+        self.gate, made_token = open_gate(options.tcp, home)
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
@@ -301,8 +256,11 @@ class App:
             tool_set=None if chosen is None else configured_of(chosen),
             scripts=ScriptSettings(config.tools.call_tools.by_default, config.tools.call_tools.unconfined),
         )
-        outside = self._budget_of_completions()
-        budgets = BudgetKeeper(self._make_budget, outside)
+        configured = ConfiguredBudgets(
+            config.budget, home, None if cluster is None else cluster.documents.day_usage, tasks
+        )
+        outside = configured.of_completions()
+        budgets = BudgetKeeper(configured.of_session, outside)
         observers = Observers((*self.observability.observers.observers, budgets))
         if outside is not None:
             self.models.observers, self.models.admit = observers, outside.admit
@@ -337,49 +295,20 @@ class App:
             reminds_of_checks=config.project.check_reminder,
             agent_limits=AgentLimits(**given_settings(config.agents)),
         )
-        self.registry = SessionRegistry(store, environment, services, self.announce)
+        self.registry = SessionRegistry(
+            store,
+            environment,
+            services,
+            lambda kind, session_id, metadata, token: self.doors.announce(kind, session_id, metadata, token),
+        )
+        self._server = Server(self.registry, self.models, self, self.mcp)
+        self.doors = Doors(options, self._server, tasks, self.stop, made_token=made_token, cluster=cluster)
 
     async def _run_command(self, session: Session, command: QueuedCommand) -> bool:
         # Imported here: few sessions run commands.
         from jumpseat.commands.running import run_queued
 
-        return await run_queued(Server(self.registry, self.models, self, self.mcp), session, command)
-
-    def _make_budget(self, session: Session) -> SessionBudget | None:
-        config = self._config.budget
-        if session.settings.options.budget is None and not config.model_fields_set:
-            return None
-        # Imported here: few sessions have budgets.
-        from jumpseat.agent.session.budget import SessionBudget, budgets_of
-
-        default = budgets_of(config.session, config.prompt, config.day)
-        return SessionBudget(
-            lambda: default.overridden_by(session.settings.options.budget),
-            self.day_sum,
-            session.metrics.total().values(),
-            lambda text: session.emit(SessionWarning(warning_type="budget", message=text)),
-        )
-
-    def _budget_of_completions(self) -> SessionBudget | None:
-        """Return the budget of model calls outside of sessions: only that of the day concerns them."""
-        config = self._config.budget
-        if not config.day.model_fields_set:
-            return None
-        from jumpseat.agent.session.budget import SessionBudget, budgets_of
-
-        budgets = budgets_of(None, None, config.day)
-        return SessionBudget(lambda: budgets, self.day_sum, (), log.warning)
-
-    @property
-    def day_sum(self) -> DaySum:
-        """The usage of the day, for budgets."""
-        if self._day_sum is None:
-            from jumpseat.agent.session.budget import DaySum
-            from jumpseat.store.user.day_usage import DayUsage, file_in
-
-            document = file_in(self.home) if self._cluster is None else self._cluster.documents.day_usage
-            self._day_sum = DaySum(DayUsage(document, SystemClock()), self._tasks)
-        return self._day_sum
+        return await run_queued(self._server, session, command)
 
     @property
     def agents(self) -> AgentLibrary:
@@ -423,178 +352,6 @@ class App:
             where = "--tools" if of_arguments else f"{self.home / 'config.toml'}: tools.offered"
             raise UnknownToolError(f"{where}: {problem}")
 
-    def connect_stdio(self) -> Wire:
-        """Open the connection of a process on stdio; the caller connects its wire to a transport."""
-        if self._speaks_ahp:
-            client = self.connect_ahp(EVERYTHING, LINES)
-        else:
-            client = self.connect_acp() if self._acp else self.connect()
-        self._stdio_client = client
-        return client.wire
-
-    @property
-    def pages(self) -> PageAccess | None:
-        """See :class:`jumpseat.network.serving.TcpServer`."""
-        return self.gate.pages
-
-    def connect(self, peer: str | None = None, framing: Framing = HEADERS) -> Connection:
-        """Open a new connection; the caller connects its wire to a transport. ``peer`` is a TCP address."""
-        connection = self.new_connection(self._handle_disconnect, peer, framing)
-        context = self.context_of(connection)
-        connection.serve(
-            partial(self.find, context)
-            if self._cluster is None
-            else self._cluster.clients.route(context, connection),
-            lambda session_id, question: self.registry.answers(connection, session_id, question),
-        )
-        self.connections.add(connection)
-        return connection
-
-    def connect_tcp(self, peer: str) -> Newcomer:
-        """See :class:`jumpseat.network.serving.TcpServer`."""
-        # Imported here: servers on stdio listen to nobody.
-        from jumpseat.network.first_byte import TcpNewcomer
-
-        return TcpNewcomer(
-            lambda: self.connect(peer),
-            lambda: self.connect_acp(self.gate.initial_access, peer=peer),
-        )
-
-    def admit(
-        self, peer: str, path: str, token: str | None, *, has_origin: bool
-    ) -> Callable[[Framing], Newcomer] | None:
-        """See :class:`jumpseat.network.serving.TcpServer`.
-
-        Windows of VS Code and pages send origins: they need a token, even if programs of the same user do not.
-        """
-        from jumpseat.network.site import ACP_PATH, AHP_PATH
-
-        access = self._access_at_once(token, has_origin=has_origin)
-        if access is None:
-            return None
-        connect = {AHP_PATH: self.connect_ahp, ACP_PATH: self.connect_acp}[path]
-        return partial(connect, access, peer=peer)
-
-    def admit_http(self, peer: str, path: str, token: str | None, *, has_origin: bool) -> HttpDoor | None:
-        """See :class:`jumpseat.network.serving.TcpServer`."""
-        from jumpseat.network.site import ACP_PATH
-
-        access = self._access_at_once(token, has_origin=has_origin)
-        if access is None or path != ACP_PATH:
-            return None
-        if self._acp_http is None:
-            # Imported here, because most servers have no such client.
-            from jumpseat.acp.remote.http import HttpConnections
-
-            self._acp_http = HttpConnections(self.connect_acp)
-        return self._acp_http.of(access, peer)
-
-    @property
-    def open_sockets(self) -> int:
-        """See :class:`jumpseat.network.serving.TcpServer`."""
-        return len(self.connections) + (self._acp_http.streams if self._acp_http is not None else 0)
-
-    def _access_at_once(self, token: str | None, *, has_origin: bool) -> Access | None:
-        """Return the access of a client whose token comes with its first request."""
-        access = self.gate.access_of(token)
-        return None if has_origin and not self.gate.knows(token) else access
-
-    def connect_ahp(self, access: Access, framing: Framing, peer: str | None = None) -> AhpConnection:
-        # Imported here, because most servers have no such clients.
-        from jumpseat.ahp.connection import AhpConnection
-        from jumpseat.ahp.live.door import Door
-
-        if self._ahp is None:
-            parts = Server(self.registry, self.models, self, self.mcp)
-            self._ahp = Door(parts, self._tasks) if self._cluster is None else self._door_of(self._cluster)
-        connection = AhpConnection(self._ahp, access, self._tasks, self.secrets, self._forget, framing, peer)
-        self.connections.add(connection)
-        return connection
-
-    def _door_of(self, cluster: Cluster) -> ClusterDoor:
-        """Return the door of this replica, which also serves those of other replicas."""
-        from jumpseat.ahp.replicas.door import ClusterDoor
-
-        if self._cluster_door is None:
-            parts = Server(self.registry, self.models, self, self.mcp)
-            self._cluster_door = ClusterDoor(parts, self._tasks, cluster)
-        return self._cluster_door
-
-    def find_of_door(
-        self, connection: Connection, *, relayed: bool
-    ) -> Callable[[str], Callable[[Any], Any] | None]:
-        """See :class:`jumpseat.cluster.relay.clients.Server`."""
-        assert self._cluster is not None, "only replicas relay"
-        find = partial(self.find, self.context_of(connection))
-        if connection.door == ACP_DOOR:
-            from jumpseat.acp.replicas.owner import OwnerService
-
-            service = self._guest_editors[connection] = OwnerService(
-                connection, find, lambda guest: Context(guest, self.registry, self.models, self, self.mcp)
-            )
-            return service.find
-        return self._door_of(self._cluster).serve(connection, find, guest=relayed).find
-
-    def leave_door(self, connection: Connection) -> None:
-        """See :class:`jumpseat.cluster.relay.clients.Server`."""
-        if (service := self._guest_editors.pop(connection, None)) is not None:
-            service.guest.leave()
-            self.registry.detach_client(service.guest)
-            self.models.connections.release(service.guest)
-        elif self._cluster_door is not None:
-            self._cluster_door.leave(connection)
-
-    def new_connection(
-        self, on_close: Callable[[Connection], None], peer: str | None, framing: Framing = HEADERS
-    ) -> Connection:
-        """Create a connection that serves nothing yet."""
-        return Connection(
-            on_close, self._tasks, self.secrets, access=self.gate.initial_access, peer=peer, framing=framing
-        )
-
-    def context_of(self, connection: Connection) -> Context:
-        """Return the parts of the server for a connection."""
-        return Context(connection, self.registry, self.models, self, self.mcp)
-
-    def find(self, ctx: Context, method: str) -> Callable[[Any], Any] | None:
-        """Return the function that serves a method on one connection; ``None`` if there is no such method."""
-        return find_route(ctx, self._ignored_members, method)
-
-    def connect_acp(
-        self, access: Access | None = EVERYTHING, framing: Framing = LINES, peer: str | None = None
-    ) -> AcpConnection:
-        """Open the connection of an editor. ``access`` is ``None`` if its first request has to bring a token."""
-        # Imported here, because most servers have no such client.
-        from jumpseat.acp.connection import AcpConnection
-
-        connection = AcpConnection(
-            self._handle_disconnect, self._tasks, self.secrets, access=access, framing=framing, peer=peer
-        )
-        context = Context(connection, self.registry, self.models, self, self.mcp)
-        if self._cluster is None:
-            connection.serve(context)
-        else:
-            from jumpseat.acp.replicas.relay import Relay
-
-            cluster = self._cluster
-            connection.serve(context, lambda acp: Relay(connection, acp, cluster))
-        self.connections.add(connection)
-        return connection
-
-    def announce(self, kind: str, session_id: str, metadata: dict[str, str] | None, created_by: str | None) -> None:
-        """Notify the connections that see sessions of the token ``created_by``."""
-        params: dict[str, Any] = {"type": kind, "sessionId": session_id}
-        if metadata is not None:
-            params["metadata"] = metadata
-        self.announce_here(params, created_by)
-        if self._cluster is not None:
-            self._cluster.announce(params, created_by)
-
-    def announce_here(self, params: dict[str, Any], created_by: str | None) -> None:
-        """Notify the connections of this process about the life of a session."""
-        for connection in self.connections:
-            connection.announce(params, created_by)
-
     def _record_changes(
         self, session: Session, prompt: Prompt, edits: Sequence[FileEdit], call_id: str | None
     ) -> None:
@@ -624,45 +381,6 @@ class App:
 
             self._persisted_reads = PersistedReads()
         return self._persisted_reads
-
-    def gauges(self) -> list[Gauge]:
-        """Return the numbers that metrics show."""
-
-        def gauge(name: str, unit: str, description: str, read: Callable[[Activity], int]) -> Gauge:
-            return Gauge(name, unit, description, lambda: read(activity_of(self.registry.live_sessions())))
-
-        return [
-            gauge("jumpseat.sessions", "{session}", "Live sessions.", lambda now: now.sessions),
-            gauge("jumpseat.prompts.running", "{prompt}", "Sessions that run a prompt.", lambda now: now.running),
-            gauge("jumpseat.prompts.waiting", "{prompt}", "Prompts in queues.", lambda now: now.waiting),
-            gauge("jumpseat.questions.open", "{question}", "Unanswered questions.", lambda now: now.questions),
-            Gauge("jumpseat.connections", "{connection}", "Connected clients.", lambda: len(self.connections)),
-            *(self._cluster.gauges() if self._cluster is not None else ()),
-        ]
-
-    def status(self) -> dict[str, Any]:
-        """Return the state of the server as a JSON object."""
-        return {
-            "version": __version__,
-            "pid": os.getpid(),
-            "home": str(self.home),
-            "ready": not self.problems(),
-            "connections": len(self.connections),
-            **asdict(activity_of(self.registry.live_sessions())),
-        }
-
-    def problems(self) -> list[str]:
-        """Return the reasons why no new client should be sent to this server."""
-        problems = ["the server is ending"] if self.ending or self.stopping else []
-        if self._cluster is not None and self._cluster.replica.unavailable:
-            problems.append("the store of the cluster cannot be reached")
-        if self._cluster is not None and self._cluster.membership.draining:
-            problems.append("the server hands its sessions over")
-        if not os.access(self.home, os.W_OK):
-            problems.append(f"the folder {str(self.home)!r} is not writable")
-        elif (free := shutil.disk_usage(self.home).free) < LEAST_FREE_BYTES:
-            problems.append(f"only {free >> 20} MiB are free in {str(self.home)!r}")
-        return problems
 
     def stop(self) -> None:
         """End the process."""
@@ -715,33 +433,8 @@ class App:
             with anyio.move_on_after(CLOSE_S):
                 await self.models.connections.close()
                 await self.web.aclose()
-            for connection in list(self.connections):
-                connection.close()
+            self.doors.close()
             self._descendants.close()
-
-    async def close_revoked(self) -> None:
-        """Close the connections whose tokens are revoked, until cancelled."""
-        while self.gate.can_revoke:
-            await anyio.sleep(REVOCATION_CHECK_S)
-            for connection in list(self.connections):
-                access = connection.access
-                if access is None or access.name is None:
-                    continue
-                if not await anyio.to_thread.run_sync(self.gate.is_valid, access):
-                    log.warning("closed a connection: its token %r is revoked", access.name)
-                    connection.abort()
-
-    def _handle_disconnect(self, connection: ClientConnection) -> None:
-        if self._cluster is not None and isinstance(connection, Connection):
-            self._cluster.clients.disconnected(connection)
-        self.registry.detach_client(connection)
-        self.models.connections.release(connection)
-        self._forget(connection)
-
-    def _forget(self, connection: AnyConnection) -> None:
-        self.connections.discard(connection)
-        if connection is self._stdio_client or (self.ending and not self.connections):
-            self.stop()
 
 
 def _syntax_checker(_session: Session) -> Checker:

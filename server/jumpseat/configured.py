@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.clock import SystemClock
 from jumpseat.agent.permissions.approvals import ApprovalStore
 from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.session.compactor import CompactionPolicy
-from jumpseat.config import AgentsConfig, CompactionConfig, Config, RetryConfig, SandboxSection
+from jumpseat.agent.session.session import Session
+from jumpseat.config import AgentsConfig, BudgetConfig, CompactionConfig, Config, RetryConfig, SandboxSection
 from jumpseat.errors import ConfigError
 from jumpseat.options import TcpOptions
 from jumpseat.parsing.validation import in_file
@@ -19,6 +24,13 @@ from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sessions.access import Gate
 from jumpseat.store.project.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.user.trusted_folders import TrustedFolders
+from jumpseat_protocol.events import SessionWarning
+
+if TYPE_CHECKING:
+    from jumpseat.agent.session.budget import DaySum, SessionBudget
+    from jumpseat.store.user.documents import Document
+
+log = logging.getLogger(__name__)
 
 
 def open_gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:
@@ -103,3 +115,50 @@ def compaction_policy(config: CompactionConfig) -> CompactionPolicy:
         "exhaustion": config.exhaustion_threshold,
     }
     return CompactionPolicy(**{name: value for name, value in given.items() if value is not None})
+
+
+class ConfiguredBudgets:
+    """The budgets of the configuration. ``shared`` is the day's usage in a cluster, instead of a file in ``home``.
+
+    What a budget needs is imported with the first one: few sessions have any.
+    """
+
+    def __init__(self, config: BudgetConfig, home: Path, shared: Document | None, tasks: TaskGroup) -> None:
+        self._config = config
+        self._home = home
+        self._shared = shared
+        self._tasks = tasks
+        self._day_sum: DaySum | None = None
+
+    def of_session(self, session: Session) -> SessionBudget | None:
+        """Return a new budget for a session; ``None`` if it has no limits."""
+        config = self._config
+        if session.settings.options.budget is None and not config.model_fields_set:
+            return None
+        from jumpseat.agent.session.budget import SessionBudget, budgets_of
+
+        default = budgets_of(config.session, config.prompt, config.day)
+        return SessionBudget(
+            lambda: default.overridden_by(session.settings.options.budget),
+            self._sum_of_day(),
+            session.metrics.total().values(),
+            lambda text: session.emit(SessionWarning(warning_type="budget", message=text)),
+        )
+
+    def of_completions(self) -> SessionBudget | None:
+        """Return the budget of model calls outside of sessions: only that of the day concerns them."""
+        if not self._config.day.model_fields_set:
+            return None
+        from jumpseat.agent.session.budget import SessionBudget, budgets_of
+
+        budgets = budgets_of(None, None, self._config.day)
+        return SessionBudget(lambda: budgets, self._sum_of_day(), (), log.warning)
+
+    def _sum_of_day(self) -> DaySum:
+        if self._day_sum is None:
+            from jumpseat.agent.session.budget import DaySum
+            from jumpseat.store.user.day_usage import DayUsage, file_in
+
+            document = file_in(self._home) if self._shared is None else self._shared
+            self._day_sum = DaySum(DayUsage(document, SystemClock()), self._tasks)
+        return self._day_sum

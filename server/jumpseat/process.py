@@ -107,7 +107,7 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
         app = App(options, tasks, cluster)
         await app.check_tools()
         if cluster is not None:
-            cluster.serve(app)
+            cluster.serve(app.doors)
 
         def leave() -> None:
             failed = not app.stopping or (wire is not None and wire.failure is not None)
@@ -126,18 +126,18 @@ async def _serve(options: Options, stdio: Stdio | None) -> str | None:
             elif number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 # `nohup` makes a process ignore SIGHUP.
                 loop.add_signal_handler(number, app.stop)
-        await app.observability.serve(tasks, app)
+        await app.observability.serve(tasks, app.state)
         if options.session_idle_s is not None:
             tasks.start_soon(IdleSessions(app.registry, options.session_idle_s).run)
         if stdio is not None:
-            wire = app.connect_stdio()
+            wire = app.doors.connect_stdio()
             tasks.start_soon(open_stdio, wire, stdio)
         if options.tcp is None:
             await app.wait_stopped()
         else:
             from jumpseat.network.serving import serve_tcp
 
-            await serve_tcp(options.tcp, app)
+            await serve_tcp(options.tcp, app.doors, app.wait_stopped)
         await app.close()
         tasks.cancel_scope.cancel()
     return wire.failure if wire is not None else None

@@ -271,7 +271,7 @@ class _Door(asyncio.WriteTransport):
         self._last_id = 0
         self._responses: dict[int, Message] = {}
         self._news = anyio.Event()
-        connect = app.connect_acp if name == "acp" else lambda: app.connect_ahp(EVERYTHING, LINES)
+        connect = app.doors.connect_acp if name == "acp" else lambda: app.doors.connect_ahp(EVERYTHING, LINES)
         self._wire: Wire = connect().wire
         self._wire.connection_made(self)
 

@@ -34,7 +34,7 @@ class MemoryClient(asyncio.WriteTransport):
         self._on_message = on_message
         self._unread = b""
         self._last_id = 0
-        self._wire: Wire = app.connect().wire
+        self._wire: Wire = app.doors.connect().wire
         self.connected = True
         self._wire.connection_made(self)
 

@@ -226,7 +226,7 @@ class AhpConnection:
             self.peer.notify(method, params)
 
     def announce(self, params: dict[str, Any], created_by: str | None) -> None:
-        """Tell the client that a session is gone. See :class:`jumpseat.app.ClientConnection`."""
+        """Tell the client that a session is gone. See :class:`jumpseat.doors.ClientConnection`."""
         sessions.announce(self, params, created_by)
 
     @property

@@ -94,6 +94,13 @@ class Cluster:
         """Return the numbers of this replica that metrics show."""
         return gauges(self.ownerships, lambda: self.replica.relayed)
 
+    def problems(self) -> list[str]:
+        """Return the reasons why no new client should be sent to this replica."""
+        problems = ["the store of the cluster cannot be reached"] if self.replica.unavailable else []
+        if self.membership.draining:
+            problems.append("the server hands its sessions over")
+        return problems
+
     def _describe(self) -> dict[str, Any]:
         return {
             "startedS": self._began_s,

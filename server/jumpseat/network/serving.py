@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -61,13 +61,9 @@ class TcpServer(Protocol):
         """Close the connections whose tokens are revoked, until cancelled."""
         ...
 
-    async def wait_stopped(self) -> None:
-        """Wait for the request to end the process."""
-        ...
 
-
-async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
-    """Accept connections until the process ends. Prints the ports and, if the server made one, the token.
+async def serve_tcp(options: TcpOptions, server: TcpServer, wait_stopped: Callable[[], Awaitable[None]]) -> None:
+    """Accept connections until ``wait_stopped`` returns. Prints the ports and, if the server made one, the token.
 
     Raises:
         JumpseatError: the address is in use or unknown, the certificate is invalid, or a package is missing.
@@ -116,7 +112,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
                     print(f"jumpseat serves WebSocket clients on port {web_port}", flush=True)  # noqa: T201
             if server.made_token is not None and options.page is None:
                 print(f"connection token: {server.made_token}", flush=True)  # noqa: T201
-            await server.wait_stopped()
+            await wait_stopped()
         finally:
             if web is not None:
                 web.end()

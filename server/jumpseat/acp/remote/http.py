@@ -33,7 +33,7 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 
 class Connect(Protocol):
-    """Creates the client behind a connection. See :meth:`jumpseat.app.App.connect_acp`."""
+    """Creates the client behind a connection. See :meth:`jumpseat.doors.Doors.connect_acp`."""
 
     def __call__(self, access: Access | None, framing: Framing, peer: str | None) -> AcpConnection: ...
 

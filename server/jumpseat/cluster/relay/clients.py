@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Server(Protocol):
-    """The server that serves a replica's clients, as :class:`jumpseat.app.App`."""
+    """The server that serves a replica's clients, as :class:`jumpseat.doors.Doors`."""
 
     @property
     def registry(self) -> SessionRegistry: ...
