@@ -138,10 +138,10 @@ else:
         @classmethod
         def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
             """See pydantic's method. Most models are not built for it."""
-            if _fields_set is None and is_unbuilt(cls):
+            if is_unbuilt(cls):
                 fields = _fields_to_construct(cls)
                 if fields is not None and values.keys() <= fields.by_name.keys():
-                    return fields.instance(cls, values)
+                    return fields.instance(cls, values, _fields_set)
             return super().model_construct(_fields_set, **values)
 
 

@@ -107,14 +107,19 @@ class DeclaredFields:
                 self._made[name] = partial(deepcopy, default)
         self.required = fields.keys() - self._shared.keys() - self._made.keys()
 
-    def instance(self, model: type[Any], given: Mapping[str, Any]) -> Any:
-        """Return an instance with these values, by the fields' names in Python, and defaults for the others."""
+    def instance(self, model: type[Any], given: Mapping[str, Any], set_fields: set[str] | None = None) -> Any:
+        """Return an instance with these values, by the fields' names in Python, and defaults for the others.
+
+        ``set_fields`` are the fields that count as set; ``None`` means those in ``given``.
+        """
         made = {name: make() for name, make in self._made.items() if name not in given}
+        values = {**self._shared, **made, **given}
         instance = object.__new__(model)
         # The slots that pydantic fills, too. Setting them as attributes would ask the model for its fields.
         for slot, value in (
-            ("__dict__", {**self._shared, **made, **given}),
-            ("__pydantic_fields_set__", {*given}),
+            # The copy has no room to grow: the options of a session would take twice the memory.
+            ("__dict__", {**values}),
+            ("__pydantic_fields_set__", {*given} if set_fields is None else {*set_fields}),
             ("__pydantic_extra__", None),
             ("__pydantic_private__", None),
         ):

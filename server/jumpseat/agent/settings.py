@@ -112,8 +112,12 @@ class SessionSettings(Discreet, Struct):
         """
         if unknown := options.keys() - vars(self.options).keys():
             raise TypeError(f"unknown option {min(unknown)!r}")
+        current = vars(self.options)
+        if all(current[name] is value for name, value in options.items()):
+            return
         # A copy by pydantic would build the model.
-        self.options = KeptOptions.model_construct(**vars(self.options) | options)
+        given = self.options.model_fields_set | options.keys()
+        self.options = KeptOptions.model_construct(given, **current | options)
 
     def with_options(self, **options: Any) -> SessionSettings:
         """Return a copy with changed options, as in :meth:`set_options`."""

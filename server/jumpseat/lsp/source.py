@@ -80,7 +80,8 @@ class LspSource:
         self._tool: Tool | None = None
         self._servers: SessionServers | None = None
         self._reports: Reports | None = None
-        self._lock = anyio.Lock()
+        # Made with the first change of a file.
+        self._lock: anyio.Lock | None = None
 
     def tools(self) -> Mapping[str, Tool]:
         # Once it is offered, it stays: providers cache the tools of a request.
@@ -134,7 +135,8 @@ class LspSource:
 
     async def find(self) -> Found:
         """Return the servers that are configured or installed."""
-        async with self._lock:
+        lock = self._lock = self._lock or anyio.Lock()
+        async with lock:
             if self._found is None:
                 self._found = await anyio.to_thread.run_sync(self._look)
                 for problem in self._found.problems:

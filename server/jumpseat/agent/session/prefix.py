@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from operator import is_
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,9 @@ from jumpseat.system.log_fields import fields
 log = logging.getLogger(__name__)
 
 Part: TypeAlias = Literal["model", "instructions", "tools", "messages"]
+
+# One for all sessions: an empty set takes 216 bytes.
+_NONE: Final[frozenset[tuple[Part, str]]] = frozenset()
 
 
 class PrefixBreak(Struct, frozen=True):
@@ -73,7 +76,7 @@ class SentPrefix:
         self._last: tuple[str, bool, int, list[ToolSpec], Sequence[Message]] | None = None
         self._conversation: Conversation | None = None
         self._rewrites = 0
-        self._logged: set[tuple[Part, str]] = set()
+        self._logged = _NONE
 
     def note(self, request: ModelRequest, conversation: Conversation) -> PrefixBreak | None:
         """Remember ``request``, and return how its beginning differs from that of the last one, if it does."""
@@ -96,7 +99,7 @@ class SentPrefix:
     def log(self, session_id: str, found: PrefixBreak) -> None:
         """Log a break, at a visible level once per cause."""
         level = logging.DEBUG if (found.part, found.cause) in self._logged else logging.INFO
-        self._logged.add((found.part, found.cause))
+        self._logged |= {(found.part, found.cause)}
         where = fields(session=session_id, part=found.part, cause=found.cause, messages_kept=found.kept)
         log.log(level, "request begins differently", extra=where)
 

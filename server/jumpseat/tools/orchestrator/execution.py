@@ -154,8 +154,9 @@ class CallExecution:
         self._shells = shells
         self._checkers: list[Checker] | None = None
         # Files whose content the model was allowed to read, or has written as a whole.
-        self._known: set[Path] = set()
-        self._misses = Counter[str]()
+        self._known: set[Path] | None = None
+        # By path, the number of changes that did not fit.
+        self._misses: Counter[str] | None = None
         self.inner: Callable[[ToolUseBlock, SharedState], Inner] | None = None
         """Begins the calls that a call makes."""
 
@@ -267,7 +268,7 @@ class CallExecution:
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
             if isinstance(request, ReadPermission):
-                self._known.add(ctx.files.place(Path(request.path)))
+                self._know(ctx.files.place(Path(request.path)))
             await with_abort(lambda: self._begin_checks(ctx, prepared.permission))
             outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
             if isinstance(request, ReadPermission) and outcome.ok:
@@ -362,7 +363,7 @@ class CallExecution:
         a few misses, the model has to view the file.
         """
         request, refusal = prepared.permission, prepared.refusal
-        if not isinstance(request, WritePermission) or (refusal is None and not self._misses):
+        if not isinstance(request, WritePermission) or (refusal is None and self._misses is None):
             return refusal
         facts = await self._facts(request, call)
         verdict = self._session.permissions.denial_by_rule(facts) or self._denial_in_plan_mode(request, facts, call)
@@ -371,13 +372,14 @@ class CallExecution:
             return ToolOutcome(verdict.message, "denied")
         intention = request.intention
         hidden = [path for path in _files_of(request) if not await self._may_read(path, intention, call)]
-        tried = next((path for path in hidden if self._misses[path] >= MOST_MISSES), None)
+        misses = self._misses = self._misses or Counter()
+        tried = next((path for path in hidden if misses[path] >= MOST_MISSES), None)
         if tried is not None:
             return failure(f"View {tried} before you change it: earlier changes did not fit.")
         if refusal is None or not hidden:
             return refusal
         if refusal.withheld is not None:
-            self._misses.update(hidden)
+            misses.update(hidden)
             return replace(refusal, text=refusal.withheld)
         return failure("This change cannot be made as things are.") if facts.outside_paths else refusal
 
@@ -406,9 +408,15 @@ class CallExecution:
         if permissions.denial_by_rule(facts) is not None:
             return False
         places = {Path(found.real) for found in facts.paths}
-        if places <= self._known or not await anyio.to_thread.run_sync(os.path.lexists, path):
+        if places <= (self._known or set()) or not await anyio.to_thread.run_sync(os.path.lexists, path):
             return True
         return await permissions.allows_unasked(read, call.name)
+
+    def _know(self, place: Path) -> None:
+        # Made with the first file: most sessions of a server that only talks have none.
+        if self._known is None:
+            self._known = set()
+        self._known.add(place)
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         edits: list[FileEdit] = []
@@ -417,7 +425,7 @@ class CallExecution:
             self._changes.record(edit, call.id)
             edits.append(edit)
             if not edit.existed:
-                self._known.add(edit.place)
+                self._know(edit.place)
 
         virtual_files = self._session.storage.virtual_files
         if virtual_files is not None:

@@ -13,6 +13,8 @@ from jumpseat.tools.tool import Tool
 
 COMMANDS: Final = "bash"
 AGENTS: Final = "task"
+# One for all sessions: an empty set takes 216 bytes.
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class Followers:
@@ -23,7 +25,7 @@ class Followers:
         self._session = session
         self._has_left = {COMMANDS: has_commands, AGENTS: self._has_agents}
         # A tool that was offered stays, so that the beginning of requests changes once.
-        self._begun: set[str] = set()
+        self._begun = _NONE
 
     def idle(self, tools: Mapping[str, Tool]) -> set[str]:
         """Return the names of those ``tools`` that have nothing to work on yet."""
@@ -31,7 +33,7 @@ class Followers:
         for leader in {*following.values()} - self._begun:
             names = (name for name, followed in following.items() if followed == leader)
             if self._has_left[leader]() or self._was_used(names):
-                self._begun.add(leader)
+                self._begun |= {leader}
         return {name for name, leader in following.items() if leader not in self._begun}
 
     def _was_used(self, names: Iterable[str]) -> bool:
