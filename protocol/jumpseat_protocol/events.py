@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec.json
@@ -1910,6 +1911,12 @@ EVENT_TYPES: Final[Mapping[str, type[Payload]]] = {cls.type: cls for cls in get_
 """The payload class of every known event, by wire name."""
 
 
+@cache
+def _decoder(cls: type[Payload]) -> msgspec.json.Decoder[Any]:
+    # Kept: `msgspec.json.decode` would make one for each event.
+    return msgspec.json.Decoder(cls, dec_hook=model_of_wire)
+
+
 def decode_json(kind: str, data: bytes | memoryview | Raw) -> EventPayload | UnknownPayload:
     """Decode a payload from JSON, like :func:`decode_payload`; other values than objects count as empty ones.
 
@@ -1918,7 +1925,7 @@ def decode_json(kind: str, data: bytes | memoryview | Raw) -> EventPayload | Unk
     """
     if (cls := EVENT_TYPES.get(kind)) is not None:
         try:
-            return cast("EventPayload", msgspec.json.decode(data, type=cls, dec_hook=model_of_wire))
+            return cast("EventPayload", _decoder(cls).decode(data))
         except (DecodeError, UnicodeDecodeError, RecursionError):
             # Decoded again below, as leniently as possible.
             pass

@@ -15,6 +15,10 @@ Appliers: TypeAlias = Mapping[type[Payload], Callable[[Any, Any], None]]
 """Methods that apply events, by the type of the payload."""
 
 
+Parts: TypeAlias = Mapping[type[Payload], tuple[tuple[str, Callable[[Any, Any], None]], ...]]
+"""What changes the parts of a whole, by the type of the payload: names of parts, and methods of theirs."""
+
+
 class Projection:
     """The base of such state. Other events than those of :attr:`appliers` do not change it."""
 
@@ -27,3 +31,12 @@ class Projection:
         kind: type[Any] = type(payload)
         if (apply := self.appliers.get(kind)) is not None:
             apply(self, payload)
+
+
+def parts_changed(**parts: type[Projection]) -> Parts:
+    """Return which of some parts change with each event. The order of the parts is kept."""
+    kinds = dict.fromkeys(kind for part in parts.values() for kind in part.appliers)
+    return {
+        kind: tuple((name, part.appliers[kind]) for name, part in parts.items() if kind in part.appliers)
+        for kind in kinds
+    }
