@@ -81,7 +81,7 @@ async def reminder(session: Session, prompt: Prompt) -> str | None:
         return None
     if (prompt.response_format or session.settings.options.response_format) is not None:
         return None
-    check = (await session.read_brief()).check
+    check = (await session.project.read(session.settings)).check
     if check is None:
         return None
     work.reminded = True

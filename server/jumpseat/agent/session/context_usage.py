@@ -66,7 +66,7 @@ def measure_context(session: Session) -> ContextUsage:
                 settings.cwd,
                 instructions,
                 tools=session.tools.in_system_message().instructions,
-                project=session.root.brief[1].text if session.root.brief is not None else "",
+                project=last[1].text if (last := session.root.project.last) is not None else "",
             )
         ),
         instructions=tokens.of_text(instructions),

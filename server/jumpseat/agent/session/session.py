@@ -9,12 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
@@ -37,9 +35,11 @@ from jumpseat.agent.session.autopilot import Autopilot
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
-from jumpseat.agent.session.history import EventBuffer, History, LoggedEvent
+from jumpseat.agent.session.delivery import Delivery
+from jumpseat.agent.session.history import History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, HookCommands, Hooks, NoHookCommands
 from jumpseat.agent.session.metrics import Metrics, RunClock
+from jumpseat.agent.session.project import LOOKING, ProjectBriefs
 from jumpseat.agent.session.queue import Queue
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run, Stopped
 from jumpseat.agent.session.schedules import Schedules
@@ -61,11 +61,6 @@ log = logging.getLogger(__name__)
 
 
 _PORTABLE: Final = ("", Portability())
-
-BRIEF_S: Final = 1.0
-"""The longest time that a prompt waits for the description of the project."""
-LOOKING: Final = frozenset(("view", "bash", "grep", "glob"))
-"""The tools to which the description of a project is of use."""
 
 AllowOldClients: TypeAlias = bool | Literal["client_tools"]
 """Calls that run although a client of protocol 2 cannot be asked: all, or only those of its own tools."""
@@ -215,16 +210,10 @@ class Session:
         self.call_owners: dict[str, str] = {}
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
         self._offered: dict[str, None] = {}
-        self._event_buffer: EventBuffer | None = None
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
         self._log = storage.log
-        # Holds announcements until the events before are stored; `None` where they are at once.
-        self.announcements = self._log.announcements
-        # The last stored event, or end of a run, that was announced, where announcements wait.
-        self.delivered: str | None = None
-        # Whether the start of a run was announced, and not its end.
-        self.run_delivered = False
+        self.delivery = Delivery(session_id, self.clients, storage.log.announcements)
         self._changed = False
         # The tokens of a prompt that the model of the last request takes.
         self.prompt_limit: int | None = None
@@ -237,8 +226,7 @@ class Session:
         self.client_tasks: ClientTasks | None = None
         # The budget of the session of a main agent, once a model is called under one.
         self.budget: SessionBudget | None = None
-        # The description of the project, with its folder.
-        self.brief: tuple[Path, Brief] | None = None
+        self.project = ProjectBriefs(session_id, storage, services.read_brief)
         # The work of the running prompt, once it has changed a file.
         self.work: Work | None = None
         # Whether the user has denied a command that checks the work.
@@ -360,20 +348,12 @@ class Session:
         """Rebuild the conversation from ``history`` after the log was truncated. Settings and metrics stay."""
         self.compactor.last_size = None
         self.history.rewind(self._pass_canvases(history))
-        if self._event_buffer is not None:
-            self._event_buffer.invalidate()
+        self.delivery.invalidate()
 
     @property
     def conversation(self) -> Conversation:
         """Return the conversation so far."""
         return self.history.conversation
-
-    @property
-    def event_buffer(self) -> EventBuffer:
-        """Return the buffer of events for clients that poll; it starts with the first access."""
-        if self._event_buffer is None:
-            self._event_buffer = EventBuffer()
-        return self._event_buffer
 
     def _pass_canvases(self, history: Iterable[LoggedEvent]) -> Iterator[LoggedEvent]:
         """Apply events to the canvases on their way. The events of a long session are never all in memory."""
@@ -385,25 +365,7 @@ class Session:
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
         if self.identity is None:
             self.run_clock.note(event)
-        if self.announcements is None:
-            self._deliver(event, only, self.history.event_count)
-        else:
-            self.announcements.announce(partial(self._deliver_stored, event, only, self.history.event_count))
-
-    def _deliver_stored(self, event: events.Event, only: Client | None, written: int) -> None:
-        self._deliver(event, only, written)
-        if event.persisted:
-            self.delivered = event.id
-        if isinstance(event.payload, events.TurnStart):
-            self.run_delivered = True
-        elif isinstance(event.payload, events.SessionIdle):
-            self.delivered, self.run_delivered = event.id, False
-
-    def _deliver(self, event: events.Event, only: Client | None, written: int) -> None:
-        if self._event_buffer is not None:
-            self._event_buffer.add(event, written)
-        for client in self.clients if only is None else [only]:
-            client.deliver(self.id, event)
+        self.delivery.send(event, self.history.event_count, only)
 
     def _report_change(self) -> None:
         self._changed = False
@@ -637,36 +599,11 @@ class Session:
         return _is_on(self.services.reminds_of_checks, self.root.settings.options.check_reminder)
 
     async def describe_project(self) -> str:
-        """Return the description of the project for the model.
-
-        It is made once for each working directory, and kept with the session: requests of a resumed session begin
-        as before, so that providers find them in their caches.
-        """
-        options, root, cwd = self.settings.options, self.root, self.settings.cwd
-        if not _is_on(self.services.describes_projects, options.project_brief):
+        """Return the description of the project for the model; empty where it has no use of one."""
+        described = _is_on(self.services.describes_projects, self.settings.options.project_brief)
+        if not described or LOOKING.isdisjoint(self.tools.names()):
             return ""
-        if LOOKING.isdisjoint(self.tools.names()):
-            return ""
-        if root.brief is None or root.brief[0] != cwd:
-            root.brief = cwd, await self._kept_brief(root.storage, str(cwd))
-        return root.brief[1].text
-
-    async def _kept_brief(self, storage: Storage, cwd: str) -> Brief:
-        if (kept := await anyio.to_thread.run_sync(storage.read_brief, cwd)) is not None:
-            return kept
-        brief = await self.read_brief()
-        if brief.text:
-            try:
-                await anyio.to_thread.run_sync(storage.write_brief, cwd, brief)
-            except StoreError as error:
-                log.warning("session %s: %s", self.id, error)
-        return brief
-
-    async def read_brief(self) -> Brief:
-        """Read the description of the project; an empty one if the disk is slow."""
-        with anyio.move_on_after(BRIEF_S):
-            return await anyio.to_thread.run_sync(self.services.read_brief, self.settings, abandon_on_cancel=True)
-        return Brief()
+        return await self.root.project.describe(self.settings)
 
     async def admit(self, resolved: ResolvedModel) -> None:
         """Check that the budgets allow another call of a model.
@@ -796,8 +733,7 @@ class Session:
         self.permissions.questions.pending.close_all(CANCELLED)
         self.clients.close()
         self._log.sync_soon()
-        if self._event_buffer is not None:
-            self._event_buffer.close()
+        self.delivery.close()
 
     def end_run(self, aborted: bool) -> events.Event | None:
         """Publish the end of a run; ``session.idle`` is its last event, and waits for sub-agents in the background.
@@ -829,9 +765,9 @@ class Session:
     def _become_idle(self, aborted: bool | None) -> events.Event:
         self.autopilot.settle()
         idle = self._make_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=aborted))
-        if self.announcements is not None:
-            self.announcements.keep(idle)
-        self._announce(idle)
+        if self.identity is None:
+            self.run_clock.note(idle)
+        self.delivery.send_end(idle, self.history.event_count)
         self._log.sync_soon()
         return idle
 

@@ -373,10 +373,10 @@ async def _run_calls(
     session: Session, calls: list[ToolUseBlock], turn_id: str
 ) -> tuple[TurnOutcome, events.ToolsStatus | None]:
     """Run the tool calls of an answer; return the outcome of the turn, and the status of the calls."""
-    if session.announcements is not None:
+    if session.delivery.announcements is not None:
         # Nothing is changed for a session that another process has taken over.
         try:
-            await session.announcements.wait()
+            await session.delivery.announcements.wait()
         except BaseException:
             _interrupt(session, calls)
             raise

@@ -112,7 +112,7 @@ def _start_turn(mirror: Mirror, action: Action, origin: Origin) -> None:
 
 async def _watch(mirror: Mirror, prompt: Prompt, cause: Cause, action: Action, origin: Origin) -> None:
     """Refuse a turn whose prompt ends without a message, because it was withdrawn or a hook has blocked it."""
-    announcements = mirror.session.announcements
+    announcements = mirror.session.delivery.announcements
     await prompt.run.done.wait()
 
     def check() -> None:

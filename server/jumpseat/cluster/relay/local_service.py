@@ -154,9 +154,9 @@ class LocalService:
         feed = self._sessions.feed(call.session_id)
         if session is None or lease is None or feed.number != call.turn:
             return
-        item = session.delivered or lease.first_place
+        item = session.delivery.last or lease.first_place
         if item is not None:
-            seen = Seen(item, session.run_delivered)
+            seen = Seen(item, session.delivery.in_run)
             feed.settle(seen)
             self._announce_feed(call, seen)
 

@@ -115,11 +115,11 @@ class _Reader:
         """Wait for events after an empty batch."""
         session = self._session
         with anyio.move_on_after(min(self._params.wait_ms / 1000, MAX_WAIT_S)):
-            while not batch.events and not session.event_buffer.closed:
+            while not batch.events and not session.delivery.buffer.closed:
                 cursor = _parse_cursor(batch.cursor)
                 # Requests that arrived after this one may have added events before this task began.
                 if cursor == _end(session):
-                    await session.event_buffer.wait()
+                    await session.delivery.buffer.wait()
                 batch = self.forward(cursor)
         return batch
 
@@ -127,7 +127,7 @@ class _Reader:
         """Return the events that exist now, from the buffer if it reaches back far enough, else from the log."""
         session = self._session
         end = _end(session)
-        entries = session.event_buffer.since(cursor.number, cursor.written, session.history.event_count)
+        entries = session.delivery.buffer.since(cursor.number, cursor.written, session.history.event_count)
         if entries is None and (cursor.written < session.history.event_count or cursor.last_id != end.last_id):
             return self._forward_in_log(cursor, end)
         found: list[tuple[dict[str, Any], Cursor]] = []
@@ -197,7 +197,7 @@ class _Reader:
 
 
 def _end(session: Session) -> Cursor:
-    return Cursor(session.history.event_count, session.event_buffer.end, session.history.last_event_id or "")
+    return Cursor(session.history.event_count, session.delivery.buffer.end, session.history.last_event_id or "")
 
 
 def _parse_cursor(text: str) -> Cursor:

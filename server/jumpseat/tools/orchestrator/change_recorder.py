@@ -87,7 +87,8 @@ class ChangeRecorder:
     def _asks_for_changes(self) -> bool:
         """Return whether the model may have to be reminded of a check, and no change is known yet."""
         root = self._session.root
-        known = root.brief is None or root.brief[1].check is not None
+        described = root.project.last
+        known = described is None or described[1].check is not None
         return self._session.reminds_of_checks and root.work is None and known
 
     def _note(self, edits: Sequence[FileEdit]) -> None:
