@@ -97,6 +97,7 @@ class Run:
         """
         await self.client.begin(initialize, self._timeout_s)
         self.documents.knows_builds = not self.client.pulls
+        self.work.tells_builds_apart = self.client.pulls
 
     async def show(self, changes: Mapping[Path, Change], is_enough: Callable[[], bool]) -> None:
         """Show changes to the server: first the texts before, unless it knows them, then those after.
@@ -144,6 +145,7 @@ class Run:
         for path, change in changes.items():
             self.files.apply(path, change)
         self._is_first = False
+        self.work.changed()
         self._others.begin(changes, self.documents)
 
     def _assume_clean(self) -> None:
