@@ -81,6 +81,7 @@ class Run:
         self.is_checking = False
         # The changes whose texts have not been sent yet.
         self.showing: Mapping[Path, Change] = {}
+        self._root = root
         self._timeout_s = server.config.timeout_s
         self._name = server.name
         self._versioned: bool | None = None
@@ -228,6 +229,9 @@ class Run:
 
     def published(self, path: Path, version: int | None, diagnostics: Sequence[Any]) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
+        if path == self._root or not path.is_relative_to(self._root):
+            # It is about a folder, or what is generated for the server alone.
+            return
         if path in self.documents.open:
             if version is not None:
                 self._versioned = True
