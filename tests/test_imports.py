@@ -16,7 +16,7 @@ import pytest
 
 import jumpseat_protocol
 from tests.support.fake_openai import MODEL, fake_openai, says
-from tests.support.server import JsonObject, frame
+from tests.support.server import JsonObject, frame, scripted
 from tests.tools.test_schema_check import FITTING, SCHEMA
 
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
@@ -218,7 +218,7 @@ async def test_a_change_loads_no_parser_and_no_client_of_language_servers_if_the
     trusted = f"trusted_folders = [{json.dumps(str(tmp_path))}]\n[permissions]\nallow_unasked = true\n"
     (tmp_path / "home" / "config.toml").write_text(trusted + switches + server)
     (tmp_path / "a.py").write_text("one = 1\n")
-    provider = {"type": "scripted", "script": {"turns": []}}
+    provider = scripted()
     edit = {"path": "a.py", "old_str": "one", "new_str": "two"}
     requests: dict[str, JsonObject] = {
         "connect": {},

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
+from jumpseat.lsp.catalogue import DEFAULTS, LanguageServer
 from jumpseat.lsp.documents import Document, Documents
+from jumpseat.lsp.run import Run
 from jumpseat.lsp.work import Work
 
 pytestmark = pytest.mark.anyio
@@ -87,3 +89,17 @@ async def test_what_a_build_of_the_text_before_finds_is_not_told_and_old_errors_
     await change("use c\nuse b\n")
     work.progressed(BUILD, "begun")
     assert await end_build(error(0, "unknown c"), old) == ["unknown c"]
+
+
+@pytest.mark.parametrize("is_built", [False, True], ids=["without build file", "with one"])
+async def test_where_packages_begin_is_not_believed_without_a_build_file(is_built: bool, tmp_path: Path) -> None:
+    if is_built:
+        (tmp_path / "pom.xml").touch()
+    run = Run(LanguageServer("jdtls", "jdtls", DEFAULTS["jdtls"], {}), tmp_path, warnings=False)
+    span = types.Range(types.Position(0, 8), types.Position(0, 12))
+    package = types.Diagnostic(
+        span, "another package", types.DiagnosticSeverity.Error, code="536871240", source="Java"
+    )
+    run.published(tmp_path / "A.java", None, [package, error(1, "unknown word")])
+    found = [one.message for one in run.documents.file(tmp_path / "A.java").pushed]
+    assert found == (["another package"] if is_built else []) + ["unknown word"]

@@ -33,6 +33,10 @@ MOST_PULLS: Final = 3
 
 RETRY_S: Final = 0.2
 
+BUILD_FILES: Final = (".classpath", "build.gradle", "build.gradle.kts", "pom.xml", "settings.gradle")
+GUESSED: Final = frozenset({("Java", "536871240")})
+"""Errors that are guesses without a build file, by source and code: jdtls then guesses where packages begin."""
+
 
 class _Others:
     """The open files besides those that have changed.
@@ -68,7 +72,7 @@ class _Others:
 class Run:
     """A run of ``server`` for the project in ``root``.
 
-    Hears the notifications of its ``client``. With ``warnings``, those are kept as well as errors.
+    Hears the notifications of its ``client``. With ``warnings``, those are kept as well as errors. Blocks at first.
     """
 
     def __init__(self, server: LanguageServer, root: Path, *, warnings: bool) -> None:
@@ -82,6 +86,7 @@ class Run:
         # The changes whose texts have not been sent yet.
         self.showing: Mapping[Path, Change] = {}
         self._root = root
+        self._doubted = GUESSED if not any((root / name).exists() for name in BUILD_FILES) else frozenset[object]()
         self._timeout_s = server.config.timeout_s
         self._name = server.name
         self._versioned: bool | None = None
@@ -250,4 +255,9 @@ class Run:
 
     def _certain(self, diagnostics: Sequence[Any]) -> Sequence[Any]:
         """Return what can be relied on: of a server without the standard library, what a compiler says."""
-        return diagnostics if self.work.is_healthy else [one for one in diagnostics if one.source != self._name]
+        return [
+            one
+            for one in diagnostics
+            if (one.source, str(one.code)) not in self._doubted
+            and (self.work.is_healthy or one.source != self._name)
+        ]
