@@ -19,7 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -88,10 +88,10 @@ def call_back(seed: Seed, files: Mapping[str, str]) -> JsonObject:
     return calls("edit", path=seed.path, old_str=after, new_str=before)
 
 
-def wanted_places(seed: Seed, project: Path) -> set[tuple[str, int]]:
-    """Return the files and lines of the errors of a change that was made."""
+def places_of(seed: Seed, texts: Sequence[str], project: Path) -> set[tuple[str, int]]:
+    """Return the files and lines of errors of a change that was made."""
     places: set[tuple[str, int]] = set()
-    for place in seed.places:
+    for place in texts:
         path, _, text = place.partition(": ")
         lines = (project / path).read_text().split("\n")
         found = [number for number, line in enumerate(lines, 1) if text in line]
@@ -127,7 +127,9 @@ class Measured:
         (ended,) = (event for event in events if event["type"] == "tool.execution_complete")
         data = ended["data"]
         assert data["success"], f"{what}: {data}"
-        wanted = set[tuple[str, int]]() if seed is None else wanted_places(seed, self._folder)
+        wanted, also = set[tuple[str, int]](), set[tuple[str, int]]()
+        if seed is not None:
+            wanted, also = (places_of(seed, texts, self._folder) for texts in (seed.places, seed.also))
         told = told_in(data["result"]["content"])
         at_once, took_s = {*told}, _time_of(ended) - _time_of(began)
         since = time.monotonic()
@@ -140,7 +142,9 @@ class Measured:
         while time.monotonic() < end:
             await anyio.sleep(PAUSE_S)
             told |= await self._told_later()
-        self._judge(what, wanted, at_once, told, took_s)
+        self._judge(
+            what, wanted, at_once, {place: line for place, line in told.items() if place not in also}, took_s
+        )
 
     async def _told_later(self) -> dict[tuple[str, int], str]:
         """Return what is told with the result of another call."""

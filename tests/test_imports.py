@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ import pytest
 
 import jumpseat_protocol
 from tests.support.fake_openai import MODEL, fake_openai, says
-from tests.support.server import JsonObject, frame
+from tests.support.server import JsonObject, frame, scripted
 from tests.tools.test_schema_check import FITTING, SCHEMA
 
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
@@ -81,6 +82,7 @@ def test_a_session_with_a_provider_loads_the_http_library_before_its_first_turn(
     for kind, is_loaded in (("openai", True), ("scripted", False)):
         loaded = loaded_by(f"""
 import anyio
+from collections.abc import Mapping
 from pathlib import Path
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.settings import SessionSettings
@@ -101,6 +103,7 @@ anyio.run(main)
 def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_path: Path) -> None:
     loaded = loaded_by(f"""
 import anyio
+from collections.abc import Mapping
 from pathlib import Path
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.settings import SessionSettings
@@ -165,12 +168,29 @@ def test_a_command_imports_no_more_than_its_budget(command: str, tmp_path: Path)
     assert counted(imported(process.stderr)) <= COMMANDS[command]
 
 
+async def loaded_by_requests(folder: Path, requests: Mapping[str, JsonObject]) -> dict[str, list[str]]:
+    """Return the modules that a server in ``folder`` has imported after each of some requests, by their methods."""
+    argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", "--headless", "--stdio"]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "COPILOT_HOME": str(folder / "home")}
+    log = folder / "imports"
+    loaded: dict[str, list[str]] = {}
+    with log.open("wb") as stderr:
+        server = await asyncio.create_subprocess_exec(*argv, stdin=-1, stdout=-1, stderr=stderr, env=environ)
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for number, (method, params) in enumerate(requests.items()):
+            server.stdin.write(frame({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+            while (message := await read_message(server.stdout)).get("id") != number:
+                pass
+            assert "error" not in message
+            loaded[method] = imported(log.read_text())
+        server.stdin.close()
+        await server.wait()
+    return loaded
+
+
 @pytest.mark.anyio
 async def test_a_server_imports_no_more_than_its_budget_until_the_end_of_its_first_turn(tmp_path: Path) -> None:
-    argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", "--headless", "--stdio"]
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
-    log = tmp_path / "imports"
-    loaded: dict[str, list[str]] = {}
     async with fake_openai({"hi": [says("hello")]}) as model:
         provider = {"type": "openai", "baseUrl": model.base_url, "apiKey": "key"}
         requests: dict[str, JsonObject] = {
@@ -179,23 +199,38 @@ async def test_a_server_imports_no_more_than_its_budget_until_the_end_of_its_fir
             "session.create": {"sessionId": "s", "provider": provider, "model": MODEL, "streaming": True},
             "session.send": {"sessionId": "s", "prompt": "hi", "wait": True},
         }
-        with log.open("wb") as stderr:
-            server = await asyncio.create_subprocess_exec(*argv, stdin=-1, stdout=-1, stderr=stderr, env=environ)
-            assert server.stdin is not None
-            assert server.stdout is not None
-            for number, (method, params) in enumerate(requests.items()):
-                server.stdin.write(frame({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
-                while (message := await read_message(server.stdout)).get("id") != number:
-                    pass
-                assert "error" not in message
-                loaded[method] = imported(log.read_text())
-            server.stdin.close()
-            await server.wait()
+        loaded = await loaded_by_requests(tmp_path, requests)
     assert model.requests
     counts = {method: counted(modules) for method, modules in loaded.items()}
     assert {method: count for method, count in counts.items() if count > BUDGETS.get(method, count)} == {}
     assert NOT_BEFORE_A_PROMPT.intersection(loaded["session.create"]) == set()
     assert NOT_FOR_A_PLAIN_MODEL.intersection(loaded["session.send"]) == set()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_on", [False, True], ids=["off", "on"])
+async def test_a_change_loads_no_parser_and_no_client_of_language_servers_if_they_are_off(
+    is_on: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    switches = f"[edits]\ncheck_syntax = {json.dumps(is_on)}\n[lsp]\nenabled = {json.dumps(is_on)}\n"
+    server = f'[lsp.none]\ncommand = "{sys.executable}"\nargs = ["-c", "0"]\nextensions = {{".py" = "python"}}\n'
+    trusted = f"trusted_folders = [{json.dumps(str(tmp_path))}]\n[permissions]\nallow_unasked = true\n"
+    (tmp_path / "home" / "config.toml").write_text(trusted + switches + server)
+    (tmp_path / "a.py").write_text("one = 1\n")
+    provider = scripted()
+    edit = {"path": "a.py", "old_str": "one", "new_str": "two"}
+    requests: dict[str, JsonObject] = {
+        "connect": {},
+        "session.create": {"sessionId": "s", "provider": provider, "workingDirectory": str(tmp_path)},
+        "session.tools.execute": {"sessionId": "s", "name": "edit", "arguments": edit},
+    }
+    loaded = (await loaded_by_requests(tmp_path, requests))["session.tools.execute"]
+    assert (tmp_path / "a.py").read_text() == "two = 1\n"
+    first = {"jumpseat.syntax", "jumpseat.lsp.session"}
+    # Threads import the rest, and a busy machine is not waited for.
+    others = {"jumpseat.lsp.client", "jumpseat.lsp.server", "tree_sitter", "tree_sitter_python"}
+    assert (first | others if not is_on else first).intersection(loaded) == (first if is_on else set())
 
 
 async def read_message(stream: asyncio.StreamReader) -> JsonObject:

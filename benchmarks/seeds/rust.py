@@ -134,6 +134,7 @@ pub fn unused(value: i32) -> i32 {
 """,
 }
 S, R, H, P, L = "src/shapes.rs", "src/report.rs", "src/helpers.rs", "src/store.rs", "src/lib.rs"
+TOTAL, PADDED = "src/report.rs: total(&store", "src/report.rs: padded(&"
 
 SEEDS: Final = [
     edit("unknown name", S, "let mut most = least", "let mut most = leest", "leest"),
@@ -151,7 +152,7 @@ SEEDS: Final = [
     edit(
         "wrong return value", P, "        self.items.len()", "        self.items.is_empty()", "self.items.is_empty"
     ),
-    edit("no return value", S, "    sum\n}", "    sum;\n}", "pub fn total"),
+    edit("no return value", S, "    sum\n}", "    sum;\n} // no sum", "pub fn total", also=["// no sum"]),
     edit(
         "wrong type of a variable",
         S,
@@ -190,7 +191,7 @@ SEEDS: Final = [
         "impl Measured for",
         "fn size",
     ),
-    edit("another name of a function", S, "pub fn total(", "pub fn sum_of(", "src/report.rs: {total"),
+    edit("another name of a function", S, "pub fn total(", "pub fn sum_of(", "src/report.rs: {total", also=[TOTAL]),
     edit(
         "a parameter more",
         S,
@@ -239,10 +240,10 @@ SEEDS: Final = [
         "x: i64) -> f64 {\n    x as f64",
         "src/shapes.rs: in_metres",
     ),
-    edit("a private function", H, "pub fn padded", "fn padded", "src/report.rs: helpers::padded"),
+    edit("a private function", H, "pub fn padded", "fn padded", "src/report.rs: helpers::padded", also=[PADDED]),
     create("a new file without a module", "src/fresh.rs", "pub fn fresh() -> i32 {\n    1\n}\n"),
-    delete("src/helpers.rs", "src/lib.rs: helpers", "src/report.rs: helpers::padded"),
-    move("src/helpers.rs", "src/tools.rs", "src/lib.rs: helpers", "src/report.rs: helpers::padded"),
+    delete("src/helpers.rs", "src/lib.rs: helpers", "src/report.rs: helpers::padded", also=[PADDED]),
+    move("src/helpers.rs", "src/tools.rs", "src/lib.rs: helpers", "src/report.rs: helpers::padded", also=[PADDED]),
     edit("harmless: lines above old errors", S, "pub const OLD", "// A note.\n\npub const OLD"),
     edit("harmless: another body", H, "{text:width$}", "{text:>width$}"),
 ]

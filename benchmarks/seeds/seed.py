@@ -17,7 +17,8 @@ class Seed(NamedTuple):
 
     The change is an edit of ``path``. Without ``old``, ``path`` is a new file, with ``to``, it gets that name, and
     with neither of these nor ``new``, it is deleted.
-    A place is ``PATH: TEXT``, with a part of the first line that has it after the change.
+    A place is ``PATH: TEXT``, with a part of the first line that has it after the change. Those that are ``also``
+    wrong then need not be told: they follow from the errors in ``places``.
     """
 
     what: str
@@ -26,6 +27,7 @@ class Seed(NamedTuple):
     new: str = ""
     to: str = ""
     places: Sequence[str] = ()
+    also: Sequence[str] = ()
 
 
 class Project(NamedTuple):
@@ -54,9 +56,10 @@ class Project(NamedTuple):
         return files
 
 
-def edit(what: str, path: str, old: str, new: str, *places: str) -> Seed:
+def edit(what: str, path: str, old: str, new: str, *places: str, also: Sequence[str] = ()) -> Seed:
     """Return a seed of one edit. Places without the path of a file are in the edited one."""
-    return Seed(what, path, old, new, places=[p if _PLACE.match(p) else f"{path}: {p}" for p in places])
+    wanted, other = ([p if _PLACE.match(p) else f"{path}: {p}" for p in some] for some in (places, also))
+    return Seed(what, path, old, new, places=wanted, also=other)
 
 
 def create(what: str, path: str, text: str, *places: str) -> Seed:
@@ -64,11 +67,11 @@ def create(what: str, path: str, text: str, *places: str) -> Seed:
     return Seed(what, path, new=text, places=places)
 
 
-def delete(path: str, *places: str) -> Seed:
+def delete(path: str, *places: str, also: Sequence[str] = ()) -> Seed:
     """Return a seed of a deleted file."""
-    return Seed("a deleted file", path, places=places)
+    return Seed("a deleted file", path, places=places, also=also)
 
 
-def move(path: str, to: str, *places: str) -> Seed:
+def move(path: str, to: str, *places: str, also: Sequence[str] = ()) -> Seed:
     """Return a seed of a file with another name."""
-    return Seed("a moved file", path, to=to, places=places)
+    return Seed("a moved file", path, to=to, places=places, also=also)

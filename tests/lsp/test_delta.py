@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from jumpseat.lsp.delta import Diagnostic, Lines, brought
+from jumpseat.lsp.delta import Diagnostic, Lines, brought, most_important
 from jumpseat.lsp.documents import MOST_DIAGNOSTICS, MOST_OF_ALL, Documents
 from jumpseat.lsp.text_edits import TextEdit, edited
 from tests.fuzz.times import grows
@@ -40,6 +40,14 @@ def test_only_new_diagnostics_are_brought() -> None:
         for name, (after, old, new, lines) in CASES.items():
             with case(name):
                 assert [one.line for one in brought(old, new, Lines(BEFORE, after))] == lines
+
+
+def test_one_error_of_each_line_is_more_important_than_what_two_checkers_say_about_the_same_line() -> None:
+    path = Path("a")
+    warning = Diagnostic(0, 0, "unused", severity=2)
+    twice = [found(1), found(1, "in other words", source="y"), found(1)]
+    told = most_important([(path, one) for one in (warning, *twice, found(4), found(2))], 4)
+    assert [(one.line, one.source) for _, one in told] == [(1, "x"), (4, "x"), (2, "x"), (1, "y")]
 
 
 @pytest.mark.thorough

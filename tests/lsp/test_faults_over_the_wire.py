@@ -50,6 +50,14 @@ async def test_a_server_that_never_works_is_given_up(fault: str, tmp_path: Path)
         await until(lambda: "language server " in server.stderr, WAIT_S)
 
 
+async def test_what_a_server_says_about_folders_and_files_elsewhere_is_not_told(tmp_path: Path) -> None:
+    project = project_with(tmp_path, {"a.words": "use one\n"})
+    async with running_server(tmp_path, config=word_config(project)) as server:
+        (text,) = await results(server.wire, project, edit("a.words", "one", "two\n!elsewhere"))
+    assert "unknown name two" in text
+    assert "wrong" not in text
+
+
 async def test_a_server_that_hangs_holds_up_one_call_only(tmp_path: Path) -> None:
     project = project_with(tmp_path, {"a.words": "one\n"})
     async with running_server(tmp_path, config=word_config(project, wait_s=0.25)) as server:

@@ -78,6 +78,13 @@ async def test_the_tool_is_offered_where_a_server_is_configured_or_runs(tmp_path
         assert "lsp" in await tool_names(server.wire, session)
 
 
+async def test_the_tool_is_not_offered_if_servers_are_switched_off(tmp_path: Path) -> None:
+    project = project_with(tmp_path, FILES)
+    async with running_server(tmp_path, config=word_config(project, enabled=False)) as server:
+        session = await server.wire.create(scripted(DONE), workingDirectory=str(project))
+        assert "lsp" not in await tool_names(server.wire, session)
+
+
 async def tool_names(wire: Any, session: str) -> list[str]:
     found = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
     return [tool["name"] for tool in found["tools"]]

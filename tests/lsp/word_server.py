@@ -91,6 +91,12 @@ def _misbehave(uri: str, fault: str) -> None:
             '{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params":'
             f' {{"uri": "{uri}", "diagnostics": [{", ".join([one] * 100_000)}]}}}}'
         )
+    elif fault == "elsewhere":
+        root = Path(server.workspace.root_path or ".")
+        spot = types.Range(types.Position(0, 0), types.Position(0, 0))
+        for path in (root, root.parent / "b.words"):
+            wrong = types.Diagnostic(spot, "wrong", types.DiagnosticSeverity.Error)
+            server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(path.as_uri(), [wrong]))
     elif fault == "edit":
         changes = {uri: [types.TextEdit(types.Range(types.Position(0, 0), types.Position(0, 0)), "edited\n")]}
         server.workspace_apply_edit(types.ApplyWorkspaceEditParams(types.WorkspaceEdit(changes)))

@@ -252,3 +252,17 @@ def test_signs_without_a_partner_are_found_where_no_grammar_can_parse() -> None:
     assert brought("a.h", text, text + "/* it's (unfinished */\n// :-(\n") == []
     assert brought("a.h", text, text + "#if B\nint g(int a) {\n#else\nint g() {\n#endif\n}\n") == []
     assert brought("a.css", "a { b: c }\n", "a { b: c }\n/* isn't :( */\nd:hover { e: f }\n") == []
+
+
+def test_a_bracket_that_is_closed_again_is_no_error_beside_an_old_one() -> None:
+    macros = "int old( {\n}\nint f(int x) {\n  return g(x);\n}\n"
+    texts = [
+        ("a.c", macros, "g(x)", "g(x"),
+        ("a.cpp", macros, "g(x);\n}\n", "g(x);\n"),
+        ("a.h", "#if A\nint h(int a) {\n#else\nint h() {\n#endif\n}\n" + macros, "g(x)", "g(x"),
+        ("a.css", ".a {\n  b: rgb(1);\n}\n", "rgb(1)", "rgb(1"),
+    ]
+    for name, whole, old, new in texts:
+        broken = whole.replace(old, new)
+        assert brought(name, whole, broken), name
+        assert brought(name, broken, whole) == [], name

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -110,6 +111,20 @@ def brought(
         else:
             found.append(new)
     return found
+
+
+def most_important(found: Iterable[tuple[Path, Diagnostic]], most: int) -> list[tuple[Path, Diagnostic]]:
+    """Return at most ``most`` diagnostics: errors first, and of those, one of each line first."""
+    # A compiler and the server itself may report the same error, perhaps in other words.
+    once: dict[tuple[Path, int, int, str], tuple[Path, Diagnostic]] = {}
+    for path, one in found:
+        once.setdefault((path, one.line, one.character, one.code or one.message), (path, one))
+    lines = Counter[tuple[Path, int]]()
+    ranks: dict[tuple[Path, Diagnostic], tuple[int, int]] = {}
+    for path, one in once.values():
+        lines[path, one.line] += 1
+        ranks[path, one] = one.severity, lines[path, one.line]
+    return sorted(ranks, key=lambda entry: ranks[entry])[:most]
 
 
 def _with_names(found: Diagnostic, names: Mapping[str, str]) -> Diagnostic:

@@ -7,6 +7,7 @@ is compared with them, so that only new diagnostics are told.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -92,13 +93,17 @@ class _Compared(Struct, frozen=True):
 
 
 class _Passed(Struct, frozen=True):
-    """A file whose change has brought errors, perhaps elsewhere: what was known before it, and what is after it."""
+    """A file whose change has brought errors, perhaps elsewhere: what was known before it, and what is after it.
+
+    ``is_old``: that may still be what a build has found before the change, at the places of then.
+    """
 
     file: File
     known: list[Diagnostic]
     latest: list[Diagnostic]
     known_text: str
     text: str
+    is_old: bool
 
 
 class Documents:
@@ -114,8 +119,35 @@ class Documents:
         self.names: Mapping[str, str] = {}
         # Whether the errors of builds were there before the last change is known: builds read the disk.
         self.knows_builds = True
+        # Until then, what builds have found, which is pushed, may belong to a text before the last change.
+        self._builds_are_old_until = -math.inf
+        # Whether a change was sent since the last state before one was taken.
+        self._is_changed = False
         self.heard = anyio.Event()
         self.heard_at = 0.0
+
+    @property
+    def builds_are_old(self) -> bool:
+        """Return whether what builds have found may belong to a text before the last change."""
+        return anyio.current_time() < self._builds_are_old_until
+
+    @property
+    def settles(self) -> bool:
+        """Return whether a build has just ended, so that the server has not said yet all that it has found."""
+        return self.builds_are_old and self._builds_are_old_until < math.inf
+
+    def changed(self) -> None:
+        """Note that a change was sent, and that a build of it will begin."""
+        self._is_changed = True
+        self.begin_build()
+
+    def begin_build(self) -> None:
+        """Note that a build of the present texts has begun, or will begin."""
+        self._builds_are_old_until = math.inf
+
+    def end_build(self, settles_s: float) -> None:
+        """Note that it has ended; what it has found is known after this time."""
+        self._builds_are_old_until = anyio.current_time() + settles_s
 
     def file(self, path: Path) -> File:
         """Return what is known about a file."""
@@ -183,6 +215,7 @@ class Documents:
     async def begin(self) -> None:
         """Take the state before a change: what was said about the present texts is known from here on."""
         late, compared = self._late, self._compared()
+        is_old, self._is_changed = self.builds_are_old and self._is_changed, False
         is_broken = bool(late) or any(file.told for file in self._files.values())
         passed: list[_Passed] = []
         for path, file in self._files.items():
@@ -190,9 +223,9 @@ class Documents:
             if document is not None and not file.fresh:
                 continue
             text = "" if document is None else document.text
-            if is_broken and file.known and file.known != file.latest:
+            if file.known and (is_old or (is_broken and file.known != file.latest)):
                 known_text = text if file.known_text is None else file.known_text
-                passed.append(_Passed(file, file.known, file.latest, known_text, text))
+                passed.append(_Passed(file, file.known, file.latest, known_text, text, is_old))
             elif file.hidden:
                 there = {one.identity for one in file.latest}
                 file.hidden = {found for found in file.hidden if found[0] not in there}
@@ -231,7 +264,7 @@ class Documents:
             document = self.open.get(path)
             if file.flooded or not file.fresh or (file.known is None and document is not None):
                 continue
-            if latest := file.latest:
+            if latest := file.pulled if self.builds_are_old else file.latest:
                 text = "" if document is None else document.text
                 known_text = text if file.known_text is None else file.known_text
                 known = file.known or []
@@ -290,7 +323,7 @@ def _hide(passed: Sequence[_Passed]) -> None:
     """Note the old diagnostics that a change with errors has hidden, and which of them are there again."""
     for one in passed:
         back = Lines(one.text, one.known_text)
-        gone = brought(one.latest, one.known, back)
+        gone = one.known if one.is_old else brought(one.latest, one.known, back)
         there = {found.identity for found in one.latest}
         still = {found for found in one.file.hidden if found[0] not in there}
         still.update((found.identity, back.new_text(found.line)) for found in gone)

@@ -33,6 +33,10 @@ MOST_PULLS: Final = 3
 
 RETRY_S: Final = 0.2
 
+BUILD_FILES: Final = (".classpath", "build.gradle", "build.gradle.kts", "pom.xml", "settings.gradle")
+GUESSED: Final = frozenset({("Java", "536871240")})
+"""Errors that are guesses without a build file, by source and code: jdtls then guesses where packages begin."""
+
 
 class _Others:
     """The open files besides those that have changed.
@@ -68,7 +72,7 @@ class _Others:
 class Run:
     """A run of ``server`` for the project in ``root``.
 
-    Hears the notifications of its ``client``. With ``warnings``, those are kept as well as errors.
+    Hears the notifications of its ``client``. With ``warnings``, those are kept as well as errors. Blocks at first.
     """
 
     def __init__(self, server: LanguageServer, root: Path, *, warnings: bool) -> None:
@@ -81,6 +85,8 @@ class Run:
         self.is_checking = False
         # The changes whose texts have not been sent yet.
         self.showing: Mapping[Path, Change] = {}
+        self._root = root
+        self._doubted = GUESSED if not any((root / name).exists() for name in BUILD_FILES) else frozenset[object]()
         self._timeout_s = server.config.timeout_s
         self._name = server.name
         self._versioned: bool | None = None
@@ -97,6 +103,7 @@ class Run:
         """
         await self.client.begin(initialize, self._timeout_s)
         self.documents.knows_builds = not self.client.pulls
+        self.work.tells_builds_apart = self.client.pulls
 
     async def show(self, changes: Mapping[Path, Change], is_enough: Callable[[], bool]) -> None:
         """Show changes to the server: first the texts before, unless it knows them, then those after.
@@ -144,6 +151,7 @@ class Run:
         for path, change in changes.items():
             self.files.apply(path, change)
         self._is_first = False
+        self.work.changed()
         self._others.begin(changes, self.documents)
 
     def _assume_clean(self) -> None:
@@ -226,6 +234,9 @@ class Run:
 
     def published(self, path: Path, version: int | None, diagnostics: Sequence[Any]) -> None:
         """See :class:`jumpseat.lsp.client.Listener`."""
+        if path == self._root or not path.is_relative_to(self._root):
+            # It is about a folder, or what is generated for the server alone.
+            return
         if path in self.documents.open:
             if version is not None:
                 self._versioned = True
@@ -244,4 +255,9 @@ class Run:
 
     def _certain(self, diagnostics: Sequence[Any]) -> Sequence[Any]:
         """Return what can be relied on: of a server without the standard library, what a compiler says."""
-        return diagnostics if self.work.is_healthy else [one for one in diagnostics if one.source != self._name]
+        return [
+            one
+            for one in diagnostics
+            if (one.source, str(one.code)) not in self._doubted
+            and (self.work.is_healthy or one.source != self._name)
+        ]

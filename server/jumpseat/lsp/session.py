@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from jumpseat.agent.session.session import Session
 from jumpseat.config import LspConfig
 from jumpseat.lsp.catalogue import Found, LanguageServer
-from jumpseat.lsp.delta import Diagnostic
+from jumpseat.lsp.delta import Diagnostic, most_important
 from jumpseat.lsp.open_files import Change
 from jumpseat.lsp.server import Limits, Server
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
@@ -132,18 +132,12 @@ class SessionServers:
                 async with anyio.create_task_group() as tasks:
                     for server in waiting:
                         tasks.start_soon(server.wait)
-        found = [
-            (server, path, diagnostic)
-            for server in [*self._servers.values()]
-            for path, diagnostic in await server.take()
-        ]
-        # A compiler and the server itself may report the same error.
-        once: dict[tuple[Path, int, int, str], tuple[Server, Path, Diagnostic]] = {}
-        for server, path, one in found:
-            once.setdefault((path, one.line, one.character, one.code or one.message), (server, path, one))
-        worst = sorted(once.values(), key=lambda entry: entry[2].severity)[:MOST_TOLD]
+        found = {taken: server for server in [*self._servers.values()] for taken in await server.take()}
         return await anyio.to_thread.run_sync(
-            lambda: [_finding(path, diagnostic, server.text_of(path)) for server, path, diagnostic in worst]
+            lambda: [
+                _finding(path, one, found[path, one].text_of(path))
+                for path, one in most_important(found, MOST_TOLD)
+            ]
         )
 
     async def close(self) -> None:
@@ -156,8 +150,10 @@ class SessionServers:
 
 def findings_of(found: Iterable[tuple[Path, Diagnostic]], texts: Mapping[Path, bytes]) -> list[Finding]:
     """Return the most important diagnostics; ``texts`` are those of files, as far as they are known."""
-    first = sorted(found, key=lambda entry: entry[1].severity)[:MOST_TOLD]
-    return [_finding(path, one, texts.get(path, b"").decode("utf-8", "replace")) for path, one in first]
+    return [
+        _finding(path, one, texts.get(path, b"").decode("utf-8", "replace"))
+        for path, one in most_important(found, MOST_TOLD)
+    ]
 
 
 def _finding(path: Path, found: Diagnostic, text: str) -> Finding:

@@ -85,7 +85,8 @@ class LspSource:
 
     def tools(self) -> Mapping[str, Tool]:
         # Once it is offered, it stays: providers cache the tools of a request.
-        if self._tool is None and (self._shared.config.servers or (self._servers and self._servers.running())):
+        is_usable = self._shared.config.servers or (self._servers and self._servers.running())
+        if self._tool is None and self._shared.config.enabled and is_usable:
             from jumpseat.lsp.tools import LspTool
 
             self._tool = LspTool(self._session, self._needed)

@@ -28,6 +28,9 @@ LOOK_S: Final = 1.0
 QUIET_S: Final = 0.25
 """A server that has been silent for so long, and is not at work, has said what it has to say."""
 
+SETTLES_S: Final = 0.1
+"""A server says that a build has ended before it has said all that the build has found."""
+
 QUIET_AFTER_ANSWERS_S: Final = 0.1
 """The same for one that is asked for all that it says: in this time, it would say that it has begun to work."""
 
@@ -36,24 +39,43 @@ class Work:
     """The work of one running server.
 
     ``has_built`` is whether a build has ended, and ``is_healthy`` whether the server has all that it needs, as far
-    as it says so.
+    as it says so. ``tells_builds_apart``: it pushes only what builds find, and is asked for what it finds itself.
     """
 
     def __init__(self, documents: Documents) -> None:
         self.has_built = False
         self.is_healthy = True
+        self.tells_builds_apart = False
         self._is_ready = True
         self._ends: dict[int | str, float] = {}
         self._documents = documents
+        # Whether a build has begun since the last change.
+        self._is_building = False
 
     def progressed(self, token: int | str, state: Progress) -> None:
         """Take that a piece of work was announced, has begun or has ended."""
+        if CHECKS in str(token):
+            self._noted_build(state, is_new=token not in self._ends)
         if state == "ended":
             self._ends.pop(token, None)
-            self.has_built = self.has_built or CHECKS in str(token)
         elif token in self._ends or len(self._ends) < MOST_PROGRESS:
             self._ends[token] = anyio.current_time() + (BEGIN_S if state == "created" else LOADING_S)
         self._documents.hear()
+
+    def _noted_build(self, state: Progress, *, is_new: bool) -> None:
+        if state == "ended":
+            self.has_built = True
+            if self._is_building:
+                self._documents.end_build(SETTLES_S)
+        elif is_new and self.tells_builds_apart:
+            self._is_building = True
+            self._documents.begin_build()
+
+    def changed(self) -> None:
+        """Note that a change was sent: what a build finds is of the text before, until another one has ended."""
+        self._is_building = False
+        if self.has_built and self.tells_builds_apart:
+            self._documents.changed()
 
     def reported(self, *, ready: bool, healthy: bool) -> None:
         """Take what the server says about its state."""
@@ -92,6 +114,6 @@ class Work:
     async def until_checked(self, is_enough: Callable[[], bool]) -> None:
         """Wait until the checks of a change have ended, or it is enough."""
         with anyio.move_on_after(LOADING_S):
-            while not is_enough() and self.is_busy(checks=True):
-                with anyio.move_on_after(LOOK_S):
+            while not is_enough() and (self.is_busy(checks=True) or self._documents.settles):
+                with anyio.move_on_after(SETTLES_S if self._documents.settles else LOOK_S):
                     await self._documents.heard.wait()

@@ -99,7 +99,7 @@ def unfit_sign(
     if before is None:
         signs = signs_of(after)
         return None if signs.unfit is None or signs.depends else _unfit(after, signs.unfit.start("bracket"))
-    begin, _, there = _changed(before, after, rows)
+    begin, here, there = _changed(before, after, rows)
     if signs_fit(before, after, rows):
         return None
     old, new = signs_of(before), signs_of(after)
@@ -110,6 +110,8 @@ def unfit_sign(
         return None
     elif old.open != new.open:
         local = signs_of(there).unfit
+        if _repairs(old, new) and (not old.depends or (local is None and signs_of(here).unfit is not None)):
+            return None
         return (
             SyntaxProblem(rows[0], 0, rows[0], "the brackets do not fit here")
             if local is None
@@ -124,6 +126,12 @@ def unfit_sign(
                 row, column = point(after, start)
                 return SyntaxProblem(row, column, row, "the string is not closed")
     return None
+
+
+def _repairs(old: Signs, new: Signs) -> bool:
+    """Return whether a change leaves fewer brackets open; not braces, if directives may be there to close them."""
+    braces = old.depends and old.open[b"{"] != new.open[b"{"]
+    return not braces and sum(map(abs, new.open.values())) < sum(map(abs, old.open.values()))
 
 
 def signs_fit(before: bytes, after: bytes, rows: tuple[int, int]) -> bool:

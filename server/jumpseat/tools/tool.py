@@ -425,7 +425,12 @@ _REMARKS: Final = frozenset({
     "justification", "note", "purpose", "rationale", "reason", "reasoning", "requiresapproval", "safetoautorun",
     "securityrisk", "shouldreadentirefile", "summary", "thought", "thoughts", "title", "toolsummary",
 })  # fmt: skip
-"""Arguments of other agents that change nothing about a call: names without hyphens and underscores."""
+"""Arguments that change nothing about a call, many of them of other agents: without hyphens and underscores."""
+
+
+def is_remark(name: str) -> bool:
+    """Return whether an argument of a built-in tool with this name has no effect on what a call does."""
+    return _PUNCTUATION.sub("", name[:40]).casefold() in _REMARKS
 
 
 class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
@@ -479,9 +484,7 @@ class Described(Struct, Generic[A], frozen=True, kw_only=True, dict=True):
         if arguments.keys() <= self._taken:
             return []
         return [
-            name
-            for name, value in arguments.items()
-            if name not in self._taken and value and _PUNCTUATION.sub("", name[:40]).casefold() not in _REMARKS
+            name for name, value in arguments.items() if name not in self._taken and value and not is_remark(name)
         ]
 
     @cached_property

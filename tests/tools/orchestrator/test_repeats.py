@@ -24,6 +24,7 @@ HINT = "\n[This call had the same result {} times. Repeating it will not help: d
 
 class LookArgs(ToolArgs):
     place: str = "here"
+    far: bool = False
 
 
 def looking(ran: list[str], *, changing: bool = False) -> BuiltinTool[LookArgs]:
@@ -112,6 +113,18 @@ async def test_calls_in_turns_are_repetitions_and_a_prompt_begins_again(tasks: T
     ]
     await made.ask("again")
     assert results(made)[7:] == ["nothing", "nothing"]
+
+
+async def test_the_order_of_arguments_and_remarks_make_no_other_call(tasks: TaskGroup) -> None:
+    given: list[dict[str, Any]] = [
+        {"place": "here", "far": True, "reason": "first"},
+        {"far": True, "place": "here"},
+        {"description": "again", "place": "here", "far": True},
+    ]
+    steps = [{"tool_calls": [{"name": "look", "arguments": arguments}]} for arguments in given]
+    made = make_session(tasks, script=[*steps, {"text": "done"}], builtin=[looking([])])
+    await made.ask("look")
+    assert [text.removesuffix(HINT.format(3)) != text for text in results(made)] == [False, False, True]
 
 
 async def test_a_call_whose_result_changes_is_no_repetition(tasks: TaskGroup) -> None:

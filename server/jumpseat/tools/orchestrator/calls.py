@@ -25,6 +25,7 @@ from jumpseat.agent.session.hooks import stop_of
 from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object
+from jumpseat.tools.filters import SourceName
 from jumpseat.tools.orchestrator.environment import RepeatLimits
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools, activate
@@ -257,16 +258,18 @@ class ToolCalls:
 
             self._repeats = Repeats(self._repeat_limits)
         tool = self._tools.find(call.name)
-        if not self._repeats.watches(call.name, "custom" if tool is None else tool.source):
+        source: SourceName = "custom" if tool is None else tool.source
+        if not self._repeats.watches(call.name, source):
             return await run()
         refused = await self._repeats.check(
             call,
+            source,
             lambda question, choices: ask_user(self._session, call.id, question, choices, allow_freeform=True),
         )
         if refused is not None:
             return refused
         outcome = await run()
-        outcome.notes += filter(None, [self._repeats.count(call, outcome)])
+        outcome.notes += filter(None, [self._repeats.count(call, source, outcome)])
         return outcome
 
     async def outcome_of_abort(self, call: ToolUseBlock) -> ToolOutcome:

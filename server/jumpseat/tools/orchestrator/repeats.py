@@ -1,5 +1,6 @@
 """Guard against a model that repeats a call without end: the same arguments, the same result, nothing new between.
 
+The order of arguments does not count, nor do remarks about a call of a built-in tool, such as a ``description``.
 The third result of a row gets a hint for the model. The user is asked before the fifth call runs; without anybody
 to ask, the call fails. Tools that wait for something are exempt.
 """
@@ -9,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+import orjson
 from msgspec import Struct
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.errors import ClientCallError
 from jumpseat.tools.filters import SourceName, is_named
 from jumpseat.tools.orchestrator.environment import RepeatLimits
-from jumpseat.tools.tool import ToolOutcome, failure
+from jumpseat.tools.tool import ToolOutcome, failure, is_remark
 from jumpseat_protocol.callbacks import UserInputResponse
 
 POLLING: Final = frozenset(
@@ -51,9 +52,9 @@ class Repeats:
         exempt = self._limits.exempt
         return not (source == "builtin" and name in POLLING) and not (exempt and is_named(name, source, exempt))
 
-    async def check(self, call: ToolUseBlock, ask: Ask) -> ToolOutcome | None:
+    async def check(self, call: ToolUseBlock, source: SourceName, ask: Ask) -> ToolOutcome | None:
         """Return the outcome of a call that must not run once more; ``None`` if it may."""
-        row = self._rows.get(_hash(call))
+        row = self._rows.get(_hash(call, source))
         if row is None or not self._limits.question or row.count + 1 < self._limits.question:
             return None
         if row.news != self._news:
@@ -73,9 +74,9 @@ class Repeats:
         row.count = 0
         return None
 
-    def count(self, call: ToolUseBlock, outcome: ToolOutcome) -> str:
+    def count(self, call: ToolUseBlock, source: SourceName, outcome: ToolOutcome) -> str:
         """Count a call that has run; return the hint for the model, empty if none is due."""
-        key, result = _hash(call), hash((outcome.status, outcome.text))
+        key, result = _hash(call, source), hash((outcome.status, outcome.text))
         row = self._rows.get(key)
         if row is None or row.result != result:
             self._news += 1
@@ -90,5 +91,10 @@ class Repeats:
         )
 
 
-def _hash(call: ToolUseBlock) -> int:
-    return hash((call.name, call.arguments_json if call.arguments is None else canonical_json(call.arguments)))
+def _hash(call: ToolUseBlock, source: SourceName) -> int:
+    if call.arguments is None:
+        return hash((call.name, call.arguments_json))
+    arguments = call.arguments
+    if source == "builtin":
+        arguments = {name: value for name, value in arguments.items() if not is_remark(name)}
+    return hash((call.name, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)))
