@@ -214,7 +214,13 @@ function RequestView({ id, request, folder }: { id: string; request: any; folder
     case "write": return <ChangeAsked id={id} request={request} folder={folder} />;
     case "read": return <p><code>{request.path}</code></p>;
     case "url": return <p><code>{request.url}</code>{request.redirectedFrom && <> redirected from <code>{request.redirectedFrom}</code></>}</p>;
-    case "memory": return <blockquote>{request.fact}{request.subject && <footer>{request.subject}</footer>}</blockquote>;
+    // Later sessions see all of these.
+    case "memory": return (
+      <blockquote>
+        {request.fact}
+        {["action", "direction", "subject", "citations", "reason", "scope", "repoNwo"].map((name) => request[name] && <footer key={name}>{name}: {request[name]}</footer>)}
+      </blockquote>
+    );
     default: return (
       <>
         <p><strong>{request.toolName ?? request.kind}</strong>{request.serverName ? ` of the MCP server ${request.serverName}` : ""} {request.toolDescription}</p>
