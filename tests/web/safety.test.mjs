@@ -316,27 +316,23 @@ test("answers that the Markdown parser cannot read are shown as text, and the pa
 test("a question shows all of what is asked, however nested or long it is", async () => {
   const nested = JSON.parse(`${'{"a":['.repeat(95)}"innermost"${"]}".repeat(95)}`);
   const tools = [{ name: "act", description: "acts", parameters: { type: "object" } }];
-  const fact = "tests run with make";
-  const calls = [
-    call("act", nested, "deep"),
-    call("act", { [`${"k".repeat(100_000)}`]: "v".repeat(500_000), last: "the end" }, "long"),
-    call("bash", { command: `${"echo a; ".repeat(20_000)}echo the end`, description: "x".repeat(50_000) }, "command"),
-    call("store_memory", { fact, subject: "tests", citations: "Makefile:1", reason: "was asked twice" }, "memory"),
+  const memory = { fact: "tests run with make", subject: "tests", citations: "Makefile:1", reason: "was asked twice" };
+  const asked = [
+    [call("act", nested), ["innermost"]],
+    [call("act", { ["k".repeat(100_000)]: "v".repeat(500_000), last: "the end" }), ["the end"]],
+    [call("bash", { command: `${"echo a; ".repeat(2_000)}echo the end`, description: "x".repeat(50_000) }), ["echo the end"]],
+    [call("store_memory", memory), Object.values(memory)],
   ];
-  const id = await server.client.create([{ tool_calls: calls }, { text: "all" }], { workingDirectory: server.work, requestPermission: true, tools, memory: { enabled: true } });
-  await server.client.call("session.send", { sessionId: id, prompt: "go" });
-  await server.client.event(id, "permission.requested");
-  await show(page, id);
-  const question = page.getByRole("region", { name: "A question to you" });
-  for (const words of [["innermost"], ["the end"], ["the end"], [fact, "Makefile:1", "was asked twice"]]) {
-    for (const text of words) await question.getByText(text).last().waitFor();
-    const shown = await question.locator(".asked").innerText();
-    for (const text of words) assert.ok(shown.includes(text), text);
-    const deny = question.getByRole("button", { name: /^Deny/ });
-    await deny.click();
-    await question.getByRole("textbox").fill("no");
-    await question.getByRole("button", { name: /^Deny, and tell/ }).click();
-    await question.getByText(words[0]).last().waitFor({ state: "detached" }).catch(() => undefined);
+  for (const [one, texts] of asked) {
+    const id = await server.client.create([{ tool_calls: [one] }, { text: "all" }], { workingDirectory: server.work, requestPermission: true, tools, memory: { enabled: true } });
+    await server.client.call("session.send", { sessionId: id, prompt: "go" });
+    await server.client.event(id, "permission.requested");
+    await show(page, id);
+    const question = page.getByRole("region", { name: "A question to you" });
+    await question.getByRole("button", { name: /^Allow once/ }).click({ trial: true });
+    const shown = await question.locator(".asked").evaluate((box) => box.innerText);
+    for (const text of texts) assert.ok(shown.includes(text), text);
+    await server.client.call("session.abort", { sessionId: id });
   }
-  await page.locator(".answer", { hasText: "all" }).waitFor();
+  assert.deepEqual(page.problems, []);
 });
