@@ -25,7 +25,6 @@ METHODS_TRIED: Final = {
     "mcp.config.add": ("config {most}",),
     "ping": ("(1999 unknown members)", "(unknown) nested"),
     "account.login": ("host groups",),
-    "jumpseat.complete": ("settings {a} [empty]",),
 }
 TOOLS_TRIED: Final = {
     "view": ("path folders", "path parents"),
@@ -33,17 +32,8 @@ TOOLS_TRIED: Final = {
     "edit": ("edits [many]",),
     "glob": ("pattern folders",),
 }
-DOORS_TRIED: Final = (
-    "acp:session/new mcpServers [0] command letters",
-    "acp2:session/resume mcpServers [0] env [many]",
-    "ahp:completions text letters",
-)
-READINGS_TRIED: Final = (
-    "mcp:initialize id {many}",
-    "lsp:error error message letters",
-    "skill body tags",
-    "stream:chat choices [many] (ChatAdapter)",
-)
+DOORS_TRIED: Final = ("acp:session/new mcpServers [0] command letters", "ahp:completions text letters")
+READINGS_TRIED: Final = ("mcp:initialize id {many}", "lsp:error error message letters", "skill body tags")
 
 
 def chosen() -> list[Case]:
