@@ -157,6 +157,8 @@ class ReadPermission(_Permission, kw_only=True, tag="read"):
     """The path."""
     resolved_path: str | None = None
     """Where the path leads to, if that is elsewhere."""
+    warning: str | None = None
+    """What people should look at, such as a disguised name."""
     tool_call_id: str | None = None
 
 
@@ -211,6 +213,8 @@ class MemoryPermission(_Permission, kw_only=True, tag="memory"):
     """Whose memory it is."""
     repo_nwo: str | None = None
     """The repository as ``owner/name``."""
+    warning: str | None = None
+    """What people should look at, such as hidden characters."""
     tool_call_id: str | None = None
 
 
@@ -237,6 +241,8 @@ class HookPermission(_Permission, kw_only=True, tag="hook"):
     """The arguments."""
     hook_message: str | None = None
     """What the hook says to people."""
+    warning: str | None = None
+    """What people should look at, such as hidden characters."""
     tool_call_id: str | None = None
 
 

@@ -236,6 +236,9 @@ def test_nats_accepts_its_configuration_and_syncs_each_message() -> None:
 
 
 def test_nothing_but_the_cluster_reaches_nats() -> None:
+    # NATS without a token lets everybody in.
+    given = [SERVICES[name]["environment"] for name in NATS]
+    assert {one["NATS_TOKEN"] for one in given} == {"${NATS_TOKEN:?has to be set}"}
     # Monitoring asks nobody to log in.
     assert re.findall(r"^https?.*", NATS_CONF, re.MULTILINE) == ['http: "127.0.0.1:8222"']
     assert all(port["name"] != "monitor" for port in container("StatefulSet", "nats")["ports"])

@@ -19,7 +19,8 @@ import anyio
 import anyio.lowlevel
 import orjson
 
-from jumpseat.acp.v1_routes import REQUESTS
+from jumpseat.acp import draft_routes, v1_routes
+from jumpseat.acp.route import Route
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.sse import SseDecoder
 from jumpseat.agent.model import ModelRequest
@@ -130,8 +131,15 @@ STREAMED: Final[Mapping[str, Message]] = {
 }
 
 
+ACP_REQUESTS: Final[Mapping[str, Mapping[str, Route]]] = {
+    "acp": v1_routes.REQUESTS,
+    "acp2": draft_routes.REQUESTS,
+}
+"""The requests of editors by door: version 1, and version 2, whose answers and updates have another form."""
+
+
 class DoorCase(NamedTuple):
-    """A message to the door ``acp`` or ``ahp``: a request, or a notification without a response."""
+    """A message to a door, ``acp``, ``acp2`` or ``ahp``: a request, or a notification without a response."""
 
     title: str
     door: str
@@ -152,10 +160,11 @@ class Reading(NamedTuple):
 def cases_of_doors(is_chosen: Callable[[str], bool] = bool, size: int = MIB) -> Iterator[DoorCase]:
     """Yield the messages of editors and of clients of agent hosts."""
     maker = Maker({"sessionId": "SESSION", "cwd": "PROJECT"}, size)
-    for method, route in REQUESTS.items():
-        if is_chosen(f"acp:{method}"):
-            for title, params in maker.hostile(route.params):
-                yield DoorCase(f"acp:{method} {title}", "acp", method, params)
+    for door, requests in ACP_REQUESTS.items():
+        for method, route in requests.items():
+            if is_chosen(f"{door}:{method}"):
+                for title, params in maker.hostile(route.params):
+                    yield DoorCase(f"{door}:{method} {title}", door, method, params)
     for method, example in AHP_REQUESTS.items():
         if is_chosen(f"ahp:{method}"):
             for title, params in maker.enlarged(example):
@@ -249,8 +258,12 @@ async def measure_doors(
     """Report for how long each message to a door holds up the event loop. Those above the limit are sent twice."""
     with listening_model() as model:
         async with running_client(folder, model, meter) as client:
-            doors = {name: _Door(client.app, name, meter) for name in ("acp", "ahp")}
-            await doors["acp"].open_acp(folder / "project")
+            doors = {name: _Door(client.app, name, meter) for name in (*ACP_REQUESTS, "ahp")}
+            await doors["acp"].open_acp(folder / "project", {"protocolVersion": 1, "clientCapabilities": {}})
+            info = {"name": "e", "version": "1"}
+            await doors["acp2"].open_acp(
+                folder / "project", {"protocolVersion": 2, "info": info, "capabilities": {}}
+            )
             await doors["ahp"].open_ahp(folder / "project")
             for case in cases:
                 door = doors[case.door]
@@ -271,13 +284,15 @@ class _Door(asyncio.WriteTransport):
         self._last_id = 0
         self._responses: dict[int, Message] = {}
         self._news = anyio.Event()
-        connect = app.doors.connect_acp if name == "acp" else lambda: app.doors.connect_ahp(EVERYTHING, LINES)
+        connect = (
+            app.doors.connect_acp if name in ACP_REQUESTS else lambda: app.doors.connect_ahp(EVERYTHING, LINES)
+        )
         self._wire: Wire = connect().wire
         self._wire.connection_made(self)
 
-    async def open_acp(self, project: Path) -> None:
+    async def open_acp(self, project: Path, params: Message) -> None:
         """Initialize the connection, and create the session that messages are about."""
-        await self.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+        await self.request("initialize", params)
         made = await self.request("session/new", {"cwd": str(project), "mcpServers": []})
         self._known = {"SESSION": made["result"]["sessionId"], "PROJECT": str(project)}
 

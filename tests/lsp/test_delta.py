@@ -80,6 +80,14 @@ def test_edits_are_made_at_positions_in_utf_16_units() -> None:
     assert edited(text, edits) == "x = '\U0001f600'; zz\r\nzz = 2\nend"
 
 
+def test_many_edits_of_one_line_are_at_their_places() -> None:
+    text = "a\U0001f600b" * 5000
+    edits = [TextEdit((0, 4 * at), (0, 4 * at + 1), "A") for at in range(5000)]
+    assert edited(text, edits[::-1]) == "A\U0001f600b" * 5000
+    # In the middle of the pair of a character is behind it.
+    assert edited(text[:3], [TextEdit((0, 2), (0, 2), "x"), TextEdit((0, 3), (0, 4), "y")]) == "a\U0001f600xy"
+
+
 def test_edits_that_do_not_fit_are_refused() -> None:
     for edits in (
         [TextEdit((5, 0), (5, 1), "x")],

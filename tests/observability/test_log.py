@@ -157,7 +157,9 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
     }
     filtered = ['a "quoted" one', "-----BEGIN-----\nfirst\r\nsecond\n-----END-----", "back\\slash"]
     async with running_server(tmp_path, args=("--log-level", "debug", "--log-format", form)) as server:
-        session = await server.wire.create(provider, gitHubToken="gho_of_somebody")
+        arguments = ["--verbose", "--api-key", "in-an-argument", "--token=in-an-argument", "-pin-an-argument"]
+        mcp = {"type": "local", "command": "false", "args": arguments, "tools": ["*"]}
+        session = await server.wire.create(provider, gitHubToken="gho_of_somebody", mcpServers={"m": mcp})
         for address in ("htp:/other:pass-of-another@x", "other:pass-of-another@127.0.0.1:1/v1"):
             await server.wire.error_of(
                 "session.create", {"provider": {**provider, "type": "openai", "baseUrl": address}}
@@ -172,6 +174,7 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
     assert "received" in server.stderr
     assert "session.create" in server.stderr
     assert "page=7" in server.stderr
+    assert "--verbose" in server.stderr
     secrets = (
         "unusual-and-private",
         "quite-hidden",
@@ -180,6 +183,7 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
         "word-of-mine",
         "in-the-query",
         "of-another",
+        "in-an-argument",
     )
     for secret in (*secrets, "quoted", "first", "second", "BEGIN", "slash"):
         assert secret not in server.stderr, secret

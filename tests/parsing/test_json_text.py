@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from jumpseat.adapters.wire import parse_json
-from jumpseat.parsing.json_text import SurrogateRepair, read_json
+from jumpseat.errors import ProviderProtocolError
+from jumpseat.parsing.json_text import MOST_CONTAINERS, SurrogateRepair, TooManyContainersError, read_json
 from tests.support.cases import check_each
 
 
@@ -72,3 +73,16 @@ def test_large_texts_are_read_like_small_ones() -> None:
         *(b'{"a":1,"a":2}', b"{}", b"[1,]", b"[1 2]", b"tru", b"[" * 300 + b"]" * 300, b"[" * 2000 + b"]" * 2000),
     ]
     check_each({value[:40]: value for value in values}, check)
+
+
+def test_texts_with_too_many_arrays_and_objects_are_refused_unless_these_are_in_strings() -> None:
+    count = MOST_CONTAINERS + 1
+    for item in (b"[]", b"{}", b'[""]', b'{"\\\\": 0}', b'{"\\"": 0}'):
+        text = b"[%b]" % b",".join([item] * count)
+        with pytest.raises(TooManyContainersError):
+            read_json(text)
+        with pytest.raises(ProviderProtocolError, match="more than 100000 arrays and objects"):
+            parse_json(text.decode())
+    code = 'if a[0] == "{": b = {"\\\\": []}\n' * count
+    assert read_json(orjson.dumps([code])) == [code]
+    assert len(read_json(b"[%b]" % b",".join([b"[]"] * (MOST_CONTAINERS - 1)))) == MOST_CONTAINERS - 1

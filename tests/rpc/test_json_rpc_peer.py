@@ -14,7 +14,8 @@ import pytest
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
-from jumpseat.errors import ClientCallError, InvalidRequestError
+from jumpseat.errors import ClientCallError, ClientRefusedError, InvalidRequestError
+from jumpseat.parsing.json_text import MOST_CONTAINERS
 from jumpseat.rpc.json_rpc_peer import MAX_OPEN_REQUESTS, Dialect, JsonRpcPeer, OutgoingId
 from jumpseat_protocol.envelope import (
     INTERNAL_ERROR,
@@ -511,3 +512,30 @@ async def test_params_by_position_are_one_object_or_an_array(wire: Wire) -> None
         wire.receive(id=len(wire.sent), method="ping", params=given)
     echoed = [message["result"]["echo"] for message in wire.sent]
     assert echoed == [{"a": 1}, None, None, [1], [[]], [{}, {}]]
+
+
+async def test_messages_with_too_many_arrays_get_an_error_with_their_id_and_end_requests_of_ours(
+    wire: Wire, tasks: TaskGroup
+) -> None:
+    many: list[Any] = [[]] * (MOST_CONTAINERS + 1)
+    wire.receive(id="a", method="ping", params=many)
+    wire.receive(method="ping", params=many)
+    wire.receive(id=99, result=many)
+    problem = "the message has more than 100000 arrays and objects"
+    refused = {"code": INVALID_REQUEST, "message": problem}
+    assert [(sent["id"], sent["error"]) for sent in wire.sent] == [("a", refused), (None, refused), (99, refused)]
+    failures: list[Exception] = []
+
+    async def ask() -> None:
+        try:
+            await wire.peer.ask("tool.call", {})
+        except ClientRefusedError as error:
+            failures.append(error)
+
+    tasks.start_soon(ask)
+    await wire.until_sent(4)
+    wire.receive(id=wire.sent[3]["id"], result=many)
+    with anyio.fail_after(WAIT_S):
+        while not failures:
+            await checkpoint()
+    assert str(failures[0]) == "the answer of the client has more than 100000 arrays and objects"

@@ -83,6 +83,25 @@ async def test_thousands_of_neighbours_of_a_hidden_file_do_not_keep_a_command_fr
     assert (await session.run("echo fine")).output.strip() == "fine"
 
 
+@pytest.mark.skipif("landlock" not in MECHANISMS, reason="needs Landlock")
+async def test_landlock_follows_no_link_that_has_taken_the_place_of_a_folder(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    (project / "sub" / "inner").mkdir(parents=True)
+    (project / "sub" / "hidden").touch()
+    outside.mkdir()
+    (outside / "inner").mkdir()
+    settings = SandboxSettings(mode="auto", hide=(str(project / "sub" / "hidden"),))
+    session = Confining(project, tmp_path / "home", settings, mechanism=MECHANISMS["landlock"])
+    line = ["bash", "-c", "echo evil > sub/inner/file || echo refused"]
+    confined = await session.sandbox.confine(line, project, session.environ)
+    # As by a command that still runs, from before the file was hidden.
+    (project / "sub").rename(project / "other")
+    (project / "sub").symlink_to(outside)
+    ran = await anyio.run_process(confined.command, cwd=project, env=confined.environ, check=False)
+    assert ran.stdout == b"refused\n"
+    assert not (outside / "inner" / "file").exists()
+
+
 async def test_a_command_cannot_undo_the_mounts_even_as_root(
     tmp_path: Path, bubblewrap: Mechanism, outside: Path
 ) -> None:

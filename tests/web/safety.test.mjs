@@ -312,3 +312,27 @@ test("answers that the Markdown parser cannot read are shown as text, and the pa
   await page.goto(`${new URL(page.url()).origin}/#/session/%E0%A4%A`);
   await page.getByRole("heading", { name: "Sessions" }).waitFor();
 });
+
+test("a question shows all of what is asked, however nested or long it is", async () => {
+  const nested = JSON.parse(`${'{"a":['.repeat(95)}"innermost"${"]}".repeat(95)}`);
+  const tools = [{ name: "act", description: "acts", parameters: { type: "object" } }];
+  const memory = { fact: "tests run with make", subject: "tests", citations: "Makefile:1", reason: "was asked twice" };
+  const asked = [
+    [call("act", nested), ["innermost"]],
+    [call("act", { ["k".repeat(100_000)]: "v".repeat(500_000), last: "the end" }), ["the end"]],
+    [call("bash", { command: `${"echo a; ".repeat(2_000)}echo the end`, description: "x".repeat(50_000) }), ["echo the end"]],
+    [call("store_memory", memory), Object.values(memory)],
+  ];
+  for (const [one, texts] of asked) {
+    const id = await server.client.create([{ tool_calls: [one] }, { text: "all" }], { workingDirectory: server.work, requestPermission: true, tools, memory: { enabled: true } });
+    await server.client.call("session.send", { sessionId: id, prompt: "go" });
+    await server.client.event(id, "permission.requested");
+    await show(page, id);
+    const question = page.getByRole("region", { name: "A question to you" });
+    await question.getByRole("button", { name: /^Allow once/ }).click({ trial: true });
+    const shown = await question.locator(".asked").evaluate((box) => box.innerText);
+    for (const text of texts) assert.ok(shown.includes(text), text);
+    await server.client.call("session.abort", { sessionId: id });
+  }
+  assert.deepEqual(page.problems, []);
+});

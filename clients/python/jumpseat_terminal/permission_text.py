@@ -64,15 +64,15 @@ def describe(request: PermissionRequest, painter: Painter, folder: Path, tool: s
             )
         case ReadPermission():
             heading = painter.pending_call(name, _shorten_path(request.path, folder))
-            return heading + _target(request.resolved_path, painter)
+            return heading + _target(request.resolved_path, painter) + _warning(request.warning, painter)
         case UrlPermission():
             via = f"\nredirected from {visible_url(request.redirected_from)}" if request.redirected_from else ""
             return painter.pending_call(name, "") + painter.command(visible_url(request.url) + via)
         case MemoryPermission():
             heading = painter.pending_call(name, f"{request.action} a memory")
-            return heading + painter.command(_memory(request))
+            return heading + painter.command(_memory(request)) + _warning(request.warning, painter)
         case HookPermission():
-            why = painter.warning(request.hook_message) if request.hook_message else ""
+            why = _warning(request.hook_message, painter) + _warning(request.warning, painter)
             return painter.pending_call(request.tool_name, "") + painter.arguments(request.tool_args) + why
         case McpPermission():
             about = f"of the MCP server {request.server_name}"

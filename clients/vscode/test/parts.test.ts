@@ -1,7 +1,7 @@
 // The parts of the extension that know nothing of the editor.
 
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -231,4 +231,11 @@ test("the server of the settings comes first, then one in the path, then the one
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("what is started and where prompts go is set for the machine, and not by a folder", () => {
+  const { contributes } = JSON.parse(readFileSync("package.json", "utf8"));
+  const settings: Record<string, { scope?: string }> = contributes.configuration.properties;
+  const own = Object.entries(settings).flatMap(([name, one]) => (one.scope === "machine" ? [name] : []));
+  assert.deepEqual(own, ["jumpseat.path", "jumpseat.arguments", "jumpseat.environment", "jumpseat.model"]);
 });

@@ -23,7 +23,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.errors import ProviderProtocolError
-from jumpseat.parsing.json_text import read_json
+from jumpseat.parsing.json_text import MOST_CONTAINERS, TooManyContainersError, check_containers, read_json
 from jumpseat_protocol.json_values import as_list as as_list
 from jumpseat_protocol.json_values import as_object as as_object
 from jumpseat_protocol.json_values import as_text as as_text
@@ -42,10 +42,14 @@ def parse_json(text: str | bytes) -> Any:
     """Parse the JSON of a provider's answer.
 
     Raises:
-        ProviderProtocolError: ``text`` is not JSON.
+        ProviderProtocolError: ``text`` is not JSON, or has too many arrays and objects.
     """
     try:
+        if len(text) > MOST_CONTAINERS:
+            check_containers(text.encode("utf-8", "replace") if isinstance(text, str) else text)
         return orjson.loads(text)
+    except TooManyContainersError as error:
+        raise ProviderProtocolError(f"the provider's answer has {error.msg}") from None
     except orjson.JSONDecodeError:
         # The slow path: lone surrogates, and bytes that are not UTF-8.
         whole = text if isinstance(text, str) else text.decode("utf-8", "replace")

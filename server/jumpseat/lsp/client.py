@@ -54,6 +54,8 @@ RETRIED: Final = (types.LSPErrorCodes.ContentModified, types.LSPErrorCodes.Serve
 
 
 DEEPEST_SYMBOL: Final = 20
+MOST_SECTIONS: Final = 1000
+"""Sections of the settings in one answer, each of which may be all of them."""
 
 
 class Listener(Protocol):
@@ -108,7 +110,7 @@ class Client(LanguageClient):
             )
 
         def configuration(params: types.ConfigurationParams) -> list[Any]:
-            return [_section(settings, item.section or "") for item in params.items]
+            return [_section(settings, item.section or "") for item in params.items[:MOST_SECTIONS]]
 
         def folders(_params: None) -> list[types.WorkspaceFolder]:
             return [types.WorkspaceFolder(root.as_uri(), root.name)]

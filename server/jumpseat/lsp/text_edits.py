@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -21,25 +22,37 @@ def edited(text: str, edits: Sequence[TextEdit]) -> str:
     Raises:
         ValueError: a place is not in the text, or two replacements overlap.
     """
-    lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-
-    def offset(place: tuple[int, int]) -> int:
-        number, units = place
-        if number == len(lines) and units == 0:
-            return len(text)
-        if not 0 <= number < len(lines):
-            raise ValueError(f"there is no line {number + 1}")
-        before = lines[number].encode("utf-16-le", "surrogatepass")[: 2 * units]
-        return starts[number] + len(before.decode("utf-16-le", "surrogatepass"))
-
+    places = sorted({place for edit in edits for place in (edit.start, edit.end)})
+    offsets = dict(zip(places, _offsets(text, places), strict=True))
     parts: list[str] = []
     last = 0
-    for start, end, new in sorted((offset(edit.start), offset(edit.end), edit.text) for edit in edits):
+    for start, end, new in sorted((offsets[edit.start], offsets[edit.end], edit.text) for edit in edits):
         if start < last or end < start:
             raise ValueError("two edits overlap")
         parts += [text[last:start], new]
         last = end
     return "".join([*parts, text[last:]])
+
+
+def _offsets(text: str, places: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield the offsets of places, which are sorted. Each part of a line is read once, however many there are.
+
+    Raises:
+        ValueError: a place is not in the text.
+    """
+    lines = text.splitlines(keepends=True)
+    starts = [0, *itertools.accumulate(map(len, lines))]
+    line, encoded, units, characters = -1, b"", 0, 0
+    for number, unit in places:
+        if number == len(lines) and unit == 0:
+            yield len(text)
+            continue
+        if not 0 <= number < len(lines):
+            raise ValueError(f"there is no line {number + 1}")
+        if number != line:
+            line, encoded, units, characters = number, lines[number].encode("utf-16-le", "surrogatepass"), 0, 0
+        # A place in the middle of a pair is behind it.
+        wanted = unit + (0xDC <= int.from_bytes(encoded[2 * unit + 1 : 2 * unit + 2]) <= 0xDF)
+        characters += len(encoded[2 * units : 2 * wanted].decode("utf-16-le", "surrogatepass"))
+        units = wanted
+        yield starts[number] + characters

@@ -10,9 +10,12 @@ from jumpseat.agent.blocks import ImageBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.tools.tool import ToolOutcome
 from jumpseat_protocol.events import BinaryResult
+from jumpseat_protocol.json_values import MOST_DEPTH, is_too_deep
 
 MAX_BINARY_CHARS: Final = 14 * 1024 * 1024
 """Limit on the images and other data of one result, in characters of base64."""
+
+TOO_DEEP: Final = f"[structured result left out: it is nested more than {MOST_DEPTH} levels deep]"
 
 _TRANSPORT_FIELDS: Final = {"result_type", "ttl_ms", "cache_scope"}
 
@@ -66,7 +69,8 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
                     outcome.resources.append(_binary(resource.blob, kind, str(resource.uri)))
                     texts.append(f"[resource {resource.uri} of type {kind}, given to the user]")
     if not result.content and result.structured_content is not None:
-        texts.append(canonical_json(result.structured_content))
+        too_deep = is_too_deep(result.structured_content)
+        texts.append(TOO_DEEP if too_deep else canonical_json(result.structured_content))
     outcome.text = "\n".join(texts)
     if result.is_error:
         outcome.status = "failure"

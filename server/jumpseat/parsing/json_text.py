@@ -33,6 +33,8 @@ _LONGEST_UNFINISHED: Final = 11
 
 
 _LARGE_BYTES: Final = 1 << 18
+MOST_CONTAINERS: Final = 100_000
+"""The arrays and objects in one text."""
 # Digits and exponents in a text, for which numbers look like `0e0`.
 _NUMBER_MARKS: Final = bytes(
     ord("0") if chr(byte).isdecimal() else ord("e") if byte in b"eE" else byte if byte == ord("+") else 0
@@ -44,6 +46,13 @@ _MOST_UNCOMMON: Final = 100
 """The number of such places that are looked at; most are in ids, which every message has."""
 _LONGEST_START: Final = 64
 """More bytes than a number has in front of an exponent, unless it has a long integer."""
+
+
+class TooManyContainersError(orjson.JSONDecodeError):
+    """A text has more arrays and objects than are read: each takes a hundred times as long as a byte."""
+
+    def __init__(self) -> None:
+        super().__init__(f"more than {MOST_CONTAINERS} arrays and objects", "", 0)
 
 
 def repair_surrogates(text: bytes) -> bytes:
@@ -79,16 +88,36 @@ def read_json(text: bytes) -> Any:
     """Parse JSON, with U+FFFD for each lone surrogate.
 
     Raises:
+        TooManyContainersError: ``text`` has more arrays and objects than are read.
         orjson.JSONDecodeError: ``text`` is not valid JSON.
     """
     if len(text) < _LARGE_BYTES:
         return _read(text)
+    check_containers(text)
     with _uncollected():
         if _has_common_numbers(text):
             # Takes less memory: orjson copies the text and makes a tree of it before it makes objects.
             with suppress(ValueError):
                 return from_json(text, allow_inf_nan=False, cache_strings="all")
         return _read(text)
+
+
+def check_containers(text: bytes) -> None:
+    """Check the number of arrays and objects in JSON text, without reading it.
+
+    Raises:
+        TooManyContainersError: there are too many.
+    """
+    if _brackets(text) <= MOST_CONTAINERS:
+        return
+    # Most brackets of a long text are those of code in its strings, which the quotes separate from the others.
+    plain = text.replace(_ESCAPED_BACKSLASH, b"").replace(b'\\"', b"") if b"\\" in text else text
+    if _brackets(b"".join(plain.split(b'"')[::2])) > MOST_CONTAINERS:
+        raise TooManyContainersError
+
+
+def _brackets(text: bytes) -> int:
+    return text.count(b"[") + text.count(b"{")
 
 
 def _read(text: bytes) -> Any:

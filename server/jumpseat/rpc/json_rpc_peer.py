@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import anyio
 import orjson
 from anyio.abc import TaskGroup
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from jumpseat.errors import ClientCallError, ClientRefusedError, ProviderError, ResponseFormatError, TurnFailedError
-from jumpseat.parsing.json_text import read_json
+from jumpseat.parsing.json_text import TooManyContainersError, read_json
+from jumpseat.rpc.outline import outline_of
 from jumpseat.rpc.slim_import import import_json_rpc
 from jumpseat.rpc.transport import log as wire_log
 from jumpseat.rpc.transport import log_message
@@ -122,12 +123,28 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             log_message(self._label, "received", body, self._mask)
         try:
             data = read_json(body)
+        except TooManyContainersError as error:
+            self._refuse_whole(body, error.msg)
+            return
         except orjson.JSONDecodeError:
             self.refuse(PARSE_ERROR, "invalid JSON")
             return
         message = self._check(data)
         if message is not None:
             self.handle_message(cast("Any", self.structure_message(message)))
+
+    def _refuse_whole(self, body: bytes, problem: str) -> None:
+        """Refuse a message of which only the envelope is read; a response to a request of ours becomes an error."""
+        outline = outline_of(body)
+        if (
+            outline.method is UNSET
+            and isinstance(outline.id, int)
+            and OutgoingId(outline.id) in self._request_futures
+        ):
+            error = json_rpc.ResponseError(code=INVALID_REQUEST, message=f"the answer of the client has {problem}")
+            self._handle_response(OutgoingId(outline.id), error=error)
+        else:
+            self.refuse(INVALID_REQUEST, f"the message has {problem}", None if outline.id is UNSET else outline.id)
 
     def refuse(self, code: int, message: str, msg_id: RequestId | None = None) -> None:
         """Send an error response to a message that is not a valid request."""

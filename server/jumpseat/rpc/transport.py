@@ -405,9 +405,14 @@ MASK: Final = "[redacted]"
 LONGEST_CHARS: Final = 4000
 """The length from which a message is cut."""
 
-_CREDENTIAL: Final = re.compile(r"token|key|secret|passw|authorization|credential|cookie|signature", re.IGNORECASE)
+_CREDENTIAL: Final = re.compile(
+    r"token|key|secret|pass(?:w|phrase|$)|pwd|authorization|credential|cookie|signature|bearer|jwt|connection_?string",
+    re.IGNORECASE,
+)
 # All members of these hold values that may be credentials, whatever their names are.
-_CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environment"})
+_CREDENTIALS: Final = re.compile(r"(?:headers|env|environment)$", re.IGNORECASE)
+# An argument of a program that is only a name: what follows it, or stands in it, may be a credential.
+_FLAG: Final = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]|(--[A-Za-z][\w-]*=).*", re.DOTALL)
 # The name and the password in a URL, the same in one without a scheme, and the parameters of its query.
 _USER: Final = re.compile(r":/+[^/?#\s]*@")
 _BARE_USER: Final = re.compile(r"^[^/?#\s]*@")
@@ -436,7 +441,7 @@ def _masked(body: bytes, mask: Callable[[str], str]) -> str:
 
 def _mask(value: Any, mask: Callable[[str], str], name: str = "", *, all_members: bool = False) -> Any:
     if isinstance(value, dict):
-        inside = all_members or name in _CREDENTIALS
+        inside = all_members or _CREDENTIALS.search(name) is not None
         members = cast("dict[str, Any]", value)
         return {mask(key): _mask(item, mask, key, all_members=inside) for key, item in members.items()}
     if isinstance(value, list):
@@ -445,6 +450,9 @@ def _mask(value: Any, mask: Callable[[str], str], name: str = "", *, all_members
         return value
     if all_members or _CREDENTIAL.search(name):
         return MASK
+    if name == "args":
+        flag = _FLAG.fullmatch(value)
+        return MASK if flag is None else f"{flag[1]}{MASK}" if flag[1] else value
     value = _USER.sub(f"://{MASK}@", mask(value))
     if _ADDRESS.search(name):
         value = _BARE_USER.sub(f"{MASK}@", value)

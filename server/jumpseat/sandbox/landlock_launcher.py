@@ -13,6 +13,7 @@ import errno
 import json
 import os
 import signal
+import stat
 import struct
 import sys
 from typing import Final
@@ -44,6 +45,9 @@ _STEP_BYTES: Final = 8
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full")
 """Writable devices: neither terminals nor shared memory, because those of a command cannot be told from others."""
 
+_MOST_FOLDERS: Final = 500
+"""The open descriptors of folders; the usual limit of a process is 1024."""
+
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
@@ -67,23 +71,46 @@ def restrict_files(write: list[str], read: list[str], *, network: bool) -> None:
     attributes = struct.pack("QQQ", handled, 3 if abi >= 4 and not network else 0, _SCOPES if abi >= 6 else 0)
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
     ruleset = _call(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0))
+    folders: dict[str, int] = {}
     for paths, access in (
         (["/"], EXECUTE | READ_DIR),
         (read, EXECUTE | READ_FILE | READ_DIR),
         ([*write, *_DEVICES], handled),
     ):
         for path in paths:
-            _allow(ruleset, path, access & handled)
+            _allow(ruleset, path, access & handled, folders)
     _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     os.close(ruleset)
 
 
-def _allow(ruleset: int, path: str, access: int) -> None:
+def _open(path: str, folders: dict[str, int]) -> int:
+    """Open a path through no link: a command that still runs may have put one there since the paths were listed.
+
+    ``folders`` are descriptors of folders by path, to which those above the path are added.
+
+    Raises:
+        OSError: the path cannot be opened, or has a link.
+    """
+    parent, name = os.path.split(path)
+    if not name:
+        return os.open("/", os.O_PATH | os.O_CLOEXEC)
+    if parent not in folders:
+        while len(folders) >= _MOST_FOLDERS:
+            os.close(folders.pop(next(iter(folders))))
+        folders[parent] = _open(parent, folders)
+    descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folders[parent])
+    if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return descriptor
+
+
+def _allow(ruleset: int, path: str, access: int, folders: dict[str, int]) -> None:
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = _open(path, folders)
     except OSError:
         return
-    if not os.path.isdir(path):
+    if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
         access &= _FILE_ACCESS
     rule = struct.pack("<Qi", access, descriptor)
     try:

@@ -76,22 +76,22 @@ def describe(request: PermissionRequest, title: str | None) -> Described:
         case ReadPermission():
             path = request.resolved_path or request.path
             named = _with_target(request.intention, request.resolved_path)
-            return Described("read", named, facts((f"Read {path}", "")), paths=[path])
+            return Described("read", named, facts((f"Read {path}", ""), (request.warning, "")), paths=[path])
         case McpPermission():
             name = f"{request.tool_name} of the MCP server {request.server_name}"
             warned = facts((request.warning, ""))
             return Described("other", on_one_line(name, TITLE_CHARS), warned, request.args)
         case UrlPermission():
             named = f"{request.intention}: {visible_url(request.url)}"
-            return Described("fetch", named, arguments={"url": request.url})
+            return Described("fetch", named, facts((request.warning, "")), arguments={"url": request.url})
         case MemoryPermission():
             named = title or f"{request.action or 'store'} a memory"
-            return Described("other", named, facts((_memory(request), "")))
+            return Described("other", named, facts((_memory(request), ""), (request.warning, "")))
         case CustomToolPermission():
             shown = facts((request.warning, ""), (request.tool_description, ""))
             return Described("other", title or request.tool_name, shown, request.args)
         case HookPermission():
-            shown = facts((request.hook_message, ""))
+            shown = facts((request.hook_message, ""), (request.warning, ""))
             return Described(kind_of(request.tool_name), title or request.tool_name, shown, request.tool_args)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
@@ -95,3 +96,12 @@ def test_a_delta_with_more_calls_than_an_answer_may_have_is_not_read() -> None:
     for outcome in (chat, ollama):
         assert isinstance(outcome.error, ProviderProtocolError)
         assert "more than 2048 tool calls" in str(outcome.error)
+
+
+def test_answers_with_more_choices_than_calls_are_not_read() -> None:
+    choices = b'{"choices": [%b]}' % b",".join([b'{"delta": {"content": "a"}}'] * 2049)
+    streamed = decode_stream(ChatAdapter(), [b"data: %b\n\n" % choices])
+    assert isinstance(streamed.error, ProviderProtocolError)
+    assert "more than 2048 choices" in str(streamed.error)
+    with pytest.raises(ProviderProtocolError, match="more than 2048 choices"):
+        ChatAdapter().decoder(ModelRequest("m", "", [], stream=False)).whole(orjson.loads(choices))

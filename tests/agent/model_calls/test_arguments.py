@@ -10,6 +10,7 @@ from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock
 from jumpseat.agent.model import Completed, ModelRequest, StopReason, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.written_calls.repair import repair_arguments
+from jumpseat_protocol.json_values import MOST_DEPTH, parse_arguments
 
 
 def repaired_calls(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseBlock]:
@@ -127,3 +128,15 @@ def test_null_leaves_out_an_optional_argument_that_cannot_be_null() -> None:
     assert repaired.arguments == dict.fromkeys(["command", "timeout", "any", "other"])
     assert repair_arguments(repaired.arguments_json) == repaired.arguments
     assert repaired.provider_data == {"signature": "s"}
+
+
+def test_arguments_that_cannot_be_written_as_a_part_of_a_message_are_reported() -> None:
+    def nested(levels: int) -> str:
+        return f"{'[' * levels}{']' * levels}"
+
+    assert parse_arguments(f'{{"a": {nested(MOST_DEPTH - 1)}}}') is not None
+    for text in (f'{{"a": {nested(MOST_DEPTH)}}}', f'{{"a": {nested(MOST_DEPTH)},}}', f'{{"a": {nested(900)}}}'):
+        assert parse_arguments(text) is None
+        (call,) = repaired_calls(text)
+        assert call.problem is not None
+        assert call.problem.startswith("The arguments of `add` are not a JSON object")

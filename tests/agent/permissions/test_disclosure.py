@@ -6,7 +6,15 @@ import pytest
 
 from jumpseat.agent.permissions.disclosure import OBEYED, disclose
 from jumpseat.agent.permissions.rules import Facts
-from jumpseat_protocol.permissions import CustomToolPermission, McpPermission, UrlPermission, WritePermission
+from jumpseat_protocol.permissions import (
+    CustomToolPermission,
+    HookPermission,
+    McpPermission,
+    MemoryPermission,
+    ReadPermission,
+    UrlPermission,
+    WritePermission,
+)
 
 
 def write(added: str, name: str = "notes.txt", *, protected: bool = False) -> WritePermission:
@@ -58,10 +66,25 @@ def test_an_address_and_arguments_show_what_they_are() -> None:
     url = UrlPermission(intention="Open", url="https://g\u0456thub.com/x")
     mcp = McpPermission(server_name="s", tool_name="t", tool_title="T", read_only=False, args={"a": ["b\u202e"]})
     own = CustomToolPermission(tool_name="t", tool_description="d", args={"k\u200b": 1})
+    named = McpPermission(server_name="g\u0456thub", tool_name="t", tool_title="T", read_only=False)
+    before = UrlPermission(intention="Open", url="https://a.example", redirected_from="https://g\u0456thub.com/x")
     plain = UrlPermission(intention="Open", url="https://example.org/x")
-    for request in (url, mcp, own, plain):
+    for request in (url, mcp, own, named, before, plain):
         disclose(request, Facts("url", "t"))
     assert "xn--" in (url.warning or "")
     assert "U+202E" in (mcp.warning or "")
     assert "U+200B" in (own.warning or "")
+    assert named.warning == "A name contains characters that are invisible or imitate others: U+0456"
+    assert "The address before was" in (before.warning or "")
+    assert "xn--" in (before.warning or "")
     assert plain.warning is None
+
+
+def test_a_read_a_memory_and_a_call_of_a_hook_show_disguises() -> None:
+    read = ReadPermission(intention="View", path="/etc/notes\u202etxt.cod")
+    memory = MemoryPermission(fact="tests run with make", reason="asked\u200b")
+    hook = HookPermission(tool_name="bash", tool_args={"command": "a\u2066"})
+    for request in (read, memory, hook):
+        disclose(request, Facts(request.kind, "t"))
+    found = [request.warning.rpartition(" ")[2] for request in (read, memory, hook) if request.warning]
+    assert found == ["U+202E", "U+200B", "U+2066"]

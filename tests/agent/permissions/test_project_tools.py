@@ -16,6 +16,17 @@ from jumpseat_protocol.permissions import PermissionDecision, ShellPermission
 from tests.agent.permissions.test_hostile_calls import run_without_event_loop
 
 COVERED = """
+    pytest -q > pytest -q 2>&1 | fmt -w 100 | pr -t | head
+    pytest -q > base64 -w0 a.txt
+    npx madge --circular src > npx madge --circular --extensions ts,tsx app
+    ginkgo ./... > ginkgo -v -focus login ./app
+    gofumpt -l . > gofumpt -w .
+    cargo bench > cargo bench --bench parse
+    cargo tarpaulin > cargo tarpaulin --skip-clean
+    mix docs > mix docs --formatter html
+    vendor/bin/phpstan > vendor/bin/phpstan analyse src --memory-limit=1G
+    pnpm why react > pnpm why vue
+    yarn build > yarn run build 2>&1 | tail -15
     npx ava > npx ava tests/app.js --match 'login*'
     bunx eslint . > bunx eslint src --quiet
     black . > black --check src

@@ -70,7 +70,7 @@ local KINDS = {
     return ("%s %s?"):format(what, relative(request.fileName)), vim.list_extend(target(request), lines), "diff"
   end,
   read = function(request)
-    return ("read %s?"):format(relative(request.path)), target(request), ""
+    return ("read %s?"):format(relative(request.path)), vim.list_extend(warning(request), target(request)), ""
   end,
   url = function(request)
     local from = request.redirectedFrom and { "redirected from " .. one_line(request.redirectedFrom) } or {}
@@ -84,7 +84,7 @@ local KINDS = {
         lines[#lines + 1] = ("# %s: %s"):format(name, one_line(request[name]))
       end
     end
-    return ("%s a memory?"):format(request.action or "store"), lines, ""
+    return ("%s a memory?"):format(request.action or "store"), vim.list_extend(warning(request), lines), ""
   end,
   mcp = function(request)
     local lines = arguments(request.args)
@@ -106,7 +106,8 @@ local KINDS = {
     if request.hookMessage then
       lines = vim.list_extend({ "# " .. one_line(request.hookMessage) }, lines)
     end
-    return ("call %s (a hook requires your approval)?"):format(request.toolName or "?"), lines, ""
+    local title = ("call %s (a hook requires your approval)?"):format(request.toolName or "?")
+    return title, vim.list_extend(warning(request), lines), ""
   end,
 }
 

@@ -43,7 +43,7 @@ export function Html({ html, as: Tag = "div", class: name }: { html: SafeHtml; a
 }
 
 /** Shows a note in place of a part of the page that cannot be shown, so that the rest of the page goes on. */
-export class Boundary extends Component<{ what: string; children: ComponentChildren }, { failed: boolean }> {
+export class Boundary extends Component<{ what: string; children: ComponentChildren; onFailed?: () => void }, { failed: boolean }> {
   override state = { failed: false };
 
   static override getDerivedStateFromError(): { failed: boolean } {
@@ -52,6 +52,7 @@ export class Boundary extends Component<{ what: string; children: ComponentChild
 
   override componentDidCatch(error: unknown): void {
     console.error(`cannot show ${this.props.what}`, error);
+    this.props.onFailed?.();
   }
 
   override render(): ComponentChildren {

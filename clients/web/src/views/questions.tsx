@@ -128,6 +128,8 @@ function Permission({ store, state, question }: Props<"permission">) {
   const [wider, setWider] = useState(false);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
+  // Nobody allows what the page cannot show.
+  const [unseen, setUnseen] = useState(false);
   const scope = approvalScope(request, state.folder);
   const call = state.rows.concat(...Object.values(state.agents).map((agent) => agent.rows)).find((row) => row.kind === "call" && row.key === question.rowKey);
   const args = call?.kind === "call" ? call.args : undefined;
@@ -151,7 +153,7 @@ function Permission({ store, state, question }: Props<"permission">) {
     <>
       <h2 tabIndex={-1}>{questionTitle(request)}</h2>
       <Asked>
-        <Boundary what="this request"><RequestView id={question.id} request={request} folder={state.folder} /></Boundary>
+        <Boundary what="this request: deny it, or answer elsewhere" onFailed={() => setUnseen(true)}><RequestView id={question.id} request={request} folder={state.folder} /></Boundary>
         {request.warning && <p class="note warning"><Icon name="warning" size={14} /><span>{request.warning}</span></p>}
         {request.requestSandboxBypassReason && <p class="note warning"><Icon name="warning" size={14} /><span>{request.requestSandboxBypassReason}</span></p>}
         {request.resolvedPath && <p class="note warning"><Icon name="warning" size={14} /><span>This leads to {request.resolvedPath}</span></p>}
@@ -183,11 +185,11 @@ function Permission({ store, state, question }: Props<"permission">) {
             : <button type="button" class="danger" data-key="d" aria-keyshortcuts="Alt+D" title="Deny, with or without a reason (Alt+D)" disabled={busy} onClick={() => { setEdited(null); setWider(false); setFeedback(""); }}>Deny…</button>}
           <span class="grow" />
           {(feedback !== null || edited !== null) && <button type="button" onClick={back}>Back</button>}
-          {edited !== null && <button type="button" class="primary" data-key="a" disabled={busy} onClick={approveEdited}>Allow this changed call once</button>}
+          {edited !== null && <button type="button" class="primary" data-key="a" disabled={busy || unseen} onClick={approveEdited}>Allow this changed call once</button>}
           {feedback === null && edited === null && (
             <span class="split">
-              <button type="button" class="primary" data-key="a" aria-keyshortcuts="Alt+A" title="Allow this call only (Alt+A)" disabled={busy} onClick={() => void decide({ kind: "approve-once" })}>Allow once</button>
-              {(scope || canEdit) && <button type="button" class="primary split-more" aria-label="More ways to allow" aria-expanded={wider} title="More ways to allow" disabled={busy} onClick={() => setWider(!wider)}><Icon name="chevron" size={14} /></button>}
+              <button type="button" class="primary" data-key="a" aria-keyshortcuts="Alt+A" title="Allow this call only (Alt+A)" disabled={busy || unseen} onClick={() => void decide({ kind: "approve-once" })}>Allow once</button>
+              {(scope || canEdit) && <button type="button" class="primary split-more" aria-label="More ways to allow" aria-expanded={wider} title="More ways to allow" disabled={busy || unseen} onClick={() => setWider(!wider)}><Icon name="chevron" size={14} /></button>}
             </span>
           )}
         </div>
@@ -214,7 +216,13 @@ function RequestView({ id, request, folder }: { id: string; request: any; folder
     case "write": return <ChangeAsked id={id} request={request} folder={folder} />;
     case "read": return <p><code>{request.path}</code></p>;
     case "url": return <p><code>{request.url}</code>{request.redirectedFrom && <> redirected from <code>{request.redirectedFrom}</code></>}</p>;
-    case "memory": return <blockquote>{request.fact}{request.subject && <footer>{request.subject}</footer>}</blockquote>;
+    // Later sessions see all of these.
+    case "memory": return (
+      <blockquote>
+        {request.fact}
+        {["action", "direction", "subject", "citations", "reason", "scope", "repoNwo"].map((name) => request[name] && <footer key={name}>{name}: {request[name]}</footer>)}
+      </blockquote>
+    );
     default: return (
       <>
         <p><strong>{request.toolName ?? request.kind}</strong>{request.serverName ? ` of the MCP server ${request.serverName}` : ""} {request.toolDescription}</p>

@@ -74,6 +74,18 @@ def calls_of(value: Any) -> list[Any]:
     return calls
 
 
+def choices_of(value: Any) -> list[Any]:
+    """Return the choices of one message; none if ``value`` is not an array.
+
+    Raises:
+        ProviderProtocolError: there are more than an answer may have calls, of which each may be in a choice.
+    """
+    choices = as_list(value)
+    if len(choices) > MOST_CALLS:
+        raise ProviderProtocolError(f"the answer has more than {MOST_CALLS} choices")
+    return choices
+
+
 class AnswerDecoder:
     """Decodes one answer to ``request``; ``provider`` is the signature of its blocks."""
 

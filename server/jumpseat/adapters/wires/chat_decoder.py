@@ -20,7 +20,7 @@ from jumpseat.adapters.wire import (
     parse_object,
     search_rows,
 )
-from jumpseat.adapters.wires.base import AnswerDecoder, calls_of
+from jumpseat.adapters.wires.base import AnswerDecoder, calls_of, choices_of
 from jumpseat.agent.blocks import (
     AssistantBlock,
     Citation,
@@ -182,7 +182,7 @@ class ChatDecoder(AnswerDecoder):
         choices = chunk.get("choices")
         if choices:
             self._saw_choices = True
-            for position, choice in enumerate(choices):
+            for position, choice in enumerate(choices_of(choices)):
                 # Some gateways end with the whole message beside an empty delta, which would repeat the text.
                 delta = choice["delta"] if "delta" in choice else choice.get("message")
                 if delta:
@@ -206,7 +206,7 @@ class ChatDecoder(AnswerDecoder):
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         if body.get("error") or body.get("object") == "error":
             raise failure_of_event(body)
-        choices = as_list(body.get("choices"))
+        choices = choices_of(body.get("choices"))
         if not choices:
             raise ProviderProtocolError("expected at least one choice in the provider's answer")
         self._note_head(body)

@@ -15,6 +15,7 @@ from jumpseat.agent.blocks import AssistantMessage, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed, ModelRequest, ToolSpec
 from jumpseat.agent.model_calls.xml_tools.schemas import as_schema
+from jumpseat_protocol.json_values import MOST_DEPTH, is_too_deep
 
 MOST_ARGUMENTS: Final = 1000
 """Tools have a few; what is done for each one takes time."""
@@ -137,7 +138,7 @@ def _repair_text(call: ToolUseBlock, *, cut_off: bool) -> ToolUseBlock:
     from jumpseat.agent.model_calls.written_calls.repair import repair_arguments
 
     arguments = repair_arguments(call.arguments_json)
-    if arguments is None:
+    if arguments is None or is_too_deep(arguments):
         problem = (
             f"The arguments of `{call.name}` are not a JSON object{_reason(call.arguments_json)}."
             " Send the call again with valid JSON."
@@ -154,5 +155,7 @@ def _reason(text: str) -> str:
         value: Any = orjson.loads(text)
     except ValueError as error:
         return f": {str(error)[:100]}"
+    if isinstance(value, dict):
+        return f" of at most {MOST_DEPTH} levels"
     kinds = {"list": "an array", "str": "a string", "bool": "a boolean", "NoneType": "null"}
     return f" but {kinds.get(type(cast('object', value)).__name__, 'a number')}"

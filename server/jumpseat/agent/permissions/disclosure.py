@@ -54,6 +54,7 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
         case ReadPermission(path=named):
             request.resolved_path = _real_path(named, facts)
             request.intention = exact_line(request.intention)
+            request.warning = _joined(_names(named), _target(request.resolved_path))
         case WritePermission():
             for file in request.files:
                 file.resolved_path = _real_path(file.path, facts)
@@ -69,14 +70,22 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
         case UrlPermission():
             shown = visible_url(request.url)
             request.intention = on_one_line(request.intention) if shown == request.url else f"Open {shown}"
-            request.warning = None if shown == request.url else f"The address is {shown}"
+            before = visible_url(request.redirected_from or "")
+            request.warning = _joined(
+                None if shown == request.url else f"The address is {shown}",
+                f"The address before was {before}" if before != (request.redirected_from or "") else None,
+            )
         case McpPermission():
             request.tool_title = on_one_line(request.tool_title)
-            request.warning = _characters("The arguments contain", deceptive_in_text(_texts(request.args)))
+            request.warning = _joined(_names(request.server_name, request.tool_name), _arguments(request.args))
         case CustomToolPermission():
-            request.warning = _characters("The arguments contain", deceptive_in_text(_texts(request.args)))
-        case MemoryPermission() | HookPermission():
-            pass
+            request.warning = _joined(_names(request.tool_name), _arguments(request.args))
+        case HookPermission():
+            request.warning = _joined(_names(request.tool_name), _arguments(request.tool_args))
+        case MemoryPermission():
+            texts = (request.fact, request.subject, request.citations, request.reason, request.repo_nwo)
+            found = deceptive_in_text("\n".join(filter(None, texts)))
+            request.warning = _characters("The memory contains", found)
 
 
 def _real_path(named: str, facts: Facts) -> str | None:
@@ -93,19 +102,34 @@ def _warn_of_change(request: WritePermission, facts: Facts) -> None:
         added = "\n".join(line for line in added.split("\n") if line.startswith("+"))
     names = [file.path for file in request.files] or [request.file_name]
     leading = [f"{file.path} leads to {file.resolved_path}" for file in request.files if file.resolved_path]
-    warnings = [
+    request.warning = _joined(
         exact_line(", ".join(leading)) if len(names) > 1 else None,
-        _characters("A name contains", deceptive_characters("\n".join(names)))
-        if len(names) > 1
-        else _characters("The name contains", deceptive_characters(names[0])),
+        _names(*names),
+        _target(request.resolved_path),
         _characters("The change contains", deceptive_in_text(added)),
         "Long white space may push a part of the change out of sight" if has_hidden_parts(added) else None,
         OBEYED if facts.protected else None,
-    ]
-    request.warning = ". ".join(filter(None, warnings)) or None
+    )
     if facts.protected:
         # No approval of one such change covers the next one.
         request.can_offer_session_approval = False
+
+
+def _joined(*warnings: str | None) -> str | None:
+    return ". ".join(filter(None, warnings)) or None
+
+
+def _names(*names: str) -> str | None:
+    where = "A name contains" if len(names) > 1 else "The name contains"
+    return _characters(where, deceptive_characters("\n".join(names)))
+
+
+def _target(path: str | None) -> str | None:
+    return _characters("The name of the target contains", deceptive_characters(path)) if path else None
+
+
+def _arguments(args: Any) -> str | None:
+    return _characters("The arguments contain", deceptive_in_text(_texts(args)))
 
 
 def _characters(where: str, found: Sequence[str]) -> str | None:

@@ -27,6 +27,7 @@ _GO: Final = (
 _DOTNET: Final = (
     "-l:o> --logger= --collect= --results-directory> --output> --nologo --no-dependencies --arch= --os= --blame"
     " --blame-hang --blame-crash --list-tests -t --filter= --force --no-self-contained --disable-build-servers"
+    " /warnaserror? /clp="
 )
 _DART: Final = (
     "-j:t:x:n:N:p:d:r: --concurrency= --timeout= --exclude-tags= --platform= --total-shards= --shard-index="
@@ -49,7 +50,16 @@ BUILDER_OPTIONS: Final[Mapping[str, str]] = {
     "go list": "/tags= /find /compiled /export",
     "go test": _GO,
     "go tool": "/func= /html= /o>",
+    "ginkgo": (
+        "-vrp /v /vv /r /p /race /cover /trace /succinct /randomize-all /fail-fast /keep-going /skip-package="
+        " /focus= /skip= /focus-file= /skip-file= /label-filter= /procs= /repeat= /timeout= /seed= /tags= /no-color"
+        " /coverprofile> /junit-report> /json-report> /output-dir>"
+    ),
+    "gofumpt": "-lwdse /l /w /d /s /e /extra /lang= /modpath=",
     "goimports": "/local= /format-only",
+    "gosec": (
+        "/quiet /verbose= /severity= /confidence= /include= /exclude= /exclude-dir= /fmt= /out> /tests /no-fail"
+    ),
     "golangci-lint run": (
         "-j: --disable-all --enable-all --default= --enable-only= --presets= --skip-dirs= --skip-files= --exclude="
         " --build-tags= --new-from-rev= --new-from-merge-base= --whole-files --out-format= --color= --sort-results"
@@ -68,6 +78,21 @@ BUILDER_OPTIONS: Final[Mapping[str, str]] = {
     "cargo audit": "-qnD: --quiet --deny= --ignore= --json --no-fetch --stale",
     "cargo deny check": "-sA:D:W: --hide-inclusion-graph --show-stats --allow= --deny= --warn=",
     **{f"cargo {name}": _CARGO for name in ("bench", "build", "check", "clippy", "doc", "test")},
+    **{
+        f"cargo hack {name}": f"{HARMLESS['cargo build']} {_CARGO} --each-feature --feature-powerset --depth="
+        " --skip= --include-features= --exclude-features= --ignore-private"
+        for name in ("check", "clippy", "test")
+    },
+    "cargo insta test": f"{HARMLESS['cargo build']} {_CARGO} --check --test-runner= -->test_binary",
+    "cargo llvm-cov": (
+        f"{HARMLESS['cargo build']} {_CARGO} --html --json --lcov --cobertura --text --summary-only"
+        " --show-missing-lines --output-path> --output-dir> --ignore-filename-regex= --no-report"
+        " --branch --fail-under-lines="
+    ),
+    "cargo tarpaulin": (
+        f"{HARMLESS['cargo build']} {_CARGO} --skip-clean --out= --output-dir> --exclude-files= --ignore-tests"
+        " --ignore-panics --timeout= --engine= --line --branch --count --fail-under="
+    ),
     "cargo machete": "--with-metadata --skip-target-dir",
     "cargo metadata": "--filter-platform= --all-features --no-default-features --features= --color=",
     "cargo nextest run": (
@@ -163,6 +188,7 @@ BUILDER_OPTIONS: Final[Mapping[str, str]] = {
         " --files-excluded= --verbose --mute-exit-status --no-color",
     ),
     "mix dialyzer": "--format= --quiet --no-check --list-unused-filters --ignore-exit-status --force-check --plt",
+    "mix docs": "-f: --formatter= --language= --proglang= --warnings-as-errors",
     "mix test": (
         "--partitions= --repeat-until-failure= --max-cases= --all-warnings --warnings-as-errors --timeout= --raise"
         " --no-start --no-compile --no-deps-check --slowest-modules= --force"

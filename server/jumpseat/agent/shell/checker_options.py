@@ -222,6 +222,10 @@ _ROWS: Final[Mapping[str, str]] = {
         " --report-unused-disable-directives-severity= --cache-strategy= --cache-location> --stats"
         " --pass-on-no-patterns --env= --concurrency="
     ),
+    "dependency-cruiser": (
+        "-T: --output-type= --include-only= --exclude= --do-not-follow= --max-depth= --progress? --metrics"
+    ),
+    "jasmine": "--filter= --seed= --random= --fail-fast --reporter= --parallel= --color --no-color",
     "jest": _JEST,
     "jscpd": "-s --min-lines= --min-tokens= --threshold= --reporters= --format= --ignore= --silent",
     "karma start": (
@@ -235,6 +239,10 @@ _ROWS: Final[Mapping[str, str]] = {
     "lerna run": (
         "--scope= --ignore= --since? --stream --parallel --no-bail --concurrency= --include-dependencies"
         " --include-dependents --no-private --no-sort --skip-nx-cache --no-prefix"
+    ),
+    "madge": (
+        "-csj --circular --summary --json --orphans --leaves --extensions= --exclude= --warning --no-spinner"
+        " --no-color"
     ),
     "markdownlint": "-fqo> --fix --ignore= --disable= --enable= --json --quiet --dot --output>",
     "markdownlint-cli2": "--fix --no-globs",
@@ -279,8 +287,12 @@ _ROWS: Final[Mapping[str, str]] = {
         " --allow-incomplete-coverage"
     ),
     **dict.fromkeys(("turbo", "turbo run"), _TURBO),
+    "uvu": "-ib --bail --ignore= --color --no-color",
     "vitest": _VITEST,
     "vitest run": f"{HARMLESS['vitest']} {_VITEST}",
+    "wasm-pack test": (
+        "--node --chrome --firefox --safari --headless --release --profiling --features= -->test_binary"
+    ),
     "xo": "--fix --quiet --reporter= --prettier",
     "yarn run": f"{_NPM} {SCRIPT}",
     "bun run": f"{_NPM} {SCRIPT}",

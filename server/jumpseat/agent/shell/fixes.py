@@ -29,7 +29,7 @@ _FIXERS: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("autopep8", "yapf"), ("-i --in-place", "")),
     **dict.fromkeys(("black", "ruff format"), ("", "--check --diff")),
     **dict.fromkeys(("cargo fmt", "deno fmt", "rustfmt", "zig fmt"), ("", "--check")),
-    **dict.fromkeys(("gofmt", "goimports", "shfmt"), ("-w", "")),
+    **dict.fromkeys(("gofmt", "gofumpt", "goimports", "shfmt"), ("-w", "")),
     **dict.fromkeys(("ormolu", "fourmolu"), ("-i", "")),
     **dict.fromkeys(("taplo fmt", "taplo format"), ("", "--check --diff")),
     **dict.fromkeys(("terraform fmt", "tofu fmt"), ("", "-check -write=false")),
@@ -79,7 +79,8 @@ _NEUTRAL: Final = frozenset({
 })  # fmt: skip
 """Options that neither choose other files nor other settings, so that a check and a fix may differ in them."""
 _NEUTRAL_LETTERS: Final[Mapping[str, str]] = {
-    "black": "qvlt", "clang-format": "n", "codespell": "d", "gofmt": "lds", "goimports": "ldv", "isort": "qv",
+    "black": "qvlt", "clang-format": "n", "codespell": "d", "gofmt": "lds", "gofumpt": "lds", "goimports": "ldv",
+    "isort": "qv",
     "prettier": "cl", "shfmt": "lds",
 }  # fmt: skip
 

@@ -93,27 +93,32 @@ _CHECKERS: Final = frozenset({
     # Any operand names what they examine or test.
     "actionlint", "alejandra", "ansible-lint", "autopep8", "ava", "bandit", "basedpyright", "bash -n", "bats",
     "bazel build", "bazel test", "behave", "biome check", "biome lint", "black", "brakeman", "buf format",
-    "buf lint", "busted", "cabal test", "cargo audit", "cargo clippy", "cargo deny check", "cargo machete",
-    "cargo nextest run", "cargo test", "cargo udeps", "clang-format", "clang-tidy", "clippy", "codespell",
-    "composer show", "composer validate", "cppcheck", "credo", "credo diff", "crystal spec", "cspell", "ctest",
-    "cucumber", "cypress run", "dart analyze", "dart format", "dart test", "deno check", "deno lint",
-    "deno test", "detekt", "djlint", "dotnet format", "dotnet test", "dune build", "dune test", "elm-test",
-    "errcheck", "eslint", "flake8", "flutter analyze", "flutter test", "fourmolu", "gleam check", "gleam test",
-    "go test", "go vet", "gofmt", "goimports", "golangci-lint run", "gotestsum", "govulncheck", "hadolint",
-    "hatch test", "hlint", "isort", "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck",
+    "buf lint", "busted", "cabal test", "cargo audit", "cargo bench", "cargo clippy", "cargo deny check",
+    "cargo hack check", "cargo hack clippy", "cargo hack test", "cargo insta test", "cargo llvm-cov",
+    "cargo machete", "cargo nextest run", "cargo tarpaulin", "cargo test", "cargo udeps", "clang-format",
+    "clang-tidy", "clippy", "codespell", "composer show", "composer validate", "cppcheck", "credo", "credo diff",
+    "crystal spec", "cspell", "ctest", "cucumber", "cypress run", "dart analyze", "dart format", "dart test",
+    "deno check", "deno lint", "deno test", "dependency-cruiser", "detekt", "djlint", "dotnet format",
+    "dotnet test", "dune build", "dune test", "elm-test", "errcheck", "eslint", "flake8", "flutter analyze",
+    "flutter test", "fourmolu", "ginkgo", "gleam check", "gleam test", "go test", "go vet", "gofmt", "gofumpt",
+    "goimports", "golangci-lint run", "gosec", "gotestsum", "govulncheck", "hadolint", "hatch test", "hlint",
+    "isort", "jasmine", "jest", "jscpd", "karma start", "knip", "ktlint", "lein test", "luacheck", "madge",
     "markdownlint", "markdownlint-cli2", "meson test", "minitest", "mix credo", "mix dialyzer", "mix format",
     "mix test", "mocha", "mypy", "next lint", "nim check", "node --check", "node --test", "nose2", "ormolu",
-    "oxlint", "pants test", "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check",
-    "php-cs-fixer fix", "phpcbf", "phpcs", "phpmd", "phpstan", "phpstan analyse", "phpstan analyze", "phpunit",
-    "pint", "playwright test", "pre-commit run", "prettier", "proselint", "protolint", "psalm", "pycodestyle",
-    "pydocstyle", "pylint", "pyre check", "pyright", "pytest", "python manage.py test", "rails test",
-    "rebar3 ct", "rebar3 eunit", "reek", "revive", "rspec", "rubocop", "ruby -c", "ruff check", "ruff format",
-    "rustfmt", "scalafmt", "semgrep scan", "sh -n", "shellcheck", "shfmt", "spago test", "sqlfluff fix",
-    "sqlfluff lint", "srb tc", "stack test", "standard", "standardrb", "staticcheck", "stylelint",
-    "svelte-check", "swift test", "swiftlint", "tap", "taplo check", "taplo fmt", "taplo format", "taplo lint",
-    "tflint", "trunk check", "tsc", "tsd", "ty check", "unittest", "vale", "vitest", "vitest run", "vue-tsc",
-    "vulture", "xo", "yamllint", "yapf", "zig test",
+    "oxlint", "pants test", "pest", "phan", "php -l", "php artisan test", "php-cs-fixer check", "php-cs-fixer fix",
+    "phpcbf", "phpcs", "phpmd", "phpstan", "phpstan analyse", "phpstan analyze", "phpunit", "pint",
+    "playwright test", "pre-commit run", "prettier", "proselint", "protolint", "psalm", "pycodestyle",
+    "pydocstyle", "pylint", "pyre check", "pyright", "pytest", "python manage.py test", "rails test", "rebar3 ct",
+    "rebar3 eunit", "reek", "revive", "rspec", "rubocop", "ruby -c", "ruff check", "ruff format", "rustfmt",
+    "scalafmt", "semgrep scan", "sh -n", "shellcheck", "shfmt", "spago test", "sqlfluff fix", "sqlfluff lint",
+    "srb tc", "stack test", "standard", "standardrb", "staticcheck", "stylelint", "svelte-check", "swift test",
+    "swiftlint", "tap", "taplo check", "taplo fmt", "taplo format", "taplo lint", "tflint", "trunk check", "tsc",
+    "tsd", "ty check", "unittest", "uvu", "vale", "vitest", "vitest run", "vue-tsc", "vulture", "wasm-pack test",
+    "xo", "yamllint", "yapf", "zig test",
 })  # fmt: skip
+
+_DEFAULTS: Final[Mapping[str, str]] = {"phpstan analyse": "phpstan", "phpstan analyze": "phpstan"}
+"""Subcommands that a program also runs without one."""
 
 _TASKS: Final = frozenset({
     # Their operands are tasks of the project.
@@ -199,7 +204,9 @@ def unwrapped(words: list[str]) -> tuple[str, list[str]]:
     """Return the words that start a tool of the project, and the tool with its arguments."""
     taken: list[str] = []
     while count := next((n for n in (3, 2, 1) if " ".join(words[:n]) in _WRAPPERS and len(words) > n), 0):
-        if CHECKED.match(words[count]) if count > 1 else _names_script(words):
+        # There is a tool for Python that is called build.
+        names_task = _is_task(words[count]) if words[0] == "yarn" else CHECKED.match(words[count])
+        if names_task if count > 1 else _names_script(words):
             break
         taken, words = [*taken, *words[:count]], words[count:]
     if words and "/" in words[0] and (found := _INSTALLED.match(words[0])) is not None:
@@ -227,7 +234,7 @@ def _of_checker(prefix: str, words: Sequence[str]) -> Likeness:
         return NOTHING
     count, name = found[0]
     arguments = read_arguments(words[count:], tool=name if known else "")
-    return _checking(name, " ".join((prefix, name, "*")), arguments, prefix, known=bool(known))
+    return _checking(name, " ".join((prefix, _DEFAULTS.get(name, name), "*")), arguments, prefix, known=bool(known))
 
 
 def _checking(name: str, mark: str, arguments: Sequence[Argument], prefix: str, *, known: bool = True) -> Likeness:
@@ -238,7 +245,7 @@ def _checking(name: str, mark: str, arguments: Sequence[Argument], prefix: str, 
     # What changes files may also check them. The reverse holds for its own fixes of the same files.
     checking = [own, *([f"{own} {CHANGES}"] if unsafe else [])] if changes else []
     own = f"{own}{' (unsafe)' if unsafe else ''} {CHANGES}" if changes else own
-    plain = known and not kept and prefix == "" and not changes and mark.endswith(f" {name} *")
+    plain = known and not kept and prefix == "" and not changes and mark.endswith(f" {_DEFAULTS.get(name, name)} *")
     places = fixed_places(prefix, name, arguments) if known else []
     found = alike(
         own,
@@ -449,7 +456,7 @@ _TOOLCHAINS: Final[Mapping[str, frozenset[str]]] = {
         "go": "build doc fmt list test tool version vet",
         "helm": "lint template",
         "meson": "compile setup test",
-        "mix": "compile credo dialyzer format test",
+        "mix": "compile credo dialyzer docs format test",
         "next": "build lint",
         "prisma": "format generate validate",
         "ruff": "check format",

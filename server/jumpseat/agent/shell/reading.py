@@ -30,10 +30,15 @@ _GREP: Final = (
 
 READING: Final[Mapping[str, str]] = {
     # Commands that only read.
+    "arch": "<0",
+    "b2sum": _DIGEST,
+    "base64": "-diw: --decode --wrap= --ignore-garbage <1",
     "basename": "-aszs: --suffix=",
     "cat": "-AbeEnstTuv --number --show-all --squeeze-blank",
     "cd": "<1",
     "cmp": "-blsn:i: --bytes= --silent --quiet --print-bytes",
+    "cksum": "",
+    "col": "-bfhpxl: <0",
     "column": "-tns:c:xN:J",
     "comm": "-123 --output-delimiter= --total --check-order",
     "cut": (
@@ -53,12 +58,15 @@ READING: Final[Mapping[str, str]] = {
     ),
     "df": "-hTiklaP --human-readable --total --output? --local",
     "echo": "*",
+    "expand": "-it: --initial --tabs=",
+    "factor": "",
     "false": "*",
     "fd": (
         "-HIasige:t:d:E:p --hidden --no-ignore --absolute-path --case-sensitive --ignore-case --glob --extension="
         " --type= --max-depth= --min-depth= --exclude= --full-path --fixed-strings --max-results= --color="
     ),
     "file": "-bi --mime --mime-type --brief",
+    "fmt": "-#cstuw:p:g: --width= --goal= --prefix= --split-only --tagged-paragraph --uniform-spacing",
     "fold": "-bsw: --width=",
     "free": "-hmgbkt",
     "grep": _GREP,
@@ -70,15 +78,20 @@ READING: Final[Mapping[str, str]] = {
         " /user= /group= /xdev /mount /depth /ls /printf= /readable /writable /executable /links= /inum= /quit"
         " /true /false"
     ),
+    "groups": "<1",
     "head": "-#n:c:qvz --lines= --bytes= --quiet --verbose",
     "hexdump": "-Cbcdoxvn:s:",
     "hostname": "-fsidI <0",
+    "iconv": "-f:t:cs --from-code= --to-code= --list",
     "id": "-ungGrz --user --group --name --groups",
+    "join": "-1:2:t:a:v:e:o:j:iz --ignore-case --header --check-order --nocheck-order",
     "jq": (
         "-rcneSsjMCRa --arg= --argjson= --raw-output --compact-output --null-input --exit-status --sort-keys"
         " --slurp --raw-input --slurpfile= --rawfile= --tab --indent= --color-output --monochrome-output"
         " --join-output"
     ),
+    "locale": "-a <0",
+    "lscpu": "-aeJ <0",
     "ls": (
         "-#1aAbBcCdfFgGhiIklmnNopqQrRsStTuUvwxXZ --color? --all --almost-all --human-readable --recursive"
         " --reverse --size --sort= --time= --time-style= --group-directories-first --full-time --inode"
@@ -88,8 +101,12 @@ READING: Final[Mapping[str, str]] = {
     "md5sum": _DIGEST,
     "nl": "-b:n:w:s:v:i:",
     "nproc": "--all",
+    "numfmt": (
+        "-d:z --from= --to= --field= --format= --padding= --suffix= --delimiter= --header? --round= --grouping"
+    ),
     "od": "-A:t:N:j:w?cxbdovav",
     "paste": "-d:sz",
+    "pr": "-#tmTdJw:l:h:o:",
     "printenv": "-0",
     "printf": "!",
     # Not the operands with an `e`, nor -E: they show the environments of all programs.
@@ -114,6 +131,8 @@ READING: Final[Mapping[str, str]] = {
     "sha1sum": _DIGEST,
     "sha256sum": _DIGEST,
     "sha512sum": _DIGEST,
+    # Not -o, which writes, nor --random-source.
+    "shuf": "-n:i:ezr --head-count= --input-range= --echo --zero-terminated --repeat",
     "sleep": "*",
     "sort": (
         "-nruhVfbdgMscziRk:t:S: --numeric-sort --reverse --unique --key= --field-separator="
@@ -123,6 +142,7 @@ READING: Final[Mapping[str, str]] = {
     "stat": "-c:ftx --format= --printf= --terse --file-system",
     "strings": "-#an:t:",
     "tac": "-brs:",
+    "sum": "-rs",
     "tail": "-#n:c:qvzfFs: --lines= --bytes= --follow? --quiet --retry --pid= +",
     "tr": "-cCdst --complement --delete --squeeze-repeats",
     "tree": (
@@ -130,8 +150,11 @@ READING: Final[Mapping[str, str]] = {
         " --ignore-case"
     ),
     "true": "*",
+    "tsort": "",
+    "tty": "-s <0",
     "type": "-tapPf",
     "uname": "*",
+    "unexpand": "-at: --all --first-only --tabs=",
     "uniq": "-cdDuizf:s:w: --count --repeated --unique --ignore-case --skip-fields= --skip-chars= <1",
     "uptime": "-ps",
     "wc": "-clLmw --lines --words --bytes --chars --max-line-length",

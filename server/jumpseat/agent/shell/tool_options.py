@@ -77,6 +77,10 @@ _VALUES: Final[Mapping[str, re.Pattern[str]]] = {
     ),
     **dict.fromkeys(("dotnet -c", "nx -c"), _VALUES_OF_NAMES["configuration"]),
     "cypress -b": _WORD,
+    **dict.fromkeys(
+        ("dependency-cruiser --output-type", "dependency-cruiser -T"),
+        re.compile(r"csv|d2|dot|err(?:-html|-long)?|json|markdown|mermaid|metrics|null|teamcity|text"),
+    ),
     "golangci-lint --out-format": _WORD,
     **dict.fromkeys(("phpcbf --standard", "phpcs --standard"), re.compile(r"(?:PSR|PEAR|Squiz|Zend|Generic)\d*")),
     **dict.fromkeys(("phpcs --report", "pint --preset"), _WORD),
@@ -121,6 +125,15 @@ _OTHER_CODE: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("deno check", "deno test"), re.compile(r"\A(?:[a-z]{4,}|jsr|npm):")),
     # Anything else is the folder of another project.
     **dict.fromkeys(("tsc", "vue-tsc"), re.compile(r"\A(?!(?:true|false)\Z)(?![^\n]*\.(?:[cm]?[jt]sx?|vue)\Z)")),
+    "ginkgo": re.compile(r"\A[\w-]+\.[\w.-]+/|@|\A(?:bootstrap|build|generate|run|unfocus|watch)\Z"),
+    # What is no subcommand of these stands behind two dashes.
+    "cargo llvm-cov": re.compile(r"\A(?!(?:nextest|report|test)\Z)"),
+    "cargo tarpaulin": re.compile(r"\A"),
+    "jasmine": re.compile(r"\A(?:enumerate|examples|init)\Z"),
+    **dict.fromkeys(
+        ("phpstan", "phpstan analyse", "phpstan analyze"),
+        re.compile(r"\A(?:bisect|clear-result-cache|diagnose|dump-parameters|(?:fixer:)?worker)\Z"),
+    ),
     "karma start": re.compile(r"\A(?!karma\.conf\.[cm]?[jt]s\Z)"),
     # The third one is a file with rules.
     "phpmd": re.compile(r"\.xml\Z"),
