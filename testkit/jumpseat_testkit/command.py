@@ -18,8 +18,9 @@ import anyio
 
 from jumpseat_protocol.safe import safe
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import Outcome, PlayOptions
+from jumpseat_testkit.play import Outcome
 from jumpseat_testkit.play_file import play_file
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import SPOKEN
 from jumpseat_testkit.steps import load_script
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import shlex
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 
 from jumpseat_protocol.json_values import as_object
-from jumpseat_testkit.links import free_port, scheme_of
-from jumpseat_testkit.model.script import Script as ModelScript
+from jumpseat_testkit.links import free_port
 from jumpseat_testkit.model.server import ModelServer
 from jumpseat_testkit.patterns import Captures, Difference, ScriptError, differences, fill, preview
-from jumpseat_testkit.protocols import OUR_LISTENERS, PORT, PROTOCOLS, model_variables
+from jumpseat_testkit.play_setup import Address, PlayOptions, in_folder, write_files
+from jumpseat_testkit.protocols import PROTOCOLS, model_variables
 from jumpseat_testkit.reports import conversation_end, event_summary, exit_note, list_differences
 from jumpseat_testkit.steps import (
     Answer,
     AnyOrder,
-    BinaryFile,
     Call,
     Close,
     Events,
@@ -66,21 +62,6 @@ class Outcome(Struct):
         return not self.failures
 
 
-class PlayOptions(Struct, frozen=True):
-    """Options for playing scripts.
-
-    ``command`` and ``url`` replace the script's own server. ``keep`` is the folder for the server's files, instead
-    of a temporary one. ``files`` is the folder whose content a client's log was recorded with. ``interfere`` may
-    end a script in the place of a message of the client.
-    """
-
-    command: Sequence[str] | None = None
-    url: str | None = None
-    keep: Path | None = None
-    files: Path | None = None
-    interfere: Interfere | None = None
-
-
 async def play(script: Script, name: str, options: PlayOptions | None = None) -> Outcome:
     """Play ``script`` against a new server, in a new folder; ``name`` is for scripts without one.
 
@@ -95,71 +76,19 @@ async def play(script: Script, name: str, options: PlayOptions | None = None) ->
         captures: Captures = {"folder": str(folder)}
         if script.model is not None:
             captures["model"] = (
-                await stack.enter_async_context(ModelServer(_in_folder(script.model, str(folder))))
+                await stack.enter_async_context(ModelServer(in_folder(script.model, str(folder))))
             ).url
-        _write_files(script, folder, captures)
-        player = _Player(script, outcome, captures, _Address.of(script, options), folder)
+        write_files(script, folder, captures)
+        player = _Player(script, outcome, captures, Address.of(script, options), folder)
         player.interfere = options.interfere
         await player.play()
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-class _Address(NamedTuple):
-    """How a server is reached: by the pipes of a command, or at a URL, where the command may make it listen."""
-
-    command: Sequence[str] | None
-    url: str | None
-
-    @classmethod
-    def of(cls, script: Script, options: PlayOptions) -> _Address:
-        url = options.url or script.url
-        command = options.command or script.server
-        if isinstance(command, str):
-            command = shlex.split(command)
-        if command is None and url is None:
-            command = PROTOCOLS[script.protocol].command
-        elif command is None and url is not None and PORT in url:
-            command = OUR_LISTENERS["tcp" if scheme_of(url) == "tcp" else "ws"]
-        return cls(command, url)
-
-    def at(self, port: int) -> _Address:
-        """Return the address with a port in it."""
-        command = None if self.command is None else [part.replace(PORT, str(port)) for part in self.command]
-        return _Address(command, None if self.url is None else self.url.replace(PORT, str(port)))
-
-
-def _in_folder(model: ModelScript, folder: str) -> ModelScript:
-    """Return a model whose texts and calls name the folder; any other ``${...}`` is left to shells."""
-    text = model.model_dump_json(exclude_unset=True, by_alias=True)
-    return ModelScript.model_validate_json(text.replace("${folder}", json.dumps(folder)[1:-1]))
-
-
-def _write_files(script: Script, folder: Path, captures: Captures) -> None:
-    files: dict[str, str | BinaryFile] = dict(script.files)
-    if script.config is not None:
-        files["home/config.toml"] = script.config
-    for name, text in files.items():
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()):
-            raise ScriptError(f"file {name!r} is outside of the script's folder")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(text, str):
-            path.write_text(str(fill(text, captures)), encoding="utf-8")
-        else:
-            path.write_bytes(_decode(name, text.base64))
-
-
-def _decode(name: str, text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise ScriptError(f"file {name!r}: base64: expected Base64") from None
-
-
 class _Player:
     def __init__(
-        self, script: Script, outcome: Outcome, captures: Captures, address: _Address, folder: Path
+        self, script: Script, outcome: Outcome, captures: Captures, address: Address, folder: Path
     ) -> None:
         self._script = script
         self._outcome = outcome

@@ -10,8 +10,9 @@ from pathlib import Path
 from jumpseat_testkit.client_log import is_client_log, read_client_log
 from jumpseat_testkit.differences import describe_differences
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import Outcome, PlayOptions, play
+from jumpseat_testkit.play import Outcome, play
 from jumpseat_testkit.play_log import play_log
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import protocol_of
 from jumpseat_testkit.steps import load_script
 from jumpseat_testkit.transcript import Playback, TranscriptError, is_transcript, play_transcript, read, write

@@ -34,8 +34,9 @@ from jumpseat_testkit.faults.report import peer_command
 from jumpseat_testkit.model.script import Script as ModelScript
 from jumpseat_testkit.model.server import ModelServer
 from jumpseat_testkit.patterns import ScriptError, differences, preview
-from jumpseat_testkit.play import OUR_SERVER, Outcome, PlayOptions, play
+from jumpseat_testkit.play import OUR_SERVER, Outcome, play
 from jumpseat_testkit.play_file import play_file
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import PROTOCOLS, Framing, ProtocolName
 from jumpseat_testkit.reports import list_differences
 from jumpseat_testkit.steps import Script, load_script, parse_script

@@ -297,11 +297,28 @@ def encode_message(message: Any, framing: Framing) -> bytes:
     return body + b"\n" if framing == "lines" else body
 
 
+def _in_full(command: Sequence[str], folder: Path) -> list[str]:
+    """Return a command for another working folder: with full paths of the files that it names here.
+
+    Files of ``folder`` come first. The name of a program without a folder is left for ``PATH``.
+    """
+
+    def full(word: str) -> str:
+        with suppress(OSError, ValueError):
+            if not (folder / word).exists() and Path(word).is_file():
+                return os.path.abspath(word)
+        return word
+
+    program, *words = command
+    return [full(program) if os.path.dirname(program) else program, *map(full, words)]
+
+
 async def _start(
     command: Sequence[str], folder: Path, env: Mapping[str, str | None] | None, *, piped: bool
 ) -> Process:
     if is_missing(command):
         raise ScriptError("expected the command of the server to test (`server` in the script, or --server)")
+    command = _in_full(command, folder)
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     environ: dict[str, str | None] = {name: os.environ[name] for name in _INHERITED if name in os.environ}

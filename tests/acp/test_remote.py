@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,7 +18,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from tests.acp.test_clients import DRIVERS, SCRIPT, check_conversation
 from tests.support.cases import all_cases
 from tests.support.editor import CONFIG, Editor, Schemas, option
 from tests.support.forked import executable
@@ -27,7 +25,6 @@ from tests.support.limits import WAIT_S
 from tests.support.ports import closed_port
 from tests.support.server import JsonObject, RunningServer, calls, running_server
 from tests.support.tcp_forwarder import forwarder
-from tests.support.toolchains import require_acp_sdk, require_program
 
 pytestmark = pytest.mark.anyio
 
@@ -371,29 +368,6 @@ async def test_an_editor_works_over_streamable_http(tmp_path: Path, schemas: Sch
                 await end.aclose()
             gone = await client.get(url, headers={**end.headers, "Accept": "text/event-stream"})
             assert gone.status_code == 404
-
-
-@pytest.mark.parametrize("way", ["tcp", "ws", "http"])
-async def test_the_official_sdk_holds_a_whole_conversation_over_a_network(
-    tmp_path: Path, schemas: Schemas, way: str
-) -> None:
-    (tmp_path / "a.txt").write_text("a\n")
-    async with serving(tmp_path, schemas, SCRIPT["prompts"]) as place:
-        port = place.server.port if way == "tcp" else place.web_port
-        url = f"{way}://127.0.0.1:{port}{'' if way == 'tcp' else '/acp'}"
-        command = [
-            require_program("node"),
-            str(DRIVERS / "editor.mjs"),
-            str(require_acp_sdk("npm")),
-            url,
-            str(tmp_path),
-        ]
-        with anyio.fail_after(WAIT_S):
-            done = await anyio.run_process(
-                command, env={**os.environ, "COPILOT_CONNECTION_TOKEN": TOKEN}, check=False
-            )
-        assert (done.returncode, done.stderr) == (0, b"")
-        check_conversation(json.loads(done.stdout), tmp_path)
 
 
 async def test_wrong_http_requests_get_the_status_that_the_specification_names(

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+import anyio
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.handlers.test_account import BACKEND
 from tests.support.cases import all_cases
+from tests.support.forked import executable
 from tests.support.login_server import LoginServer
 from tests.support.mcp_servers import status
 from tests.support.model_server import ModelServer, SeenRequest
@@ -79,6 +82,41 @@ async def test_a_service_logs_in_with_its_secret_and_again_when_its_token_has_ex
             for text in (server.stderr, files):
                 assert SECRET not in text
                 assert "access-1" not in text
+
+
+async def test_a_secret_in_the_keyring_is_used_for_its_client_only(tmp_path: Path) -> None:
+    pytest.importorskip("keyring")
+    guard = LoginServer(registers=False, service=post, auth_methods=["client_secret_post"])
+    env = {"XDG_CONFIG_HOME": str(tmp_path), "FILE_KEYRING": str(tmp_path / "ring.json")}
+    (tmp_path / "python_keyring").mkdir()
+    (tmp_path / "python_keyring" / "keyringrc.cfg").write_text(
+        f"[backend]\ndefault-keyring=file_keyring.FileKeyring\nkeyring-path={BACKEND}\n"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    async with ModelServer(answer=guard) as far:
+        config = config_of(far.url, {})
+        (home / "config.toml").write_text(config)
+
+        async def secret(*options: str) -> str:
+            done = await anyio.run_process(
+                [executable(), "mcp", "secret", "far", *options],
+                input=SECRET.encode(),
+                env={**env, "PATH": "/usr/bin:/bin", "COPILOT_HOME": str(home)},
+            )
+            return done.stdout.decode()
+
+        assert await secret() == "The secret of service is in the keyring.\n"
+        other = config.replace("[mcp.servers.far]", "[mcp.servers.other]").replace('"service"', '"another"')
+        options: JsonObject = {"config": config + other, "env": env, "args": ["--yolo", "--log-level", "debug"]}
+        async with running_server(tmp_path, **options) as server:
+            session = await server.wire.create(scripted({"text": "end"}))
+            await status(server.wire, session, "far", "connected")
+            await status(server.wire, session, "other", "needs-auth")
+            assert len(guard.grants) == 1
+            assert SECRET not in server.stderr
+        assert await secret("--remove") == "The secret is removed.\n"
+        assert SECRET not in (tmp_path / "ring.json").read_text()
 
 
 async def test_a_service_logs_in_with_a_signed_assertion(tmp_path: Path) -> None:

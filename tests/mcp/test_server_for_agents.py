@@ -216,13 +216,16 @@ class RawCaller:
         self._lines = BufferedByteReceiveStream(process.stdout)
         self._id = 0
 
-    async def ask(self, method: str, **params: Any) -> JsonObject:
-        """Return the response to a request."""
+    async def ask(self, method: str, extensions: JsonObject | None = None, **params: Any) -> JsonObject:
+        """Return the response to a request, with these ``extensions`` of the caller instead of that for tasks."""
         self._id += 1
         about: JsonObject = {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "extensions": {EXTENSION: {}}},
+            "io.modelcontextprotocol/clientCapabilities": {
+                "elicitation": {},
+                "extensions": {EXTENSION: {}} if extensions is None else extensions,
+            },
         }
         message: JsonObject = {
             "jsonrpc": "2.0",
@@ -296,6 +299,10 @@ async def test_a_long_call_is_a_task_whose_result_outlives_the_server(tmp_path: 
         for wrong in ("x", f"{cut['taskId']}x", f"x.{task['taskId']}", ""):
             for method in ("tasks/get", "tasks/cancel"):
                 assert (await caller.ask(method, taskId=wrong))["error"]["code"] == -32602
+        for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+            refused = (await caller.ask(method, {}, taskId=cut["taskId"], inputResponses={}))["error"]
+            assert refused["code"] == -32021
+            assert refused["data"]["requiredCapabilities"] == {"extensions": {EXTENSION: {}}}
 
 
 async def test_a_session_of_jumpseat_works_for_another_one_of_jumpseat(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from jumpseat_testkit.play import Outcome, PlayOptions, play
+from jumpseat_testkit.play import Outcome, play
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.steps import parse_script
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,9 @@ import pytest
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.system.installation import own_command
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import Outcome, PlayOptions
+from jumpseat_testkit.play import Outcome
 from jumpseat_testkit.play_file import play_file
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import PROTOCOLS
 from tests.ahp.client import Socket, door_server, raw
 from tests.support.forked import executable

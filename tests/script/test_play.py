@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import Outcome, PlayOptions, play
+from jumpseat_testkit.play import Outcome, play
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.steps import parse_script
 from tests.support.forked import executable
 
@@ -204,6 +206,18 @@ async def test_a_command_that_cannot_be_run_is_named() -> None:
     script = parse_script({"steps": [{"call": "ping"}]}, "test")
     with pytest.raises(ScriptError, match="cannot run '/no/such/server'"):
         await play(script, "test", PlayOptions(["/no/such/server"]))
+
+
+async def test_files_of_the_command_are_found_beside_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here.py").write_text("import sys; sys.exit('from here')")
+    monkeypatch.chdir(tmp_path)
+    ping = {"call": "ping"}
+    assert "from here" in await only_failure(ping, server=[sys.executable, "here.py"])
+    # A file of the script comes first.
+    files = {"here.py": "import sys; sys.exit('from the script')"}
+    assert "from the script" in await only_failure(ping, server=[sys.executable, "here.py"], files=files)
 
 
 async def test_an_exited_server_is_reported_with_the_end_of_its_stderr() -> None:

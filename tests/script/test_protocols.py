@@ -8,7 +8,8 @@ import pytest
 
 from jumpseat_testkit.faults.report import peer_command
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import PlayOptions, play
+from jumpseat_testkit.play import play
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import name_of
 from jumpseat_testkit.steps import parse_script
 from tests.script.scripts import one_turn

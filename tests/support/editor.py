@@ -72,6 +72,25 @@ class Schemas:
         ]
         assert not all(problems), f"{method} {kind}: {problems[0]}"
 
+    def check_conversation(self, messages: Sequence[JsonObject], *, unstable: bool = False) -> None:
+        """Validate what an agent has sent. ``messages`` are those of both sides, with ``from`` (client, agent)."""
+        assert len(messages) > 10
+        asked: dict[Any, str] = {}
+        for one in messages:
+            message = one["message"]
+            method = message.get("method")
+            if one["from"] == "client":
+                if method is not None and "id" in message:
+                    asked[message["id"]] = method
+            elif method is not None:
+                kind = "Request" if "id" in message else "Notification"
+                self.check(method, kind, message["params"], unstable=unstable)
+            else:
+                assert ("result" in message) != ("error" in message), message
+                method = asked.pop(message["id"])
+                if "result" in message:
+                    self.check(method, "Response", message["result"], unstable=unstable)
+
     def _validator(self, definition: str, root: JsonObject) -> Draft202012Validator:
         key = definition, id(root)
         if key not in self._validators:

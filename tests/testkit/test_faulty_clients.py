@@ -12,7 +12,7 @@ from jumpseat_testkit.faults.agents import AgentFinding, client_kinds, try_agent
 from jumpseat_testkit.faults.clients import CLIENT_FAULTS
 from jumpseat_testkit.faults.report import peer_command
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import PlayOptions
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import ProtocolName
 from jumpseat_testkit.steps import parse_script
 from tests.script.scripts import one_turn

@@ -139,6 +139,27 @@ test("says where an agent differs", async () => {
   await assert.rejects(assertScript({ steps: [], strict: true }, { server: "x" }), /only the player in Python/);
 });
 
+test("checks the rules that all protocols share", async () => {
+  const kinds = {
+    number: /JSON object/,
+    no_params: /params to be an object/,
+    no_session: /to be a string/,
+    event_as_string: /to be an object/,
+    no_kind: /to be a string/,
+    kind_of_another_type: /to be a string/,
+    asks_twice: /used by an earlier request/,
+  };
+  await Promise.all(
+    Object.entries(kinds).map(([kind, expected]) =>
+      assert.rejects(assertScript("acp-1.json", { server: agent(kind, "acp-1") }), expected, kind),
+    ),
+  );
+});
+
+test("finds files of the command beside the tests", async () => {
+  await assertScript("acp-1.json", { server: [process.execPath, "here.mjs"] });
+});
+
 test("talks by hand", async () => {
   const one = startAgent(agent("none", "acp-1"), { protocol: "acp-1" });
   try {
@@ -168,6 +189,13 @@ test("serves a model", async () => {
 """
 
 
+HERE = """
+import { spawn } from "node:child_process";
+const [program, ...words] = WORDS;
+spawn(program, words, { stdio: "inherit" }).on("exit", (code) => process.exit(code));
+"""
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a folder of a Node.js project that has our package."""
@@ -175,6 +203,8 @@ def project(tmp_path: Path) -> Path:
     modules = tmp_path / "node_modules"
     shutil.copytree(NPM, modules / "@jumpseat" / "testkit")
     (modules / "yaml").symlink_to(yaml / "node_modules" / "yaml")
+    words = json.dumps([*PEER, "none", "acp-1"])
+    (tmp_path / "here.mjs").write_text(HERE.replace("WORDS", words))
     for protocol in ("copilot", "acp-1", "acp-2", "ahp"):
         (tmp_path / f"{protocol}.json").write_text(json.dumps(one_turn(protocol, within=20)))
     return tmp_path
@@ -194,7 +224,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 def test_node_runs_our_package(project: Path) -> None:
     done = run(project, require_program("node"), "--test", write_tests(project, "node:test"))
     assert done.returncode == 0, done.stdout
-    assert "pass 7" in done.stdout
+    assert "pass 9" in done.stdout
 
 
 def require_vitest() -> Path:
@@ -222,7 +252,7 @@ def test_vitest_runs_our_package(project: Path) -> None:
     options = ("--testTimeout", "60000", "--no-color")
     done = run(project, require_program("node"), program, "run", *options, write_tests(project, "vitest"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout
+    assert "9 passed" in done.stdout
 
 
 CASES: list[tuple[Any, Any]] = [

@@ -23,6 +23,7 @@ from jumpseat_mcp_server.tasks import (
     Tasks,
     UpdateParams,
     created,
+    require_tasks,
     result_of,
     takes_tasks,
 )
@@ -132,19 +133,20 @@ class SessionServer:
             return result_of(turn)
         return created(turn)
 
-    async def _tasks(self) -> Tasks:
+    async def _tasks(self, ctx: ServerRequestContext[Any]) -> Tasks:
+        require_tasks(ctx)
         await self._opened.wait()
         assert self._sessions is not None, "set before"
         return self._sessions[2]
 
-    async def _get_task(self, _ctx: ServerRequestContext[Any], params: TaskParams) -> dict[str, Any]:
-        return await (await self._tasks()).get(params)
+    async def _get_task(self, ctx: ServerRequestContext[Any], params: TaskParams) -> dict[str, Any]:
+        return await (await self._tasks(ctx)).get(params)
 
-    async def _update_task(self, _ctx: ServerRequestContext[Any], params: UpdateParams) -> dict[str, Any]:
-        return await (await self._tasks()).update(params)
+    async def _update_task(self, ctx: ServerRequestContext[Any], params: UpdateParams) -> dict[str, Any]:
+        return await (await self._tasks(ctx)).update(params)
 
-    async def _cancel_task(self, _ctx: ServerRequestContext[Any], params: TaskParams) -> dict[str, Any]:
-        return await (await self._tasks()).cancel(params)
+    async def _cancel_task(self, ctx: ServerRequestContext[Any], params: TaskParams) -> dict[str, Any]:
+        return await (await self._tasks(ctx)).cancel(params)
 
     # --- turns ----------------------------------------------------------------------------------------------------
 

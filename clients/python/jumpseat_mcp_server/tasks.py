@@ -51,6 +51,22 @@ def takes_tasks(ctx: ServerRequestContext[Any]) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and EXTENSION in extensions
 
 
+def require_tasks(ctx: ServerRequestContext[Any]) -> None:
+    """Check that the caller of a request of the extension has declared it.
+
+    Raises:
+        MCPError: it has not.
+    """
+    if not takes_tasks(ctx):
+        needed = types.ClientCapabilities(extensions={EXTENSION: {}})
+        data = types.MissingRequiredClientCapabilityErrorData(required_capabilities=needed)
+        raise MCPError(
+            types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+            f"expected a client with the extension {EXTENSION}",
+            data.model_dump(by_alias=True, mode="json", exclude_none=True),
+        )
+
+
 def created(turn: Turn) -> dict[str, Any]:
     """Return the answer to a call whose turn goes on, and whose prompt the session has."""
     return {**_state(turn), "resultType": "task"}

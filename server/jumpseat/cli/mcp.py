@@ -1,4 +1,4 @@
-"""``jumpseat mcp``: list the MCP servers that are configured in files, log in to them and log out.
+"""``jumpseat mcp``: list the MCP servers that are configured in files, log in to them, keep secrets, log out.
 
 A server that only a session has is named by its URL. Tokens are never shown.
 """
@@ -10,6 +10,7 @@ import logging
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
+from getpass import getpass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -42,6 +43,9 @@ def add_arguments(parser: CommandParser) -> None:
     login.add_argument(
         "--client-secret-env", metavar="NAME", help="environment variable that holds the secret of that client"
     )
+    secret = parser.add_command("secret", "keep the secret of a registered client in the keyring")
+    secret.add_argument("server", metavar="SERVER", help="name of a server with oauthGrantType client_credentials")
+    secret.add_argument("--remove", action="store_true", help="remove the secret from the keyring")
     logout = parser.add_command("logout", "remove a stored login")
     logout.add_argument("server", metavar="SERVER", help="name or URL of the server")
 
@@ -55,6 +59,8 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     if args.command == "list":
         return _list(servers, tokens, environ, as_json=args.json)
     url, config = _find_url(args.server, servers, environ)
+    if args.command == "secret":
+        return _secret(args.server, url, config, remove=args.remove)
     if args.command == "logout":
         removed = tokens.remove(url)
         print_text(f"Logged out of {args.server}." if removed else f"There was no login to {args.server}.")
@@ -198,3 +204,33 @@ async def _login(
 def _has_display(environ: Mapping[str, str]) -> bool:
     # Without a display, a text browser would take over this terminal.
     return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+
+def _secret(server: str, url: str, config: McpServerConfig | None, *, remove: bool) -> int:
+    """Read the secret of a client from the terminal, or a line of standard input, and keep it in the keyring."""
+    from jumpseat.store.user.client_secrets import RegisteredClient, forget_client_secret, keep_client_secret
+
+    if config is None or config.oauth_grant_type != "client_credentials":
+        raise InvalidRequestError(
+            f'MCP server {server!r}: expected oauthGrantType = "client_credentials" in a file'
+        )
+    if not config.oauth_client_id or not config.oauth_issuer:
+        raise InvalidRequestError(f"MCP server {server!r}: expected oauthClientId and oauthIssuer")
+    client = RegisteredClient(url, config.oauth_issuer, config.oauth_client_id)
+    if remove:
+        print_text("The secret is removed." if forget_client_secret(client) else "There was no secret.")
+        return 0
+    if sys.stdin.isatty():
+        secret = getpass(f"Secret of {config.oauth_client_id} for {config.oauth_issuer}: ")
+    else:
+        secret = sys.stdin.readline()
+    if not secret.strip():
+        raise InvalidRequestError("expected a secret, got an empty line")
+    keep_client_secret(client, secret.strip())
+    print_text(f"The secret of {config.oauth_client_id} is in the keyring.")
+    if config.oauth_client_secret_env is not None:
+        print_text(f"It is not used while oauthClientSecretEnv names {config.oauth_client_secret_env}.")
+    return 0

@@ -1,8 +1,8 @@
 """Tokens for services without a person: OAuth's client credentials grant (RFC 6749, section 4.4).
 
 The extension of the specification: https://modelcontextprotocol.io/extensions/auth/oauth-client-credentials. The
-``mcp`` package does the discovery. The credentials are those of ``config.toml`` and other files, and go to the
-authorization server that is named there, wherever the MCP server says that logins go.
+``mcp`` package does the discovery. The credentials are those of ``config.toml`` and other files, or a secret in the
+keyring, and go to the authorization server that is named there, wherever the MCP server says that logins go.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 import anyio.to_thread
@@ -34,11 +34,15 @@ ASSERTION_S: Final = 300
 MAX_KEY_BYTES: Final = 64 * 1024
 
 
+FindSecret: TypeAlias = Callable[[str, str, str], Awaitable[str | None]]
+"""Returns the stored secret for the URL of a server, an issuer and the id of a client."""
+
+
 class GrantFailedError(JumpseatError):
     """There is no token; the text is the reason."""
 
 
-async def request_token(config: McpServerConfig, environ: Mapping[str, str]) -> str:
+async def request_token(config: McpServerConfig, environ: Mapping[str, str], find_secret: FindSecret) -> str:
     """Return a new token for a service, whose settings have ``oauthGrantType`` ``client_credentials``.
 
     Raises:
@@ -46,7 +50,7 @@ async def request_token(config: McpServerConfig, environ: Mapping[str, str]) -> 
     """
     url = config.url or ""
     storage = MemoryStorage()
-    provider = await _provider(config, url, storage, environ)
+    provider = await _provider(config, url, storage, environ, find_secret)
     endpoints = Endpoints(url)
 
     async def check(request: httpx2.Request) -> None:
@@ -72,7 +76,7 @@ async def request_token(config: McpServerConfig, environ: Mapping[str, str]) -> 
 
 
 async def _provider(
-    config: McpServerConfig, url: str, storage: MemoryStorage, environ: Mapping[str, str]
+    config: McpServerConfig, url: str, storage: MemoryStorage, environ: Mapping[str, str], find_secret: FindSecret
 ) -> OAuthClientProvider:
     if not config.oauth_client_id or not config.oauth_issuer:
         raise GrantFailedError("client_credentials: expected oauthClientId and oauthIssuer")
@@ -91,7 +95,13 @@ async def _provider(
             return _KeyProvider(assertion_provider=sign, **given)
         name = config.oauth_client_secret_env
         if name is None:
-            raise GrantFailedError("client_credentials: expected oauthClientSecretEnv or oauthPrivateKeyFile")
+            secret = await find_secret(url, config.oauth_issuer, config.oauth_client_id)
+            if secret is None:
+                raise GrantFailedError(
+                    "client_credentials: expected oauthClientSecretEnv or oauthPrivateKeyFile, or a secret in the"
+                    " keyring: see jumpseat mcp secret"
+                )
+            return _SecretProvider(client_secret=secret, **given)
         if not environ.get(name):
             raise GrantFailedError(f"client_credentials: the environment variable {name} is not set")
         return _SecretProvider(client_secret=environ[name], **given)

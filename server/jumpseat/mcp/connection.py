@@ -360,12 +360,17 @@ class Connection:
             # Another token would have the same scopes.
             return None
         try:
-            return await request_token(self.resolved_config, self._context.environ)
+            return await request_token(self.resolved_config, self._context.environ, self._client_secret)
         except GrantFailedError as error:
             problem = self._mask(str(error))
             log.warning("MCP server %s: %s", self.name, problem)
             self._context.warn(f"MCP server {self.name!r}: {problem}")
             return None
+
+    async def _client_secret(self, url: str, issuer: str, client_id: str) -> str | None:
+        secret = await self._context.credentials.client_secret(url, issuer, client_id)
+        self._secrets.add([secret] if secret is not None and len(secret) >= SHORTEST_SECRET else [])
+        return secret
 
     async def _ask_headers(self, reason: HeadersReason) -> dict[str, str] | None:
         headers = await self._context.credentials.ask_headers(self.name, self.config, reason)

@@ -58,6 +58,10 @@ class Credentials:
         """Return whether the session uses logins that are stored on disk, and stores its own there."""
         return self._session.settings.options.mcp_o_auth_token_storage == "persistent"  # noqa: S105 - a kind of storage
 
+    async def client_secret(self, url: str, issuer: str, client_id: str) -> str | None:
+        """Return the stored secret of a client of an authorization server; ``None`` if there is none."""
+        return await self._logins.client_secret(url, issuer, client_id)
+
     def release(self) -> None:
         """Cancel the open requests that no client is interested in any more."""
         if not self._session.clients.has_interest(OAUTH):

@@ -46,6 +46,10 @@ class TokenStore(Protocol):
         """
         ...
 
+    def client_secret(self, url: str, issuer: str, client_id: str) -> str | None:
+        """Return the secret of a client of an authorization server; ``None`` if there is none."""
+        ...
+
 
 class Login(LazyModel):
     """A login with what its renewal needs.
@@ -107,6 +111,12 @@ class LoginTokens:
             await anyio.to_thread.run_sync(self._store.put, url, login.model_dump(exclude_none=True))
         except StoreError as error:
             log.error("cannot store the token of an MCP server: %s", error)
+
+    async def client_secret(self, url: str, issuer: str, client_id: str) -> str | None:
+        """Return the stored secret of a client of an authorization server; ``None`` if there is none."""
+        # The keyring may ask a person to unlock it.
+        read = self._store.client_secret
+        return await anyio.to_thread.run_sync(read, url, issuer, client_id, abandon_on_cancel=True)
 
     async def _read(self, url: str) -> Login | None:
         record = await anyio.to_thread.run_sync(self._store.get, url)

@@ -12,7 +12,8 @@ from jumpseat_protocol.json_values import as_object, as_text
 from jumpseat_testkit.faults.clients import CLIENT_FAULTS, ClientFault, Do, Part
 from jumpseat_testkit.faults.table import Raw
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import PlayOptions, play
+from jumpseat_testkit.play import play
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import PROTOCOLS, ProtocolName
 from jumpseat_testkit.steps import Script
 from jumpseat_testkit.target import EXIT_S, Target, encode_message

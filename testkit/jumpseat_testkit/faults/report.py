@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from jumpseat_testkit.faults.table import FAULTS
 from jumpseat_testkit.patterns import ScriptError
-from jumpseat_testkit.play import PlayOptions, play
+from jumpseat_testkit.play import play
+from jumpseat_testkit.play_setup import PlayOptions
 from jumpseat_testkit.protocols import ProtocolName
 from jumpseat_testkit.running import end_group, python_command
 from jumpseat_testkit.steps import Script

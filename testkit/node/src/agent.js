@@ -1,8 +1,8 @@
 // An agent that is a process: its messages, and the rules that all protocols share.
 
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { preview, ScriptError } from "./patterns.js";
 
 /** How messages are told apart, what carries events, and the first request of a connection. */
@@ -61,6 +61,7 @@ export class Agent {
   #rest = Buffer.alloc(0);
   #waiting = new Set();
   #asked = new Map();
+  #questions = new Set();
   #lastId = 0;
   #exited;
 
@@ -73,7 +74,8 @@ export class Agent {
     const all = { ...inherited, HOME: folder, COPILOT_HOME: home, ...env };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
     // A group of its own, which is ended as a whole.
-    this.#process = spawn(command[0], command.slice(1), { cwd: folder, env: given, detached: process.platform !== "win32" });
+    const [program, ...words] = inFull(command, folder);
+    this.#process = spawn(program, words, { cwd: folder, env: given, detached: process.platform !== "win32" });
     this.#exited = new Promise((resolve) => {
       this.#process.on("error", (error) => {
         this.failure = new ScriptError(`cannot run '${command[0]}': ${error.message}`);
@@ -115,7 +117,7 @@ export class Agent {
     const since = this.traffic.length;
     this.send(params === undefined ? { id, method } : { id, method, params });
     let answer;
-    await this.until(() => (answer = this.incoming(since).find((one) => !("method" in one) && one.id === id)) !== undefined, seconds);
+    await this.until(() => (answer = this.incoming(since).find((one) => isObject(one) && !("method" in one) && one.id === id)) !== undefined, seconds);
     return answer;
   }
 
@@ -249,12 +251,13 @@ export class Agent {
   }
 
   #check(message) {
-    if (typeof message !== "object" || message === null || Array.isArray(message)) return ["expected every message to be a JSON object"];
+    if (!isObject(message)) return ["expected every message to be a JSON object"];
     const problems = message.jsonrpc === "2.0" ? [] : ['message without "jsonrpc": "2.0"'];
     if ("method" in message) {
-      if (typeof message.method !== "string") problems.push(`expected the method to be a string, got ${preview(message.method)}`);
-      else if (message.method === this.feed.method && "id" in message) problems.push(`${message.method}: a notification must not have an id`);
-      return problems;
+      const { method } = message;
+      if (typeof method !== "string") return [...problems, `expected the method to be a string, got ${preview(method)}`];
+      if ("result" in message || "error" in message) problems.push(`${method}: a request must not have a result or an error`);
+      return [...problems, ...this.#checkQuestion(message), ...this.#checkEvent(message)];
     }
     const label = `response to ${preview(message.id)}`;
     if ("result" in message === "error" in message) problems.push(`${label}: expected a result or an error, got ${"result" in message ? "both" : "neither"}`);
@@ -268,4 +271,44 @@ export class Agent {
     else if (asked.answers++ > 0) problems.push(`${label} (${asked.method}): the request was already answered`);
     return problems;
   }
+
+  #checkQuestion({ id, method }) {
+    if (id === undefined) return [];
+    if (method === this.feed.method) return [`${method}: a notification must not have an id`];
+    const key = JSON.stringify(id);
+    const isUsed = this.#questions.has(key);
+    this.#questions.add(key);
+    return isUsed ? [`${method}: the id ${key} was used by an earlier request of the agent`] : [];
+  }
+
+  /** Check that an event names its session and its kind, in every protocol. */
+  #checkEvent({ method, params }) {
+    if (method !== this.feed.method) return [];
+    const { session, event, kind } = this.feed;
+    if (!isObject(params)) return [`${method}: expected params to be an object, got ${preview(params)}`];
+    const problems = typeof params[session] === "string" ? [] : [`${method}: expected ${session} to be a string, got ${preview(params[session])}`];
+    if (!isObject(params[event])) problems.push(`${method}: expected ${event} to be an object, got ${preview(params[event])}`);
+    else if (typeof params[event][kind] !== "string") problems.push(`${method}: expected ${event}.${kind} to be a string, got ${preview(params[event][kind])}`);
+    return problems;
+  }
+}
+
+/**
+ * Return a command for another working folder: with full paths of the files that it names here. Files of `folder` come
+ * first. The name of a program without a folder is left for `PATH`.
+ */
+function inFull([program, ...words], folder) {
+  const isHere = (word) => {
+    try {
+      return !existsSync(resolve(folder, word)) && statSync(word).isFile();
+    } catch {
+      return false;
+    }
+  };
+  const full = (word) => (isHere(word) ? resolve(word) : word);
+  return [basename(program) === program ? program : full(program), ...words.map(full)];
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,20 +1,9 @@
 // An editor of version 2 on the npm package @agentclientprotocol/sdk, with an MCP server of its own; prints what it
-// has seen as JSON. The arguments are the folder of the package, the agent's command and a working directory.
-import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { Readable, Writable } from "node:stream";
-import { pathToFileURL } from "node:url";
+// has seen, and all messages, as JSON. See reach.mjs for the arguments.
+import { credentials, cwd, end, load, messages, stream } from "./reach.mjs";
 
-const [folder, command, cwd] = process.argv.slice(2);
-const sdk = `${folder}/node_modules/@agentclientprotocol/sdk`;
-const { exports } = JSON.parse(await readFile(`${sdk}/package.json`, "utf8"));
-const load = (name) => import(pathToFileURL(`${sdk}/${exports[name].import}`).href);
-const { client, methods, ndJsonStream, McpOverAcpProvider } = await load("./experimental/v2/unstable");
+const { client, methods, McpOverAcpProvider } = await load("./experimental/v2/unstable");
 
-// The agent warns where a busy machine holds it up.
-const agent = spawn(command, ["acp", "--log-level", "error"], { stdio: ["pipe", "pipe", "inherit"] });
-const exited = new Promise((resolve) => agent.once("exit", resolve));
-const stream = ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
 const updates = [];
 const asked = [];
 let onUpdate = () => {};
@@ -63,6 +52,7 @@ const seen = await app.connectWith(stream, async (ctx) => {
     protocolVersion: 2,
     info: { name: "driver", version: "1" },
     capabilities: {},
+    ...credentials,
   });
   const tools = mcp.registerServer(ctx, { name: "ide", handler });
   const { sessionId } = await ctx.request(session.new, { cwd, mcpServers: [tools.declaration] });
@@ -94,6 +84,5 @@ const seen = await app.connectWith(stream, async (ctx) => {
     served,
   };
 });
-agent.stdin.end();
-seen.exit = await exited;
-console.log(JSON.stringify(seen));
+seen.exit = await end();
+console.log(JSON.stringify({ ...seen, messages }));

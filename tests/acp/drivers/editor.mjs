@@ -1,45 +1,10 @@
-// An editor on the npm package @agentclientprotocol/sdk; prints the received updates as JSON.
-// The arguments are the folder of the package, the agent's command and a working directory. Instead of a command,
-// there may be the URL of a server: tcp:, ws: or http:. Its token is in the environment.
-import { spawn } from "node:child_process";
+// An editor on the npm package @agentclientprotocol/sdk; prints what it has seen, and all messages, as JSON.
+// See reach.mjs for the arguments.
 import { readFile, writeFile } from "node:fs/promises";
-import { createConnection } from "node:net";
-import { Readable, Writable } from "node:stream";
-import { pathToFileURL } from "node:url";
+import { credentials, cwd, end, load, messages, stream } from "./reach.mjs";
 
-const [folder, command, cwd] = process.argv.slice(2);
-const sdk = `${folder}/node_modules/@agentclientprotocol/sdk`;
-const { exports } = JSON.parse(await readFile(`${sdk}/package.json`, "utf8"));
-const load = async (name) => import(pathToFileURL(`${sdk}/${exports[name].import}`).href);
-const { client, methods, ndJsonStream } = await load(".");
+const { client, methods } = await load(".");
 
-const token = process.env.COPILOT_CONNECTION_TOKEN;
-const headers = { Authorization: `Bearer ${token}` };
-
-// Returns a stream to the agent, and what ends the connection and returns the exit code.
-async function reach(where) {
-  const { protocol, hostname, port } = URL.canParse(where) ? new URL(where) : {};
-  const nothing = async () => 0;
-  if (protocol === "ws:") {
-    const { createWebSocketStream } = await load("./experimental/ws-client");
-    const { WebSocket } = await import(pathToFileURL(`${folder}/node_modules/ws/wrapper.mjs`).href);
-    return [createWebSocketStream(where, { WebSocket, headers }), nothing];
-  }
-  if (protocol === "http:") {
-    const { createHttpStream } = await load("./experimental/http-client");
-    return [createHttpStream(where, { headers }), nothing];
-  }
-  if (protocol === "tcp:") {
-    const socket = createConnection(port, hostname);
-    return [ndJsonStream(Writable.toWeb(socket), Readable.toWeb(socket)), async () => (socket.destroy(), 0)];
-  }
-  // The agent warns where a busy machine holds it up.
-  const agent = spawn(where, ["--acp", "--stdio", "--log-level", "error"], { stdio: ["pipe", "pipe", "inherit"] });
-  const exited = new Promise((resolve) => agent.once("exit", resolve));
-  return [ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), () => (agent.stdin.end(), exited)];
-}
-
-const [stream, end] = await reach(command);
 const updates = [];
 const asked = [];
 let onUpdate = () => {};
@@ -66,8 +31,7 @@ const seen = await app.connectWith(stream, async (ctx) => {
   const hello = await ctx.request(methods.agent.initialize, {
     protocolVersion: 1,
     clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } },
-    // Over TCP, there are no headers.
-    ...(token ? { _meta: { jumpseat: { token } } } : {}),
+    ...credentials,
   });
   await ctx.request(methods.agent.authenticate, { methodId: hello.authMethods[0].id });
   const opened = await ctx.request(session.new, { cwd, mcpServers: [] });
@@ -102,4 +66,4 @@ const seen = await app.connectWith(stream, async (ctx) => {
   };
 });
 seen.exit = await end();
-console.log(JSON.stringify(seen));
+console.log(JSON.stringify({ ...seen, messages }));

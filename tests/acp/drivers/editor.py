@@ -1,6 +1,7 @@
-"""An editor on the PyPI package ``agent-client-protocol``; prints the received updates as JSON.
+"""An editor on the PyPI package ``agent-client-protocol``; prints what it has seen, and all messages, as JSON.
 
-The editor runs in a virtual environment of its own. Its arguments are the agent's command and a working directory.
+The editor runs in a virtual environment of its own. Its arguments are the agent's command or a URL of tcp:, a
+working directory, and the arguments of the command. The token of a URL is in the environment.
 """
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # The package lives in a virtual environment of its own, where the type checker does not look.
@@ -9,12 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import acp
 from acp import schema
+from acp.connection import StreamDirection
+
+# The token of the server, and the folder of its home: this SDK passes only well-known variables to the agent.
+PASSED = ("COPILOT_CONNECTION_TOKEN", "COPILOT_HOME")
 
 
 class Editor:
@@ -46,14 +55,38 @@ class Editor:
         pass
 
 
-async def main(command: str, cwd: str) -> None:
+@asynccontextmanager
+async def connected(editor: Editor, where: str, arguments: list[str], observer: Any) -> AsyncIterator[Any]:
+    options: dict[str, Any] = {"use_unstable_protocol": True, "observers": [observer]}
+    if where.startswith("tcp:"):
+        url = urlsplit(where)
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
+        agent = acp.connect_to_agent(editor, writer, reader, **options)
+        yield agent
+        await agent.close()
+        writer.close()
+        return
+    # The agent warns where a busy machine holds it up.
+    argv = (where, *(arguments or ("acp", "--log-level", "error")))
+    env = {name: os.environ[name] for name in PASSED if name in os.environ}
+    async with acp.spawn_agent_process(editor, *argv, env=env, **options) as (agent, _process):
+        yield agent
+
+
+async def main(where: str, cwd: str, *arguments: str) -> None:
     editor = Editor()
     seen: dict[str, Any] = {}
-    # The agent warns where a busy machine holds it up.
-    argv = (command, "acp", "--log-level", "error")
-    async with acp.spawn_agent_process(editor, *argv, use_unstable_protocol=True) as (agent, _process):
+    messages: list[dict[str, Any]] = []
+
+    def keep(event: Any) -> None:
+        sender = "client" if event.direction is StreamDirection.OUTGOING else "agent"
+        messages.append({"from": sender, "message": event.message})
+
+    token = os.environ.get("COPILOT_CONNECTION_TOKEN")
+    meta = {} if token is None else {"jumpseat": {"token": token}}
+    async with connected(editor, where, list(arguments), keep) as agent:
         fs = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
-        hello = await agent.initialize(1, client_capabilities=schema.ClientCapabilities(fs=fs))
+        hello = await agent.initialize(1, client_capabilities=schema.ClientCapabilities(fs=fs), **meta)
         seen["version"] = hello.protocol_version
         await agent.authenticate(method_id=hello.auth_methods[0].id)
         opened = await agent.new_session(cwd=cwd, mcp_servers=[])
@@ -77,7 +110,7 @@ async def main(command: str, cwd: str) -> None:
         await agent.close_session(session_id=opened.session_id)
     seen["kinds"] = sorted({update["sessionUpdate"] for update in editor.updates})
     seen["asked"] = editor.asked
-    print(json.dumps(seen))
+    print(json.dumps({**seen, "messages": messages}))
 
 
-asyncio.run(main(sys.argv[1], sys.argv[2]))
+asyncio.run(main(*sys.argv[1:]))

@@ -116,7 +116,10 @@ LOGIN_FILE: Final = "mcp-tokens.json"
 
 
 class McpTokenFile:
-    """The file with the logins; it is read at each use, because other processes change it, too."""
+    """The file with the logins; it is read at each use, because other processes change it, too.
+
+    The secrets of registered clients are in the keyring.
+    """
 
     def __init__(self, home: Path) -> None:
         self._file = PrivateFile(home / LOGIN_FILE)
@@ -148,3 +151,10 @@ class McpTokenFile:
             StoreError: the file cannot be written.
         """
         return self._file.change(lambda logins: logins.pop(url, None)) is not None
+
+    def client_secret(self, url: str, issuer: str, client_id: str) -> str | None:
+        """Return the secret of a client of an authorization server; ``None`` if there is none."""
+        # Imported here: few servers have such clients.
+        from jumpseat.store.user.client_secrets import RegisteredClient, client_secret
+
+        return client_secret(RegisteredClient(url, issuer, client_id))
