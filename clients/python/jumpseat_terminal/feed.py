@@ -387,8 +387,10 @@ class Feed:
         """Describe the current activity and its duration for the progress line; empty when idle."""
         if self.own_command is not None and not self.busy:
             return f"running your command {duration(time.monotonic() - self.own_command.started)}"
+        if not self.busy and self.compacting:
+            return f"summarizing {duration(time.monotonic() - self.compacting)}"
         if not self.busy:
-            return f"summarizing {duration(time.monotonic() - self.compacting)}" if self.compacting else ""
+            return "waiting for a model" if self.queued else ""
         running = [call.name for call in self.calls.values() if call.running]
         if running:
             what = (
