@@ -233,7 +233,7 @@ def _requiring(mechanism: str | None, *, is_required: bool) -> Finding:
     effect = (
         "no command can run"
         if mechanism is None
-        else "commands that the sandbox stops, such as git push and docker, fail instead of asking to run outside of it"
+        else "commands that the sandbox stops, such as git push and docker, fail, and nobody is asked"
     )
     if is_required:
         return Finding("ok", f'sandbox.mode = "require": {effect}')
