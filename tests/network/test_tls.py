@@ -7,6 +7,14 @@ from pathlib import Path
 
 import anyio
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+)
 
 from jumpseat.errors import ConfigError
 from jumpseat.network.tls import server_context
@@ -70,11 +78,22 @@ def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path, certificate:
     cert, key = map(str, certificate)
     broken = tmp_path / "broken.pem"
     broken.write_text("nonsense")
+    other = tmp_path / "other.pem"
+    other.write_bytes(_private_key(NoEncryption()))
+    locked = tmp_path / "locked.pem"
+    locked.write_bytes(_private_key(BestAvailableEncryption(b"secret")))
     for arguments, words in {
-        (str(tmp_path / "none.pem"), key): "does not exist",
-        (str(broken), key): "--tls-cert and --tls-key",
-        (cert, str(broken)): "--tls-cert and --tls-key",
-        (str(tmp_path), key): "--tls-cert and --tls-key",
+        (str(tmp_path / "none.pem"), key): "--tls-cert: cannot read .*none.pem",
+        (cert, str(tmp_path / "none.pem")): "--tls-key: cannot read .*none.pem",
+        (str(broken), key): "--tls-cert: .*broken.pem' is not a certificate in PEM form",
+        (cert, str(broken)): "--tls-key: .*broken.pem' is not a private key in PEM form",
+        (cert, str(other)): "--tls-key: .*other.pem' is not the key of the certificate",
+        (cert, str(locked)): "--tls-key: .*locked.pem': the key has a password",
+        (str(tmp_path), key): "--tls-cert: cannot read",
     }.items():
         with pytest.raises(ConfigError, match=words):
             server_context(*arguments)
+
+
+def _private_key(encryption: KeySerializationEncryption) -> bytes:
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)

@@ -82,6 +82,8 @@ def test_a_no_is_told_to_people_in_their_words(place: Place) -> None:
 
 def test_rewind_names_the_changes_of_each_prompt_alone(place: Place) -> None:
     with chat(place, "--allow-tool", "write") as terminal:
+        terminal.submit("!echo aside")
+        terminal.until("the model sees this with your next prompt")
         terminal.submit("hello there")
         terminal.until("You said: hello there")
         terminal.submit("make it")

@@ -80,6 +80,23 @@ def test_the_trial_answers_without_a_provider(place: Place) -> None:
         terminal.until("Make this change|Create this file", "hello-from-jumpseat.txt")
 
 
+def test_a_prompt_without_a_model_waits_for_one(place: Place) -> None:
+    with chat(place, columns=100, rows=40) as terminal:
+        terminal.until(r"/connect +choose a provider")
+        terminal.submit("what can you do?")
+        terminal.until("There is no model yet", r"can you do\?  \(queued\)")
+        # Taken back, and sent again.
+        terminal.press("C-c")
+        terminal.until(r"^❯ what can you do\?$", without="queued")
+        terminal.press("Enter")
+        terminal.until(r"can you do\?  \(queued\)")
+        terminal.submit("/connect")
+        terminal.until("Which provider of models")
+        terminal.type("trial")
+        terminal.press("Enter")
+        terminal.until("model: trial", "I am a script, not a model", without="queued")
+
+
 def test_setup_asks_and_says_what_is_next(place: Place, provider: FakeOpenAI) -> None:
     command = (executable(), "setup")
     env = {**NO_KEYRING, "OPENAI_BASE_URL": provider.base_url}

@@ -62,6 +62,10 @@ def test_a_server_with_tls_is_trusted_by_its_authority_alone(place: Place, certi
             "its certificate is not trusted: self-signed certificate;"
             " --tls-ca FILE trusts the certificates in a file\n"
         )
+        misnamed = place.run(
+            "-p", "hello", "--connect", address.replace("127.0.0.1", "localhost"), "--tls-ca", cert, env=TOKEN
+        )
+        assert misnamed.stderr.endswith("give --connect a name or address that is in the certificate\n")
         plain = place.run("-p", "hello", "--connect", address, env=TOKEN)
         assert plain.returncode == 1
         assert plain.stderr.endswith("if the server requires TLS, add --tls\n")

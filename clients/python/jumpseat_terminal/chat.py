@@ -14,7 +14,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat_client import Client, Event, JumpseatClientError, PromptOptions, ServerGoneError, Session
-from jumpseat_protocol.events import SessionModeChanged, SessionResume, SessionStart, UserMessage
+from jumpseat_protocol.events import (
+    SessionModeChanged,
+    SessionModelChange,
+    SessionResume,
+    SessionStart,
+    UserMessage,
+)
 from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands import table
 from jumpseat_terminal.commands.models import offer_models
@@ -150,6 +156,7 @@ class Chat:
         await self._leave_session()
         # Prompts wait for the new session; if it cannot be opened, they go to the one before.
         was_ready, self._ready = self._ready, False
+        self._take_back_queued()
         self.feed = Feed(self.screen.write, self.screen.painter)
         self.questions = Questions(self.screen, self.feed, self.settings)
         self._own_commands.clear()
@@ -242,6 +249,11 @@ class Chat:
                 self.questions.folder = Path(context.cwd)
             case SessionModeChanged(new_mode=mode) if self._ready:
                 self.modes.session_mode = mode
+            case SessionModelChange() if self._ready and not self.feed.busy:
+                # These waited for a model.
+                waiting, self.feed.queued = self.feed.queued, []
+                for text in waiting:
+                    self.submit(text)
             case _:
                 pass
         self.screen.refresh()
@@ -295,12 +307,18 @@ class Chat:
             self._own_command.cancel()
             return True
         if not (self._ready and (self.feed.busy or self.feed.compacting)):
-            return False
+            return self._take_back_queued()
         self._tasks.start_soon(self.report_errors, self.session.abort("the user cancelled"))
-        if waiting := self.feed.take_queued():
-            # The server drops the prompts that wait. The user decides what becomes of them.
-            self.screen.asking.add_to_draft(waiting)
+        # The server drops the prompts that wait. The user decides what becomes of them.
+        self._take_back_queued()
         return True
+
+    def _take_back_queued(self) -> bool:
+        """Put the prompts that wait back into the input; return whether there are any."""
+        waiting = self.feed.take_queued()
+        if waiting:
+            self.screen.asking.add_to_draft(waiting)
+        return bool(waiting)
 
     def expand(self) -> None:
         self.feed.show_full()
@@ -331,7 +349,21 @@ class Chat:
         elif command is not None:
             await self.report_errors(table.run(self, *command))
         else:
-            await self.report_errors(self.send(text))
+            await self.report_errors(self._send_with_model(text))
+
+    async def _send_with_model(self, prompt: str) -> None:
+        """Send a prompt. Without a model, it waits until one is chosen."""
+        if self.feed.model is None:
+            # Another program may have set up a model.
+            current = await self.session.request("session.model.getCurrent")
+            self.feed.model = current.get("modelId")
+        if self.feed.model is None:
+            self.feed.queued.append(prompt)
+            self.feed.note(
+                "There is no model yet. Your prompt is sent as soon as you choose one with /connect.", "yellow"
+            )
+        else:
+            await self.send(prompt)
 
     async def _run_own_command(self, line: str) -> None:
         """Run a command of the user's own in the session's folder."""

@@ -75,7 +75,7 @@ def _offers(found: dict[str, Any]) -> list[Option]:
         for one in providers
     ]
     ready = sum(one["ready"] for one in providers)
-    trial = Option("  Try jumpseat without a model", "trial", aside="a script answers, offline")
+    trial = Option("  Try jumpseat without a model", "trial", aside="trial: a script answers, offline")
     server = Option("  Another server", "server", aside="any OpenAI-compatible address")
     offers[ready:ready] = [trial]
     offers.append(server)

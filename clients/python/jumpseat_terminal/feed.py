@@ -42,7 +42,7 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.safe import one_line, safe
 from jumpseat_terminal.blocks import BlockSplitter
 from jumpseat_terminal.paint import DIFF_LINES, Painter, fit, shown_argument
-from jumpseat_transcript.calls import SHELLS, count_changes, split_shell_result
+from jumpseat_transcript.calls import SHELLS, count_changes, split_shell_result, without_last_number
 from jumpseat_transcript.transcript import INTERRUPTED_CALL
 from jumpseat_transcript.user_commands import UserCommand, split_prompt
 from jumpseat_transcript.words import count, duration, line_count
@@ -281,7 +281,7 @@ class Feed:
             if detail:
                 self.keep_full(title, painter.output(detail, None))
         else:
-            size = line_count(_without_last_number(content) if call.name == "view" else content)
+            size = line_count(without_last_number(content) if call.name == "view" else content)
             self._write_section("tools", painter.tool(call.name, arguments, size, failed=False))
             if content.strip():
                 self.keep_full(title, painter.output(content, None))
@@ -387,8 +387,10 @@ class Feed:
         """Describe the current activity and its duration for the progress line; empty when idle."""
         if self.own_command is not None and not self.busy:
             return f"running your command {duration(time.monotonic() - self.own_command.started)}"
+        if not self.busy and self.compacting:
+            return f"summarizing {duration(time.monotonic() - self.compacting)}"
         if not self.busy:
-            return f"summarizing {duration(time.monotonic() - self.compacting)}" if self.compacting else ""
+            return "waiting for a model" if self.queued else ""
         running = [call.name for call in self.calls.values() if call.running]
         if running:
             what = (
@@ -404,12 +406,6 @@ class Feed:
                 what = f"retrying ({self._retry_reason[:40]})"
         queued = f", {len(self.queued)} queued" if self.queued else ""
         return f"{what} {duration(time.monotonic() - self._turn_started)}{queued}"
-
-
-def _without_last_number(content: str) -> str:
-    """Return a file with numbered lines without the number behind its last line break, which has no line."""
-    before, _, last = content.rpartition("\n")
-    return before if before and last.rstrip(". ").isdecimal() and last.endswith(". ") else content
 
 
 def _attachment_name(attachment: Mapping[str, Any]) -> str:

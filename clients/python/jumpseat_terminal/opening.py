@@ -85,6 +85,11 @@ async def _connect_to(server: SharedServer) -> AsyncGenerator[Client]:
 def _advise(server: SharedServer, token: str | None, cause: BaseException | None) -> str:
     """Return what to do about a failed connection, or nothing."""
     match cause:
+        case ssl.SSLCertVerificationError(verify_code=62 | 64):
+            # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+            return "; give --connect a name or address that is in the certificate"
+        case ssl.SSLCertVerificationError() if server.authority is not None:
+            return f"; the certificates in --tls-ca {server.authority} do not confirm it"
         case ssl.SSLCertVerificationError():
             return "; --tls-ca FILE trusts the certificates in a file"
         case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE"):

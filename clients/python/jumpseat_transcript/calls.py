@@ -40,3 +40,9 @@ def split_shell_result(content: str) -> tuple[str, str, bool]:
     if not code.lstrip("-").isdigit():
         return output, f"{status[1:-1].split(':')[0].split(' with')[0]}, {size}", False
     return output, size if code == "0" else f"exit code {code}, {size}", code != "0"
+
+
+def without_last_number(content: str) -> str:
+    """Return a file with numbered lines without the number behind its last line break, which has no line."""
+    before, _, last = content.rpartition("\n")
+    return before if before and last.rstrip(". ").isdecimal() and last.endswith(". ") else content

@@ -33,7 +33,7 @@ from jumpseat_protocol.events import (
     decode_payload,
 )
 from jumpseat_protocol.permissions import PermissionResult
-from jumpseat_transcript.calls import SHELLS, count_changes, split_shell_result
+from jumpseat_transcript.calls import SHELLS, count_changes, split_shell_result, without_last_number
 from jumpseat_transcript.user_commands import split_prompt
 from jumpseat_transcript.words import display_time, duration, line_count
 
@@ -288,7 +288,7 @@ class _Builder:
             call.status = "failed" if failed else "done"
         else:
             call.output = content if detail is None else detail
-            call.note = line_count(call.output)
+            call.note = line_count(without_last_number(call.output) if call.tool == "view" else call.output)
 
     def _add_decision(self, payload: PermissionCompleted) -> None:
         call = self._calls.get(payload.tool_call_id or self._asked.get(payload.request_id, ""))

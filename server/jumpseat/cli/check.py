@@ -28,7 +28,9 @@ SANDBOX: Final = "sandbox"
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("adapter", help="name of the adapter, as in 'jumpseat adapters', or 'sandbox'")
+    parser.add_argument(
+        "adapter", metavar="ADAPTER", help="name of the adapter, as in 'jumpseat adapters', or 'sandbox'"
+    )
     parser.add_argument(
         "model", nargs="?", help="default: the first model that the adapter declares or its provider lists"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Final, cast
@@ -34,9 +35,13 @@ def complete(others: Mapping[str, Callable[[argparse.ArgumentParser], None]]) ->
     """Answer a shell that asks for completions, and exit. ``others`` add the options of further commands."""
     from argcomplete import autocomplete
 
+    # The modules of all commands together take nearly half a second to import, at each press of the key.
+    words = os.environ.get("COMP_LINE", "").split()
     parser = server_parser()
     for name, info in COMMANDS.items():
         command = parser.add_command(name, info.help)
+        if name not in words:
+            continue
         if info.module is not None:
             cast("CommandModule", import_module(f"jumpseat.cli.{info.module}")).add_arguments(command)
         elif name in others:

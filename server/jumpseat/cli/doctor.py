@@ -231,13 +231,13 @@ def _requiring(mechanism: str | None, *, is_required: bool) -> Finding:
             'jumpseat check sandbox shows why; with "auto", commands run unconfined, each after a question',
         )
     effect = (
-        "no command could run"
+        "no command can run"
         if mechanism is None
-        else f"commands that {mechanism} stops, such as git push and docker, fail instead of asking to run outside"
+        else "commands that the sandbox stops, such as git push and docker, fail, and nobody is asked"
     )
     if is_required:
         return Finding("ok", f'sandbox.mode = "require": {effect}')
-    return Finding("note", f'sandbox.mode is not "require", with which {effect}')
+    return Finding("note", f'sandbox.mode is "auto"; with "require", {effect}')
 
 
 def _clients(ctx: CommandContext) -> Iterator[Finding]:

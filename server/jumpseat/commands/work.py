@@ -99,14 +99,14 @@ async def _review(call: Call) -> AgentPrompt:
 COMMANDS: Final = (
     Builtin(
         "after",
-        "Send a prompt once after an interval",
+        "Send a prompt once, later",
         partial(_schedule, recurring=False),
         hint="30m PROMPT",
         required=True,
     ),
     Builtin(
         "autopilot",
-        "Work on by itself, as a mode or to reach an objective",
+        "Keep working without you, as a mode or until an objective is reached",
         _autopilot,
         aliases=("goal",),
         hint="objective, off or clear",
@@ -117,14 +117,14 @@ COMMANDS: Final = (
     ),
     Builtin(
         "every",
-        "Send a prompt again and again",
+        "Send a prompt at regular intervals",
         partial(_schedule, recurring=True),
         aliases=("loop",),
         hint="30m PROMPT",
         required=True,
     ),
-    Builtin("fleet", "Have sub-agents work on a task", _fleet, hint="task"),
+    Builtin("fleet", "Split a task among sub-agents", _fleet, hint="task"),
     Builtin("init", "Describe the project for agents, in AGENTS.md", _init, hint="what to add", yields=True),
-    Builtin("plan", "Go to plan mode, or plan one prompt", _plan, hint="a prompt to plan"),
-    Builtin("review", "Find faults in changes", _review, hint="what to review", yields=True),
+    Builtin("plan", "Switch to plan mode, or plan one prompt", _plan, hint="a prompt to plan"),
+    Builtin("review", "Look for bugs in changes", _review, hint="what to review", yields=True),
 )

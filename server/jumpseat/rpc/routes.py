@@ -110,7 +110,10 @@ class IgnoredMembers:
             found = found if meant is None else found._replace(because=f"{UNKNOWN}, did you mean {meant!r}?")
         if len(self._known) < LOGGED_AT_MOST:
             self._known[method, path] = found
-            log.info("%s: the member %.200r is ignored: %s", method, path, found.because)
+            # SDKs send some members with every request. Nothing is different without them.
+            same = found.state == "neutral" or changes_nothing(found.key, member.value)
+            level = logging.DEBUG if same else logging.INFO
+            log.log(level, "%s: the member %.200r is ignored: %s", method, path, found.because)
         return found
 
 

@@ -47,7 +47,7 @@ export function checkScript(script, name = "script") {
   };
   if (!Array.isArray(script?.steps)) fail("steps: expected an array");
   for (const field of Object.keys(script)) {
-    if (PYTHON_ONLY.includes(field)) fail(`${field}: only the player in Python has it (pip install jumpseat-testkit)`);
+    if (PYTHON_ONLY.includes(field)) fail(`${field}: only the player in Python, jumpseat-testkit, has it`);
     if (!HEAD.includes(field)) fail(`${field}: unknown, expected one of ${HEAD.join(", ")}`);
   }
   if (!(script.protocol ?? "copilot" in PROTOCOLS)) fail(`protocol: unknown '${script.protocol}'`);

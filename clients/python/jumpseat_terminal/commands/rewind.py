@@ -9,6 +9,7 @@ from typing import Any, Final
 from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.dialogue import Option
+from jumpseat_transcript.user_commands import split_prompt
 from jumpseat_transcript.words import count, time_ago
 
 _REASONS: Final = {"user-modified": "changed since then", "skipped-capture": "too large to be kept"}
@@ -26,7 +27,7 @@ async def rewind(chat: Chat, _args: str) -> None:
     now = datetime.now(UTC)
     options = [
         Option(
-            f"{time_ago(point['timestamp'], now):<10}  {one_line(point['userMessage'])}",
+            f"{time_ago(point['timestamp'], now):<10}  {_prompt(point)}",
             point,
             aside=f"+{point['linesAdded']} -{point['linesRemoved']}" if point["turnChangedFiles"] else "",
         )
@@ -68,7 +69,7 @@ def _show(chat: Chat, point: dict[str, Any], outcome: dict[str, Any]) -> None:
         problem = outcome.get("error") or outcome["outcome"]
         chat.feed.show(painter.error(f"/rewind: nothing has changed: {one_line(str(problem))}"))
         return
-    text = painter.notice(f"back before: {one_line(point['userMessage'])}")
+    text = painter.notice(f"back before: {_prompt(point)}")
     if outcome["restoredFiles"]:
         names = ", ".join(_relative(chat, path) for path in outcome["restoredFiles"])
         text += painter.notice(f"{count(len(outcome['restoredFiles']), 'file')} as before: {names}", "")
@@ -77,6 +78,11 @@ def _show(chat: Chat, point: dict[str, Any], outcome: dict[str, Any]) -> None:
     if outcome.get("error"):
         text += painter.warning(one_line(str(outcome["error"])))
     chat.feed.show(text)
+
+
+def _prompt(point: dict[str, Any]) -> str:
+    """Return the prompt as its user typed it, without the commands that were sent with it."""
+    return one_line(split_prompt(point["userMessage"])[0])
 
 
 def _relative(chat: Chat, path: str) -> str:

@@ -19,7 +19,7 @@ export function FactLine({ session, facts }: { session: OpenSession; facts: Fact
       <Status session={session} />
       {state.runs.length > 0 && !state.working && state.questions.length === 0 && !facts.stopOk && <Fact name="Why it stopped" value={facts.stop} bad />}
       {facts.runMs > 0 && <Fact name="Time" value={`${duration(facts.runMs)} (${parts.join(", ")})`} more={slowest ? `slowest tool: ${slowest.tool}, ${duration(slowest.totalMs)}` : ""} to="timeline" id={state.id} />}
-      {calls > 0 && <Fact name="Cost" value={facts.costUsd === null ? "no known price" : dollars(facts.costUsd)} more={`${calls} model calls`} to="usage" id={state.id} />}
+      {calls > 0 && <Fact name="Cost" value={facts.costUsd === null ? "no known price" : dollars(facts.costUsd)} more={`${calls} model ${calls === 1 ? "call" : "calls"}`} to="usage" id={state.id} />}
       {facts.input + facts.output > 0 && <Fact name="Tokens" value={`${tokens(facts.input)} in, ${tokens(facts.output)} out`} more={`${cached}% from the cache`} to="usage" id={state.id} />}
       {last && <Fact name="Context" value={`context ${Math.round((last.tokens / last.limit) * 100)}%`} to="usage" id={state.id} />}
       {state.decisions.length > 0 && <Fact name="Decisions" value={`${state.decisions.length - denied} approved${denied ? `, ${denied} denied` : ""}`} more={`by ${people.join(" and ")}`} bad={denied > 0} to="decisions" id={state.id} />}
