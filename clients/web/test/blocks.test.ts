@@ -44,11 +44,11 @@ test("code that grows for long is continued in further blocks of the same langua
   const before = "Before\n\n";
   ended.read(`${before}\`\`\`python\n`);
   ended.read(`${before}\`\`\`python\n${code}`);
-  const text = `${before}\`\`\`python\n${code}\`\`\`\n\nAfter`;
+  const text = `${before}\`\`\`python\n${code}\`\`\`\n\nAfter all of it.`;
   ended.read(text);
   ended.finish();
   assert.equal([...ended.done, ended.last].join(""), text);
-  assert.deepEqual([ended.done[0], ended.last], [before, "After"]);
+  assert.deepEqual([ended.done[0], ended.last], [before, "After all of it."]);
   assert.equal(ended.done.filter((block) => block.includes("line = 1")).length, 1);
 });
 

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Facts } from "../state/facts.ts";
 import { count, duration } from "../state/format.ts";
 import {
-  KINDS, lanesOf, longestOf, merge, placeLabel, sumOf, ticks, zoom, type Bar, type KindSum, type Lane, type Longest, type Window,
+  KINDS, lanesOf, longestOf, merge, placeLabel, sumsOf, ticks, zoom, type Bar, type KindSum, type Lane, type Longest, type Window,
 } from "../state/timeline.ts";
 import type { SessionState } from "../state/types.ts";
 import { go } from "../route.ts";
@@ -42,7 +42,7 @@ export function Timeline({ state, facts }: { state: SessionState; facts: Facts }
     return found;
   }, [state.spans, state.runs, state.decisions, state.working, withWaits]);
   const longest = useMemo(() => longestOf(lanes, state), [lanes]);
-  const sums = useMemo(() => sumOf(lanes), [lanes]);
+  const sums = sumsOf(facts);
   const few = lanes.length < 2 || lanes.reduce((sum, lane) => sum + lane.bars.length, 0) <= FEW_BARS;
   const isOpen = (lane: Lane): boolean => few !== toggled.has(lane.run.index);
   const allOpen = lanes.every(isOpen);
@@ -250,7 +250,7 @@ function RunRow({ at, lane, state, shown, width, open, onToggle }: RowProps & { 
   const parts = useMemo(() => (open ? [] : merge(lane.bars, lane.clock, shown, now, COLUMNS)), [open, lane, shown.from, shown.to]);
   const end = Math.min(1, (lane.clock.length - shown.from) / (shown.to - shown.from));
   const ms = (run.end ?? now) - run.start;
-  const waited = lane.sums.find((one) => one.kind === "wait")?.ms ?? 0;
+  const waited = lane.waitedMs;
   const text = [duration(ms), waited > 0 ? `${duration(waited)} of waiting` : "", run.end === null ? "running" : run.ok ? "" : "failed"].filter(Boolean).join(", ");
   const prompt = run.prompt.replace(/\s+/g, " ").slice(0, 200);
   return (
