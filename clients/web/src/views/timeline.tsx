@@ -11,7 +11,9 @@ import { go } from "../route.ts";
 import { Icon, Table } from "./common.tsx";
 import { VirtualList } from "./virtual.tsx";
 
+/** The most marks of the scale, and the pixels that each has at least. */
 const TICKS = 6;
+const TICK_PX = 70;
 /** The places of a run that is closed in which something has happened, or not. */
 const COLUMNS = 400;
 const ROW_PX = 30;
@@ -207,7 +209,7 @@ function Lanes({ state, items, shown, whole, ranks, target, isOpen, onToggle, on
           }}
           onDblClick={() => onZoom(whole)}
         >
-          {marks(shown).map((tick) => <span key={tick} class="tick" style={{ left: `${((tick - shown.from) / length) * 100}%` }}>{duration(tick)}</span>)}
+          {marks(shown, Math.min(TICKS, Math.max(1, Math.floor(width / TICK_PX)))).map((tick) => <span key={tick} class="tick" style={{ left: `${((tick - shown.from) / length) * 100}%` }}>{duration(tick)}</span>)}
           {drag && <span class="lane-drag" style={{ left: `${Math.min(...drag) * 100}%`, width: `${Math.abs(drag[1] - drag[0]) * 100}%` }} />}
         </span>
       </div>
@@ -228,9 +230,9 @@ function keyOf({ lane, bar }: Item): string {
   return bar ? `${lane.run.index} ${bar.key}` : `run ${lane.run.index}`;
 }
 
-function marks(shown: Window): number[] {
+function marks(shown: Window, most: number): number[] {
   const offset = shown.from;
-  const step = ticks(shown.to - offset, TICKS)[1] ?? shown.to;
+  const step = ticks(shown.to - offset, most)[1] ?? shown.to;
   const first = Math.ceil(offset / step) * step;
   return Array.from({ length: Math.max(0, Math.floor((shown.to - first) / step) + 1) }, (_, at) => first + at * step);
 }
