@@ -21,7 +21,7 @@ const ASKING = [
     { tool_calls: [call("create", { path: "src/deep/new.py", file_text: "one\n" }, "n1"), call("edit", { path: "old.txt", old_str: "before", new_str: "between" }, "n2")] },
     { tool_calls: [call("edit", { path: "old.txt", old_str: "between", new_str: "after" }, "n3")] }, { text: "Both are changed." },
   ] },
-  { when: "hebrew", turns: [{ text: "שלום, זו התשובה:\n\n1. אחת\n2. שתיים\n\n```python\nprint(1)\n```" }] },
+  { when: "hebrew", turns: [{ text: "שלום, זו התשובה:\n\n1. אחת\n2. שתיים\n\n```python\nprint(1)\n```\n\n[https://good.example/login](https://evil.example/login) [a](https://good.example) [file](src/app.py)" }] },
 ];
 
 let server, browser, page, story;
@@ -251,6 +251,9 @@ test("text from right to left is set so, code is not, and code is copied", async
   assert.equal(await answer.locator("pre").evaluate((one) => getComputedStyle(one).direction), "ltr");
   await answer.getByRole("button", { name: "Copy" }).click();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "print(1)");
+  // A link says where it leads if its words say something else, and looks like one only if it leads somewhere.
+  assert.deepEqual(await answer.locator("a").allInnerTexts(), ["https://good.example/login (evil.example)", "a", "file"]);
+  assert.equal(await answer.locator("a").last().evaluate((one) => getComputedStyle(one).textDecorationLine), "none");
 });
 
 test("output of the user's own commands is not shown as markup", async () => {

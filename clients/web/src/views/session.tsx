@@ -48,6 +48,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
     if (made) go({ view: "session", id: made, tab: "transcript", at: null });
   };
   if (session.status === "missing") return <main class="main" id="main"><div class="page"><h1>Not found</h1><p>{session.problem}</p></div></main>;
+  const fileName = state.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || id;
   const shown = tab === "decisions" ? "wire" : tab;
   const to = (one: Tab): string => href({ view: "session", id, tab: one, at: null });
   const about = [state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ");
@@ -67,8 +68,8 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
           {session.status === "live" && <MenuItem onClick={() => setRenaming(true)}>Rename…</MenuItem>}
           <MenuItem onClick={() => void fork(null)}>Fork</MenuItem>
           <MenuItem onClick={() => go({ view: "compare", left: id, right: null })}>Compare with another session</MenuItem>
-          <MenuItem onClick={() => save(`${id}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
-          <MenuItem onClick={() => save(`${id}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
+          <MenuItem onClick={() => save(`${fileName}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
+          <MenuItem onClick={() => save(`${fileName}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
           <MenuItem onClick={() => void store.load(id)}>Load again</MenuItem>
           {session.status !== "elsewhere" && <MenuItem onClick={() => setDeleting(true)}>Delete…</MenuItem>}
         </Menu>
@@ -131,11 +132,11 @@ function Dock({ store, session, isTranscript, isAlone }: { store: Store; session
       {isAlone && status === "live" && <Questions store={store} state={state} />}
       {isTranscript && status === "live" && <Composer store={store} session={session} />}
       {isTranscript && status === "stored" && (
-        <p class="stored"><span>This session is stored. No server has it open, so that it can be read only.</span>
+        <p class="stored"><span>No server has this session open: it can only be read.</span>
           <button type="button" class="primary" onClick={() => void store.revive(session.id)}>Continue here</button></p>
       )}
       {isTranscript && status === "elsewhere" && (
-        <p class="stored"><span>Another process has this session open: it can be read only.</span>
+        <p class="stored"><span>Another process has this session open: it can only be read.</span>
           <button type="button" onClick={() => void store.load(session.id)}>Load again</button></p>
       )}
     </div>
