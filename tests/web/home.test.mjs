@@ -118,6 +118,7 @@ test("of a streaming answer, only the last block is rendered again; a prompt of 
     prompts: [
       { when: "paragraphs", turns: [{ deltas: paragraphs.flatMap((one) => [one.slice(0, 20), one.slice(20)]), delay_ms: 20 }] },
       { when: "What is this", turns: [{ text: "Ten thousand lines." }] },
+      { when: "links", turns: [{ deltas: [...Array.from({ length: 100 }, () => `${"See [the page][one] for more. ".repeat(20)}\n\n`), "[one]: https://example.org/one\n"], delay_ms: 2 }] },
       { when: "huge", turns: [{ deltas: Array.from({ length: 11 }, () => "**word** in a row\n\n".repeat(10_000)) }] },
       ...PROMPTS,
     ],
@@ -135,9 +136,12 @@ test("of a streaming answer, only the last block is rendered again; a prompt of 
     await prompt(page).fill("Write paragraphs");
     await prompt(page).press("Enter");
     await page.locator(".answer .markdown:not(.streaming)", { hasText: "Paragraph 29" }).waitFor();
-    const changes = await page.locator(".answer .markdown > div").evaluateAll((blocks) => blocks.map((block) => globalThis.changes.get(block)));
-    assert.equal(changes.length, 30);
-    assert.deepEqual(changes.slice(0, -1).filter((times) => times !== 1), []);
+    const blocks = page.locator(".answer .markdown .part > div");
+    const changes = await blocks.evaluateAll((all) => all.map((block) => globalThis.changes.get(block)));
+    assert.ok(changes.length > 1, `${changes.length} blocks`);
+    // Not even the end of the answer renders them again.
+    assert.deepEqual(changes.filter((times) => times !== 1), []);
+    assert.deepEqual((await blocks.allTextContents()).filter((text) => text.trim() === ""), []);
     assert.equal(await page.locator(".answer .markdown p").count(), 30);
 
     await prompt(page).fill("What is this?");
@@ -153,6 +157,15 @@ test("of a streaming answer, only the last block is rendered again; a prompt of 
     await folded.getByRole("button", { name: /^Show all: 10,00\d lines/ }).waitFor();
     assert.ok((await folded.boundingBox()).height < 900);
     await page.locator(".answer", { hasText: "Ten thousand lines." }).waitFor();
+
+    // Long answers have a height of their own, out of sight as well, and links that are defined at their end.
+    await prompt(page).fill("Many links");
+    await prompt(page).press("Enter");
+    await page.locator(".answer .markdown:not(.streaming) a[href='https://example.org/one']").last().waitFor({ state: "attached" });
+    assert.equal(await page.locator(".answer").last().locator("a[href='https://example.org/one']").count(), 2000);
+    const heights = () => page.locator(".answer").last().locator(".part").evaluateAll((parts) => parts.map((part) => part.offsetHeight));
+    assert.ok((await heights()).length > 5);
+    assert.deepEqual((await heights()).filter((height) => height < 100), []);
 
     await prompt(page).fill("Something huge");
     await prompt(page).press("Enter");

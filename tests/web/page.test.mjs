@@ -101,6 +101,16 @@ test("the transcript shows Markdown, folded reasoning, calls with exit code and 
   await shot(page, "transcript-agent");
 });
 
+test("the head of a run is in sight from the beginning, also in a large window", async () => {
+  await page.setViewportSize({ width: 2560, height: 900 });
+  for (const view of ["new", `session/${story}/usage`]) {
+    await page.goto(`${server.origin}/#/${view}`);
+    await show(page, story);
+    await page.locator(".stuck-head", { hasText: "1/1 Write a function" }).waitFor();
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+});
+
 test("the todos of the model are above the prompt", async () => {
   await show(page, story);
   await page.getByText("Todos 1/3").click();
@@ -167,7 +177,7 @@ test("the log has the decisions with who decided and what nobody was asked about
   await page.locator("nav.tabs a[aria-current=page]", { hasText: "Log" }).waitFor();
   const verdicts = page.locator(".verdict");
   assert.match((await verdicts.first().innerText()).replace(/\s+/g, " "), /approved run ls -la && sleep 1 a person, once after/);
-  await verdicts.filter({ hasText: "sql INSERT" }).filter({ hasText: "nobody was asked" }).waitFor();
+  await verdicts.filter({ hasText: "sql INSERT" }).filter({ hasText: "not asked" }).filter({ hasText: "needs no approval" }).waitFor();
   await shot(page, "decisions");
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export" }).click();

@@ -83,7 +83,9 @@ test("a form that another client was asked to show is filled in and sent from th
   await question().getByRole("button", { name: "Send" }).click();
   assert.deepEqual(await result, { action: "accept", content: { name: "tool", size: 7, kind: "lib", tested: true } });
   await question().waitFor({ state: "detached" });
-  const declined = server.client.call("session.ui.elicitation", { sessionId: id, message: "Once more", requestedSchema: SCHEMA });
+  const declined = server.client.call("session.ui.elicitation", { sessionId: id, message: "Once more, with your password", requestedSchema: SCHEMA });
+  await question().getByText("Forms are not for passwords").waitFor();
+  assert.equal(await question().getByLabel("Size (required)").getAttribute("type"), "number");
   await question().getByRole("button", { name: "Decline" }).click();
   assert.equal((await declined).action, "decline");
 });

@@ -21,7 +21,7 @@ const ASKING = [
     { tool_calls: [call("create", { path: "src/deep/new.py", file_text: "one\n" }, "n1"), call("edit", { path: "old.txt", old_str: "before", new_str: "between" }, "n2")] },
     { tool_calls: [call("edit", { path: "old.txt", old_str: "between", new_str: "after" }, "n3")] }, { text: "Both are changed." },
   ] },
-  { when: "hebrew", turns: [{ text: "שלום, זו התשובה:\n\n1. אחת\n2. שתיים\n\n```python\nprint(1)\n```" }] },
+  { when: "hebrew", turns: [{ text: "שלום, זו התשובה:\n\n1. אחת\n2. שתיים\n\n```python\nprint(1)\n```\n\n[https://good.example/login](https://evil.example/login) [a](https://good.example) [file](src/app.py)" }] },
 ];
 
 let server, browser, page, story;
@@ -87,7 +87,7 @@ test("a run ends with its time, tokens, cost and files; steps as usual are one l
   await show(page, story);
   await page.locator(".transcript").evaluate((list) => { list.scrollTop = 0; });
   const text = await page.locator(".run-foot").first().innerText();
-  assert.match(text, /s \(model [^)]*tools [^)]*waiting for you [^)]*\)[^]*23k in, 890 out[^]*\$0\.04[^]*slug\.py \+12 −1/);
+  assert.match(text, /s \(model [^)]*tools [^)]*waiting for you [^)]*\)[^]*23k in, 890 out[^]*\$0\.04[^]*slug\.py \+11 −0/);
   // Approvals are the ordinary case.
   assert.equal(await page.locator(".transcript .badge", { hasText: "approved" }).count(), 0);
   await page.locator(".transcript .badge.bad", { hasText: "exit 1" }).waitFor();
@@ -154,6 +154,21 @@ test("questions are a queue: each says its place, denying stays where it is, and
   await page.locator(".answer", { hasText: "All of it is done." }).waitFor();
   await page.locator(".transcript .badge.bad", { hasText: "denied" }).waitFor();
   await page.waitForFunction(() => document.activeElement?.id === "prompt");
+});
+
+test("where there is room, what is asked is beside the transcript, and decided there", async () => {
+  await page.setViewportSize({ width: 2560, height: 1300 });
+  await askFour();
+  const [asked, transcript, prompt] = [await question().boundingBox(), await box(".transcript"), await page.locator("#prompt").boundingBox()];
+  assert.ok(asked.x >= transcript.x + transcript.width && asked.x >= prompt.x + prompt.width, JSON.stringify([asked, transcript, prompt]));
+  assert.ok(asked.width > 400 && transcript.height > 900);
+  await settled();
+  await page.keyboard.press("Alt+a");
+  await question().getByText("Question 2 of up to 4").waitFor();
+  // Below the other views, it stays below.
+  await page.getByRole("link", { name: "Timeline", exact: true }).click();
+  await page.locator(".dock.asking").getByRole("region", { name: "A question to you" }).waitFor();
+  await page.setViewportSize({ width: 1280, height: 800 });
 });
 
 for (const [width, height, what] of [[320, 640, "a phone"], [640, 400, "a zoom of 200 %"], [300, 700, "a side bar"]]) {
@@ -236,6 +251,9 @@ test("text from right to left is set so, code is not, and code is copied", async
   assert.equal(await answer.locator("pre").evaluate((one) => getComputedStyle(one).direction), "ltr");
   await answer.getByRole("button", { name: "Copy" }).click();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "print(1)");
+  // A link says where it leads if its words say something else, and looks like one only if it leads somewhere.
+  assert.deepEqual(await answer.locator("a").allInnerTexts(), ["https://good.example/login (evil.example)", "a", "file"]);
+  assert.equal(await answer.locator("a").last().evaluate((one) => getComputedStyle(one).textDecorationLine), "none");
 });
 
 test("output of the user's own commands is not shown as markup", async () => {

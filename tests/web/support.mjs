@@ -198,7 +198,8 @@ export async function openPage(browser, server, options = {}) {
   page.on("console", (message) => {
     if (message.type() === "error" && !/WebSocket connection|ERR_CONNECTION_REFUSED/.test(message.text())) page.problems.push(message.text());
   });
-  await page.goto(server.address());
+  // The first page of a context starts a process of the browser.
+  await page.goto(server.address(), { timeout: WAIT_MS });
   await page.getByText(/^Connected/).waitFor({ state: "attached" });
   return page;
 }

@@ -44,6 +44,7 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
   if (node.nodeName === "A") {
     node.setAttribute("target", "_blank");
     node.setAttribute("rel", "noopener noreferrer");
+    tellTarget(node);
   }
   if (node.nodeName === "INPUT" && node.getAttribute("type") !== "checkbox") node.remove();
   // Only classes of the highlighter, so that no content can look like a part of the page.
@@ -54,6 +55,22 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
     else node.removeAttribute("class");
   }
 });
+
+/** Say where a link leads if its words say something else, or if letters of the name only look like others. */
+function tellTarget(link: Element): void {
+  const host = hostOf(link.getAttribute("href") ?? "");
+  const shown = /^\s*((?:https?:\/\/|www\.)\S+)/i.exec(link.textContent ?? "")?.[1] ?? "";
+  const said = hostOf(shown.startsWith("http") ? shown : `https://${shown}`);
+  if (host && ((shown && said !== host) || /(^|\.)xn--/.test(host))) link.append(` (${host})`);
+}
+
+function hostOf(address: string): string {
+  try {
+    return new URL(address).host;
+  } catch {
+    return "";
+  }
+}
 
 const marked = new Marked({
   gfm: true,

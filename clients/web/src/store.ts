@@ -263,7 +263,7 @@ export class Store {
         if (session.value.status !== "loading") return;
         session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), latest)), title: this.titleOf(id) } };
       });
-      if (isLive) events.push(...await this.openQuestions(id));
+      if (isLive) events.push(...await this.openQuestions(id, events.at(-1)?.timestamp ?? new Date().toISOString()));
       const known = new Set(events.map((event) => event.id));
       const later = (this.arrived.get(id) ?? []).filter((event) => !known.has(event.id));
       this.arrived.delete(id);
@@ -345,10 +345,10 @@ export class Store {
     }
   }
 
-  /** Return the questions that were asked before the page joined a session, as events; the log does not have them. */
-  private async openQuestions(id: string): Promise<WireEvent[]> {
+  /** Return the questions that were asked before the page joined a session, as events; the log does not have them. `time` is one of the server, whose clock may differ. */
+  private async openQuestions(id: string, time: string): Promise<WireEvent[]> {
     const { questions } = await this.rpc.call("jumpseat.web.openQuestions", { sessionId: id });
-    return questions.map(({ type, data }) => ({ id: `open ${String(data["requestId"])}`, timestamp: new Date().toISOString(), type, data, ephemeral: true }));
+    return questions.map(({ type, data }) => ({ id: `open ${String(data["requestId"])}`, timestamp: time, type, data, ephemeral: true }));
   }
 
   /** Remove permission requests that a killed server has left in the log. */

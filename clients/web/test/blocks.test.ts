@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Blocks } from "../src/state/blocks.ts";
+import { Blocks, definitionsOf, withDefinitions } from "../src/state/blocks.ts";
 import { sumBy } from "../src/state/spending.ts";
 import { splitAtHits, wordsOf } from "../src/state/words.ts";
 import { beginningOf } from "../src/views/folded.tsx";
@@ -37,9 +37,41 @@ test("code that grows for long is continued in further blocks of the same langua
   growing.read(`\`\`\`python\n${code}`);
   assert.ok(growing.done.length > 2 && growing.last.length < 5000);
   assert.ok([...growing.done, growing.last].every((block) => block.startsWith("```python\n")));
-  const whole = new Blocks(false);
-  whole.read(`\`\`\`python\n${code}\`\`\`\n`);
-  assert.deepEqual([whole.done.length, whole.last.length], [0, code.length + 14]);
+  growing.finish();
+  assert.equal([...growing.done, growing.last].join(""), `\`\`\`python\n${code}`);
+  // What was before the code stays, what it was cut into is one block again, also if more has come with the end.
+  const ended = new Blocks(true);
+  const before = "Before\n\n";
+  ended.read(`${before}\`\`\`python\n`);
+  ended.read(`${before}\`\`\`python\n${code}`);
+  const text = `${before}\`\`\`python\n${code}\`\`\`\n\nAfter all of it.`;
+  ended.read(text);
+  ended.finish();
+  assert.equal([...ended.done, ended.last].join(""), text);
+  assert.deepEqual([ended.done[0], ended.last], [before, "After all of it."]);
+  assert.equal(ended.done.filter((block) => block.includes("line = 1")).length, 1);
+});
+
+test("what comes at once is in blocks of some length, which are laid out in parts; a long list is cut where its numbers go on", () => {
+  const paragraphs = "A paragraph.\n\n".repeat(1000);
+  const growing = new Blocks(true);
+  growing.read(paragraphs);
+  assert.ok(growing.done.length > 4 && growing.done.slice(0, -1).every((block) => block.length >= 2000 && block.length < 2100));
+  assert.ok(growing.parts.length > 2 && growing.parts.length < growing.done.length);
+  for (const [item, isCut] of [[(at: number) => `${at + 1}. one`, true], [() => "- one", true], [() => "1. one", false]] as const) {
+    const list = Array.from({ length: 2000 }, (_, at) => `${item(at)}\n\n  more of it\n\n`).join("");
+    const blocks = new Blocks(true);
+    blocks.read(list);
+    assert.equal(blocks.done.length > 2, isCut);
+    assert.equal([...blocks.done, blocks.last].join(""), list);
+  }
+});
+
+test("blocks get the definitions of links that they use", () => {
+  const definitions = definitionsOf("[One][1], [two]\n\n[1]: https://example.org/1\n  [Two]: https://example.org/2 \"Two\"\n[1]: https://example.org/other\n");
+  assert.equal(withDefinitions("[One][1]", definitions), "[1]: https://example.org/1\n\n[One][1]");
+  assert.equal(withDefinitions("[two] and [TWO]", definitions), "  [Two]: https://example.org/2 \"Two\"\n\n[two] and [TWO]");
+  assert.equal(withDefinitions("[three]", definitions), "[three]");
 });
 
 test("a long prompt is folded, a short one is not", () => {

@@ -5,7 +5,7 @@ import { Rpc } from "../src/rpc.ts";
 import { sideBySide } from "../src/state/diff.ts";
 import { messageStep } from "../src/state/exports.ts";
 import { approvalScope, decidedBy } from "../src/state/permissions.ts";
-import { kindSums, merge, ticks, zoom, type Bar } from "../src/state/timeline.ts";
+import { merge, ticks, zoom, type Bar } from "../src/state/timeline.ts";
 import { isCostly } from "../src/state/costly.ts";
 import { takePass } from "../src/socket.ts";
 
@@ -83,11 +83,9 @@ test("zooming stays inside of the run, around its place", () => {
   assert.deepEqual(ticks(1000, 5), [0, 200, 400, 600, 800, 1000]);
 });
 
-test("a wait in a call counts as a wait alone, parallel calls count once, and the rest is a gap", () => {
+test("bars are merged in the columns of a scale", () => {
   const bar = (kind: Bar["kind"], start: number, end: number, depth = 0): Bar => ({ kind, key: `${kind} ${start}`, label: "", start, end, firstMs: null, agentId: null, run: 0, ok: true, rowKey: null, depth, subject: "", workMs: end - start, leaf: true });
   const clock = { at: (time: number): number => time, length: 100 };
-  const bars = [bar("model", 0, 20), bar("tool", 20, 60), bar("wait", 25, 45, 1), bar("tool", 30, 70), bar("model", 30, 50, 1)];
-  assert.deepEqual(kindSums(bars, { from: 0, to: 100 }, 100), [{ kind: "wait", ms: 20 }, { kind: "model", ms: 20 }, { kind: "tool", ms: 30 }, { kind: "gap", ms: 30 }]);
   assert.deepEqual(merge([bar("model", 0, 1), bar("model", 2, 30), bar("tool", 95, 95)], clock, { from: 0, to: 100 }, 100, 10), [
     { kind: "model", from: 0, to: 0.3 }, { kind: "tool", from: 0.9, to: 1 },
   ]);

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { NetChanges, workMs } from "../src/state/calls.ts";
 import { factsOf } from "../src/state/facts.ts";
 import { sideBySide, unified } from "../src/state/diff.ts";
 import { splitPrompt } from "../src/state/prompts.ts";
@@ -68,6 +69,22 @@ test("a question knows its place among those of its answer, and what waits behin
   state = reduce(state, [event(5, "user_input.requested", { requestId: "3", question: "Which?" })]);
   assert.deepEqual([queueOf(state).total, queueOf(state).next[0]], [4, { what: "question", subject: "Which?" }]);
   assert.equal(queueOf(emptySession("s")).total, 0);
+});
+
+test("lines that are added and removed again are no change of their file, and waits no time of their call", () => {
+  const net = new NetChanges();
+  net.apply("--- /dev/null\n+++ b/a\n@@ -0,0 +1,4 @@\n+one\n+two\n+three\n+four\n");
+  net.apply("--- a/a\n+++ b/a\n@@ -2,2 +2,3 @@\n two\n-three\n+3\n+3.5\n");
+  assert.deepEqual([net.added, net.removed], [5, 0]);
+  net.apply("--- a/a\n+++ b/a\n@@ -1 +0,0 @@\n-one\n@@ -5 +4 @@\n-four\n+4\n");
+  assert.deepEqual([net.added, net.removed], [4, 0]);
+  const other = new NetChanges();
+  other.apply("--- a/b\n+++ b/b\n@@ -10,2 +10,3 @@\n-old\n+new\n+newer\n same\n");
+  other.apply("--- a/b\n+++ b/b\n@@ -1 +1,2 @@\n first\n+second\n@@ -12 +13 @@\n-same\n+other\n");
+  other.apply("--- a/b\n+++ b/b\n@@ -11,2 +11,1 @@\n-new\n newer\n");
+  assert.deepEqual([other.added, other.removed], [3, 2]);
+  const row: any = { start: 100, end: 500, decisions: [{ asked: 150, time: 350 }] };
+  assert.deepEqual([workMs(row, 900), workMs({ ...row, end: null }, 900), workMs({ ...row, start: null }, 900)], [200, 600, null]);
 });
 
 test("removed lines come before added ones where a diff has one column", () => {

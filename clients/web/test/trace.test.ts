@@ -88,7 +88,7 @@ test("the label of a bar is inside if it fits, else where there is room", () => 
 test("each line of the log says what it is about and how it ended, also after the call was named", () => {
   const lines = eventLines([...SESSION, event("of.the.future", { state: "new", deep: {} }, 108), event("tool.execution_complete", null, 109)]);
   const told = Object.fromEntries(lines.slice(0, 10).map((line) => [line.name, [line.about, line.outcome]]));
-  assert.deepEqual(told["tool.execution_complete"], ["bash make all make more", "exit 1 · 1 min 7 s"]);
+  assert.deepEqual(told["tool.execution_complete"], ["bash make all make more", "exit 1 · 7.0 s"]);
   assert.deepEqual(told["permission.completed"], ["approved by ada in VS Code, for this session: run make all", "rule: commands: make · after 1 min 0 s"]);
   assert.deepEqual(lines.slice(-2).map((line) => line.about), ["state new", ""]);
   assert.deepEqual(lines.slice(0, -1).filter((line) => !line.about).map((line) => line.name), []);

@@ -1,5 +1,7 @@
 // What a tool call shows: its output, its changes and a summary in one line. Pure.
 
+import type { CallRow } from "./types.ts";
+
 const SHELLS = new Set(["bash", "read_bash", "write_bash", "stop_bash"]);
 
 interface CallOutput {
@@ -67,4 +69,46 @@ export function countChanges(diff: string): { added: number; removed: number } {
     if (line.startsWith("--- ") && !inHunk) inHunk = false;
   }
   return { added, removed };
+}
+
+/** Return the time of a call so far without its waits for approvals, as the timeline counts it; null before it has begun. */
+export function workMs(row: CallRow, now: number): number | null {
+  if (row.start === null) return null;
+  const end = row.end ?? now;
+  const waits = row.decisions.reduce((sum, one) => sum + Math.max(0, Math.min(end, one.time) - Math.max(row.start!, one.asked)), 0);
+  return Math.max(0, end - row.start - waits);
+}
+
+/** Counts the lines that a file has gained and lost after several changes: one that is added and removed again is neither. */
+export class NetChanges {
+  removed = 0;
+  /** The numbers of the lines that were added, as they are now. */
+  private numbers: number[] = [];
+
+  get added(): number {
+    return this.numbers.length;
+  }
+
+  /** Count a unified diff of the file as the one before has left it. */
+  apply(diff: string): void {
+    const gone = new Set<number>();
+    const come: number[] = [];
+    /** Where lines move from a number on, and by how much. */
+    const moves: [number, number][] = [];
+    let [before, after] = [0, 0];
+    for (const line of diff.split("\n")) {
+      const hunk = /^@@ -(\d+)(,0)?\S* \+(\d+)(,0)?/.exec(line);
+      // Without lines, the number is that of the line before.
+      if (hunk) [before, after] = [Number(hunk[1]) + (hunk[2] ? 1 : 0), Number(hunk[3]) + (hunk[4] ? 1 : 0)];
+      else if (before === 0 && after === 0) continue;
+      else if (line.startsWith("-")) gone.add(before++);
+      else if (line.startsWith("+")) come.push(after++);
+      else if (line.startsWith(" ") || line === "") [before, after] = [before + 1, after + 1];
+      moves.push([before, after - before]);
+    }
+    const kept = this.numbers.filter((number) => !gone.has(number));
+    this.removed += gone.size - (this.numbers.length - kept.length);
+    const moved = kept.map((number) => number + (moves.findLast(([from]) => from <= number)?.[1] ?? 0));
+    this.numbers = [...moved, ...come];
+  }
 }

@@ -66,7 +66,7 @@ export function factsOf(state: SessionState, stored: Record<string, any> | null,
 
 function stopText(state: SessionState, stop: string | null): string {
   if (state.questions.length > 0) return "It waits for you";
-  if (state.working) return "It still works";
+  if (state.working) return "It is running";
   return stop ?? (state.runs.length === 0 ? "Not prompted yet" : "Finished");
 }
 

@@ -56,12 +56,14 @@ interface Begun {
   tool: string;
   text: string;
   time: number;
+  /** The time of its waits for approvals, in milliseconds. */
+  waitedMs: number;
 }
 
 /** Reads events in their order, and remembers what later ones refer to. */
 class Reader {
   private readonly calls = new Map<string, Begun>();
-  private readonly requests = new Map<string, { text: string; time: number }>();
+  private readonly requests = new Map<string, { text: string; time: number; callId?: string }>();
   private readonly turns = new Map<string, number>();
   private prompt: number | null = null;
 
@@ -101,7 +103,7 @@ class Reader {
       case "model.call_failure":
         return { about: data.errorMessage ?? data.errorType ?? "", outcome: [data.statusCode ? `HTTP ${data.statusCode}` : "", data.durationMs !== undefined ? duration(data.durationMs) : ""].filter(Boolean).join(" · "), bad: true };
       case "tool.execution_start": {
-        const begun = { tool: String(data.toolName), text: toolText(data.arguments, null), time };
+        const begun = { tool: String(data.toolName), text: toolText(data.arguments, null), time, waitedMs: 0 };
         this.calls.set(callKey(lane, data), begun);
         return { about: `${begun.tool} ${begun.text}` };
       }
@@ -109,19 +111,21 @@ class Reader {
         const begun = this.calls.get(callKey(lane, data));
         const { exitCode } = callOutput(begun?.tool ?? "", data);
         const how = data.success ? (exitCode === null ? "done" : `exit ${exitCode}`) : data.error?.code ?? "failed";
-        return { about: begun ? `${begun.tool} ${begun.text}` : String(data.toolCallId ?? ""), outcome: [how, since(begun?.time, time)].filter(Boolean).join(" · "), bad: !data.success || Boolean(exitCode) };
+        return { about: begun ? `${begun.tool} ${begun.text}` : String(data.toolCallId ?? ""), outcome: [how, since(begun && begun.time + begun.waitedMs, time)].filter(Boolean).join(" · "), bad: !data.success || Boolean(exitCode) };
       }
       case "tool.execution_partial_result":
       case "tool.execution_progress":
         return { about: `${this.calls.get(callKey(lane, data))?.tool ?? "tool"}: ${data.partialOutput ?? data.progressMessage ?? ""}` };
       case "permission.requested": {
         const text = describeRequest(data.permissionRequest ?? {});
-        this.requests.set(data.requestId, { text, time });
+        this.requests.set(data.requestId, { text, time, callId: data.permissionRequest?.toolCallId });
         return { about: `asks: ${text}` };
       }
       case "permission.completed": {
         const by = decidedBy(data.result, data.decidedBy);
         const asked = this.requests.get(data.requestId);
+        const begun = asked && this.calls.get(callKey(lane, { toolCallId: asked.callId }));
+        if (begun) begun.waitedMs += Math.max(0, time - Math.max(asked.time, begun.time));
         return { about: `${by.allowed ? "approved" : "denied"} by ${by.text}: ${asked?.text ?? "a call"}`, outcome: [ruleOf(data.result), asked ? `after ${duration(time - asked.time)}` : ""].filter(Boolean).join(" · "), bad: !by.allowed };
       }
       case "user_input.requested": case "elicitation.requested": case "exit_plan_mode.requested": case "auto_mode_switch.requested": {

@@ -1,7 +1,7 @@
 // The runs of a session as blocks: a prompt as the head, steps, and a foot. Pure.
 
 import type { RunOfSession } from "../generated/wire.ts";
-import { countChanges } from "./calls.ts";
+import { NetChanges } from "./calls.ts";
 import type { CallRow, Row, Run, SessionState, Span } from "./types.ts";
 
 /** The tools whose time is that of a person. */
@@ -165,22 +165,22 @@ export function timesOf(spans: readonly Span[], from: number, to: number): Times
   return { waitingMs: sums.wait, modelMs: sums.model, toolsMs: sums.tool, otherMs: Math.max(0, to - from - sums.wait - sums.model - sums.tool) };
 }
 
-/** Return the files that calls among some rows have changed, by path, with the numbers of lines. */
+/** Return the files that calls among some rows have changed, by path, with the numbers of lines that differ in the end. */
 export function filesOf(rows: readonly Row[], state: SessionState): Map<string, { added: number; removed: number }> {
-  const found = new Map<string, { added: number; removed: number }>();
+  const found = new Map<string, NetChanges>();
   const add = (some: readonly Row[]): void => {
     for (const row of some) {
       if (row.kind !== "call") continue;
       if (row.agentId !== null) add(state.agents[row.agentId]?.rows ?? []);
       const path = row.diff && row.status === "done" ? pathOf(row.diff) : "";
       if (!path) continue;
-      const before = found.get(path) ?? { added: 0, removed: 0 };
-      const { added, removed } = countChanges(row.diff);
-      found.set(path, { added: before.added + added, removed: before.removed + removed });
+      const changes = found.get(path) ?? new NetChanges();
+      changes.apply(row.diff);
+      found.set(path, changes);
     }
   };
   add(rows);
-  return found;
+  return new Map([...found].map(([path, { added, removed }]) => [path, { added, removed }]));
 }
 
 /** Return the path that a unified diff of one file names. */

@@ -1,8 +1,9 @@
 // The timeline of a session: its runs, the bars in each, what took longest, and the scale that they share. Pure.
 
 import { toolText } from "./calls.ts";
-import { callsOf } from "./facts.ts";
+import { callsOf, type Facts } from "./facts.ts";
 import { duration, tokens } from "./format.ts";
+import { timesOf } from "./runs.ts";
 import type { CallRow, Run, SessionState, Span, SpanKind } from "./types.ts";
 
 export interface Bar extends Span {
@@ -38,7 +39,8 @@ export interface Lane {
   run: Run;
   bars: readonly Bar[];
   window: Window;
-  sums: readonly KindSum[];
+  /** The time in which a question was open, in milliseconds. */
+  waitedMs: number;
   clock: Clock;
   withWaits: boolean;
   /** What it was made from. */
@@ -80,7 +82,7 @@ export function lanesOf(state: SessionState, withWaits: boolean, before: readonl
     if (known && known.run === run && run.end !== null && known.withWaits === withWaits && known.spans.length === spans.length && spans.every((span, index) => span === known.spans[index] && span.end !== null)) return known;
     const bars = barsOf(state, spans, subjects ??= new Subjects(state), now);
     const window = windowOf(run, spans, now);
-    return { run, bars, window, sums: kindSums(bars, window, now), clock: clockOf(bars, window, now, withWaits), withWaits, spans };
+    return { run, bars, window, waitedMs: timesOf(spans, window.from, window.to).waitingMs, clock: clockOf(bars, window, now, withWaits), withWaits, spans };
   });
 }
 
@@ -211,33 +213,11 @@ function whyOf(bar: Bar, state: SessionState): string {
   return parts.join(", ");
 }
 
-/** What counts where spans overlap: a wait is a part of its call, and counts as a wait alone. */
-const PRECEDENCE: SpanKind[] = ["wait", "model", "agent", "tool", "summary"];
-
-/** Return the time that each kind takes at the top level, where overlapping spans count once, and the rest. */
-export function kindSums(bars: readonly Pick<Bar, "kind" | "start" | "end" | "depth">[], window: Window, now: number): KindSum[] {
-  const changes: { time: number; kind: SpanKind; by: number }[] = [];
-  for (const bar of bars) {
-    if (bar.depth > (bar.kind === "wait" ? 1 : 0)) continue;
-    changes.push({ time: bar.start, kind: bar.kind, by: 1 }, { time: bar.end ?? now, kind: bar.kind, by: -1 });
-  }
-  changes.sort((one, other) => one.time - other.time);
-  const open: Record<SpanKind, number> = { wait: 0, model: 0, agent: 0, tool: 0, summary: 0 };
-  const sums: Record<SpanKind, number> = { wait: 0, model: 0, agent: 0, tool: 0, summary: 0 };
-  changes.forEach((change, at) => {
-    open[change.kind] += change.by;
-    const kind = PRECEDENCE.find((one) => open[one] > 0);
-    if (kind) sums[kind] += (changes[at + 1]?.time ?? change.time) - change.time;
-  });
-  const rest = window.to - window.from - PRECEDENCE.reduce((total, kind) => total + sums[kind], 0);
-  return [...PRECEDENCE.filter((kind) => sums[kind] > 0).map((kind) => ({ kind, ms: sums[kind] })), { kind: "gap" as const, ms: Math.max(0, rest) }];
-}
-
-/** Return the sums of all runs. */
-export function sumOf(lanes: readonly Lane[]): KindSum[] {
-  const found = new Map<KindSum["kind"], number>();
-  for (const lane of lanes) for (const one of lane.sums) found.set(one.kind, (found.get(one.kind) ?? 0) + one.ms);
-  return [...PRECEDENCE, "gap" as const].filter((kind) => found.has(kind)).map((kind) => ({ kind, ms: found.get(kind)! }));
+/** Return how the time of all runs was spent, as the line of facts says it: sub-agents are models and tools. */
+export function sumsOf(facts: Facts): KindSum[] {
+  const rest = facts.runMs - facts.waitMs - facts.modelMs - facts.toolMs;
+  const all: KindSum[] = [{ kind: "wait", ms: facts.waitMs }, { kind: "model", ms: facts.modelMs }, { kind: "tool", ms: facts.toolMs }, { kind: "gap", ms: Math.max(0, rest) }];
+  return all.filter((one) => one.ms > 0 || one.kind === "gap");
 }
 
 /** Return where each kind of bar is on the clock of a run, in columns of equal width of a scale: `from` and `to` are between 0 and 1. */

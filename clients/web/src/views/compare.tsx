@@ -3,10 +3,12 @@
 import { useMemo } from "preact/hooks";
 import { factsOf, type Facts } from "../state/facts.ts";
 import { count, dollars, duration, tokens } from "../state/format.ts";
+import { factsOfRuns } from "../state/runs.ts";
 import type { SessionState } from "../state/types.ts";
 import type { Store } from "../store.ts";
 import { go, href } from "../route.ts";
 import { Table } from "./common.tsx";
+import { useCounted } from "./counted.ts";
 import { titleOf } from "./list.tsx";
 import { RowView } from "./rows.tsx";
 import { VirtualList } from "./virtual.tsx";
@@ -47,7 +49,8 @@ export function Compare({ store, left, right }: { store: Store; left: string; ri
 function useSide(store: Store, id: string): { state: SessionState; facts: Facts } {
   const session = store.open(id).value;
   const description = store.descriptions.value.get(id);
-  const facts = useMemo(() => factsOf(session.state, description?.usage ?? null), [session.state, description]);
+  const counted = useCounted(store, session);
+  const facts = useMemo(() => factsOf(session.state, description?.usage ?? null, factsOfRuns(session.state, counted)), [session.state, description, counted]);
   return { state: session.state, facts };
 }
 

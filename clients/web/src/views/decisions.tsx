@@ -44,15 +44,15 @@ export function Decisions({ store, session, verdicts }: { store: Store; session:
       {verdicts.length === 0 ? <div class="page"><p class="faint">{state.decisions.length === 0 ? "Nobody was asked for an approval in this session, and no tool was called." : "No decision has these words."}</p></div> : (
         <VirtualList
           id={`${state.id} decisions`} class="verdicts" label="Decisions" count={verdicts.length} estimate={44} keyOf={(at) => verdicts[at]!.key}
-          render={(at) => <VerdictRow one={verdicts[at]!} sessionId={state.id} />}
+          render={(at) => <VerdictRow one={verdicts[at]!} sessionId={state.id} folder={state.folder} />}
         />
       )}
     </>
   );
 }
 
-function VerdictRow({ one, sessionId }: { one: Verdict; sessionId: string }) {
-  const what = <code>{one.what}</code>;
+function VerdictRow({ one, sessionId, folder }: { one: Verdict; sessionId: string; folder: string }) {
+  const what = <code>{folder ? one.what.replaceAll(`${folder.replace(/\/$/, "")}/`, "") : one.what}</code>;
   const after = one.afterMs !== null && one.afterMs > 0 ? `after ${duration(one.afterMs)}` : "";
   return (
     <div class={one.asked ? "verdict" : "verdict unasked"}>

@@ -18,7 +18,7 @@ export function FactLine({ session, facts }: { session: OpenSession; facts: Fact
     <div class="facts" role="group" aria-label="Facts about this session" tabIndex={0}>
       <Status session={session} />
       {state.runs.length > 0 && !state.working && state.questions.length === 0 && !facts.stopOk && <Fact name="Why it stopped" value={facts.stop} bad />}
-      {facts.runMs > 0 && <Fact name="Time" value={`${duration(facts.runMs)} (${parts.join(", ")})`} more={slowest ? `slowest tool: ${slowest.tool}, ${duration(slowest.totalMs)}` : ""} to="timeline" id={state.id} />}
+      {facts.runMs > 0 && <Fact name="Time" value={duration(facts.runMs)} detail={` (${parts.join(", ")})`} more={slowest ? `slowest tool: ${slowest.tool}, ${duration(slowest.totalMs)}` : ""} to="timeline" id={state.id} />}
       {calls > 0 && <Fact name="Cost" value={facts.costUsd === null ? "no known price" : dollars(facts.costUsd)} more={`${calls} model ${calls === 1 ? "call" : "calls"}`} to="usage" id={state.id} />}
       {facts.input + facts.output > 0 && <Fact name="Tokens" value={`${tokens(facts.input)} in, ${tokens(facts.output)} out`} more={`${cached}% from the cache`} to="usage" id={state.id} />}
       {last && <Fact name="Context" value={`context ${Math.round((last.tokens / last.limit) * 100)}%`} to="usage" id={state.id} />}
@@ -29,9 +29,9 @@ export function FactLine({ session, facts }: { session: OpenSession; facts: Fact
   );
 }
 
-function Fact({ name, value, more = "", to = null, id = "", bad = false }: { name: string; value: string; more?: string; to?: Tab | null; id?: string; bad?: boolean }) {
-  const title = more ? `${name}: ${value}; ${more}` : `${name}: ${value}`;
-  const shown = <><span class="hidden">{name}: </span>{value}{more && <span class="hidden">; {more}</span>}</>;
+function Fact({ name, value, detail = "", more = "", to = null, id = "", bad = false }: { name: string; value: string; detail?: string; more?: string; to?: Tab | null; id?: string; bad?: boolean }) {
+  const title = `${name}: ${value}${detail}${more ? `; ${more}` : ""}`;
+  const shown = <><span class="hidden">{name}: </span>{value}{detail && <span class="fact-detail">{detail}</span>}{more && <span class="hidden">; {more}</span>}</>;
   return to
     ? <a class={bad ? "fact bad" : "fact"} href={href({ view: "session", id, tab: to, at: null })} title={title}>{shown}</a>
     : <span class={bad ? "fact bad" : "fact"} title={title}>{shown}</span>;

@@ -44,7 +44,7 @@ export function Home({ store, connection }: { store: Store; connection: Connecti
       ))}
       {store.listed.value && store.sessions.value.length === 0 && <p class="faint">There are no sessions yet.</p>}
       <Spending store={store} />
-      <p class="faint"><kbd>/</kbd> searches sessions, <kbd>i</kbd> goes to the prompt, <kbd>Enter</kbd> sends it, <kbd>Shift</kbd>+<kbd>Enter</kbd> begins a line.</p>
+      <p class="faint"><kbd>/</kbd> searches sessions, <kbd>i</kbd> goes to the prompt, <kbd>Enter</kbd> sends it, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a new line.</p>
     </div></main>
   );
 }

@@ -1,9 +1,9 @@
 // Answers as Markdown: a growing one is rendered again only at its end, and a very long one is shown in parts.
 
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { renderMarkdown } from "../markdown.ts";
-import { Blocks, hasDefinitions } from "../state/blocks.ts";
+import { Blocks, definitionsOf, withDefinitions } from "../state/blocks.ts";
 import { LONGEST_TEXT } from "../state/costly.ts";
 import { Html } from "./common.tsx";
 import { LongText } from "./folded.tsx";
@@ -13,54 +13,63 @@ const SHARE = 5;
 
 /** The characters that are rendered at once. */
 const SLICE = 6000;
-/** The blocks that are compared and laid out as one part, and the number of parts from which on those out of sight are not laid out. */
-const PART = 40;
+/** The number of parts from which on those out of sight are not laid out. */
 const MANY = 3;
+const NONE: ReadonlyMap<string, string> = new Map();
 
 export function Markdown({ text, streaming, id }: { text: string; streaming: boolean; id: string }) {
   const name = streaming ? "markdown streaming" : "markdown";
   if (text.length > LONGEST_TEXT) return <div class={name} dir="auto"><LongText text={text} id={id} streaming={streaming} /></div>;
-  if (!streaming && hasDefinitions(text)) return <div class={name} dir="auto"><Block text={text} /></div>;
   return <InBlocks text={text} streaming={streaming} name={name} />;
 }
 
 function InBlocks({ text, streaming, name }: { text: string; streaming: boolean; name: string }) {
   const blocks = useRef(new Blocks(streaming));
   const rendered = useRef(0);
-  const [, update] = useReducer((version: number) => version + 1, 0);
-  if (blocks.current.growing !== streaming || !blocks.current.read(text)) {
+  const version = useRef(0);
+  const [, update] = useReducer((times: number) => times + 1, 0);
+  const definitions = useMemo(() => (streaming ? NONE : definitionsOf(text)), [streaming, text]);
+  if (!blocks.current.read(text)) {
     blocks.current = new Blocks(streaming);
     blocks.current.read(text);
+    rendered.current = 0;
+    version.current += 1;
   }
-  const { done, last } = blocks.current;
+  if (!streaming) blocks.current.finish();
+  const { done, last, parts } = blocks.current;
   // A long answer is rendered in parts, so that keys and clicks come between.
   for (let left = SLICE; rendered.current < done.length && left > 0; rendered.current++) left -= done[rendered.current]!.length;
-  const isComplete = rendered.current >= done.length;
+  const shown = rendered.current;
+  const isComplete = shown >= done.length;
   useEffect(() => {
     if (isComplete) return;
     const timer = setTimeout(() => update(undefined as never));
     return () => clearTimeout(timer);
   });
-  const shown = rendered.current;
-  const size = streaming ? PART : 1;
-  const parts = Array.from({ length: Math.ceil(shown / size) }, (_, at) => at * size);
   return (
     <div class={parts.length >= MANY ? `${name} many` : name} dir="auto">
-      {parts.map((from) => <Part key={`${streaming} ${from}`} blocks={done} from={from} to={Math.min(shown, from + size)} />)}
-      {isComplete && last !== "" && <Growing key={done.length} text={last} streaming={streaming} />}
+      {parts.map((from, at) => from < shown && <Part key={`${version.current} ${from}`} blocks={done} from={from} to={Math.min(shown, parts[at + 1] ?? shown)} definitions={definitions} />)}
+      {isComplete && last !== "" && <Growing key={`${version.current} last ${done.length}`} text={withDefinitions(last, definitions)} streaming={streaming} />}
     </div>
   );
 }
 
-/** Neighbouring blocks. They do not change, but further ones come to the last part. */
-class Part extends Component<{ blocks: readonly string[]; from: number; to: number }> {
-  override shouldComponentUpdate(next: { blocks: readonly string[]; to: number }): boolean {
-    return next.to !== this.props.to || next.blocks !== this.props.blocks;
+interface PartProps {
+  blocks: readonly string[];
+  from: number;
+  to: number;
+  definitions: ReadonlyMap<string, string>;
+}
+
+/** Neighbouring blocks. They do not change while the answer grows, but further ones come to the last part. */
+class Part extends Component<PartProps> {
+  override shouldComponentUpdate(next: PartProps): boolean {
+    return next.to !== this.props.to || next.blocks !== this.props.blocks || next.definitions !== this.props.definitions;
   }
 
   override render(): ComponentChildren {
-    const { blocks, from, to } = this.props;
-    return <div class="part">{blocks.slice(from, to).map((block, at) => <Block key={at} text={block} />)}</div>;
+    const { blocks, from, to, definitions } = this.props;
+    return <div class="part">{blocks.slice(from, to).map((block, at) => <Block key={at} text={withDefinitions(block, definitions)} />)}</div>;
   }
 }
 

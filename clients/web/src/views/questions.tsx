@@ -305,6 +305,15 @@ function Switch({ store, state, question }: Props<"switch">) {
   );
 }
 
+/** Words of questions that programs must not ask in forms. */
+const SECRETS = /passwor|passphrase|\bsecret|api.?key|\btoken\b|credential|\bpin\b/i;
+const INPUT_TYPES: Record<string, "date" | "email" | "url"> = { date: "date", email: "email", uri: "url" };
+
+/** Return the type of the input for a field, so that the browser refuses what does not fit. */
+function inputType(field: any): "number" | "date" | "email" | "url" | "text" {
+  return field.type === "number" || field.type === "integer" ? "number" : INPUT_TYPES[field.format] ?? "text";
+}
+
 function Form({ store, state, question }: Props<"form">) {
   const properties: [string, any][] = Object.entries(question.schema?.properties ?? {});
   const required = new Set<string>(question.schema?.required ?? []);
@@ -321,8 +330,9 @@ function Form({ store, state, question }: Props<"form">) {
   };
   return (
     <form onSubmit={submit}>
-      <h2 tabIndex={-1}>{question.source ? `${question.source} asks` : "A form"}</h2>
-      <p class="plain" dir="auto">{question.message}</p>
+      <h2 tabIndex={-1}>{question.source ? `The MCP server ${question.source} asks` : "A form"}</h2>
+      <p class="plain form-message" dir="auto" tabIndex={0}>{question.message}</p>
+      {SECRETS.test(`${question.message} ${properties.flat().map((one) => one?.title ?? one?.description ?? one).join(" ")}`) && <p class="note warning">Forms are not for passwords and keys: whoever asks here can read, keep and pass on what you enter.</p>}
       {question.url && <p><code>{question.url}</code></p>}
       {properties.map(([name, field]) => (
         <label class="field" key={name}>
@@ -334,7 +344,7 @@ function Form({ store, state, question }: Props<"form">) {
                 <option value="" />
                 {field.enum.map((one: string, at: number) => <option key={one} value={one}>{field.enumNames?.[at] ?? one}</option>)}
               </select>
-            ) : <input inputMode={field.type === "number" || field.type === "integer" ? "decimal" : "text"} required={required.has(name)} value={values[name]} onInput={(event) => set(name, event.currentTarget.value)} />}
+            ) : <input type={inputType(field) as "text"} step={field.type === "number" ? "any" : undefined} min={field.minimum} max={field.maximum} required={required.has(name)} value={values[name]} onInput={(event) => set(name, event.currentTarget.value)} />}
         </label>
       ))}
       <div class="choices">

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { languageOf, renderCode } from "../markdown.ts";
-import { countChanges, toolText } from "../state/calls.ts";
+import { countChanges, toolText, workMs } from "../state/calls.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
 import { unaskedBy } from "../state/permissions.ts";
 import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
@@ -100,7 +100,7 @@ function Call({ row, state }: { row: CallRow; state: SessionState }) {
   const agent = row.agentId ? state.agents[row.agentId] : undefined;
   const changes = useMemo(() => (row.diff ? countChanges(row.diff) : null), [row.diff]);
   const isOpen = opened.value.get(row.key) ?? (row.diff !== "" || row.pictures.length > 0 || row.status === "failed" || row.status === "running" || agent?.status === "running");
-  const ms = row.start !== null ? (row.end ?? state.changed) - row.start : null;
+  const ms = workMs(row, state.changed);
   const unusual = unusualOf(row, state);
   return (
     <details class={`row call ${row.status}`} open={isOpen} onToggle={(event) => {
@@ -127,7 +127,7 @@ function Call({ row, state }: { row: CallRow; state: SessionState }) {
 export function Steps({ id, rows, state, opens }: { id: string; rows: readonly Row[]; state: SessionState; opens: boolean }) {
   const isOpen = opened.value.get(id) ?? opens;
   const calls = rows.filter((row): row is CallRow => row.kind === "call");
-  const ms = calls.reduce((sum, row) => sum + (row.start !== null && row.end !== null ? row.end - row.start : 0), 0);
+  const ms = calls.reduce((sum, row) => sum + (row.end === null ? 0 : workMs(row, row.end) ?? 0), 0);
   const subjects = calls.map((row) => toolText(row.args, row.intention).split("\n")[0]).join(" · ");
   return (
     <details class="row steps" open={isOpen} onToggle={(event) => {
@@ -153,7 +153,7 @@ export function RunFoot({ state, run, facts, rows }: { state: SessionState; run:
   return (
     <footer class="row run-foot" aria-label={`Run ${run + 1}`}>
       {!one.ok && one.stop && <span class="badge bad">{one.stop}</span>}
-      <span>{isOpen ? "works: " : ""}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
+      <span>{!isOpen ? "" : state.questions.length > 0 ? "waits for you: " : "works: "}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
       {facts.tokensIn + facts.tokensOut > 0 && <span>{tokens(facts.tokensIn)} in, {tokens(facts.tokensOut)} out</span>}
       {facts.costUsd !== null && <span>{dollars(facts.costUsd)}</span>}
       {files.length > 0 && (

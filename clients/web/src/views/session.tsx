@@ -48,6 +48,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
     if (made) go({ view: "session", id: made, tab: "transcript", at: null });
   };
   if (session.status === "missing") return <main class="main" id="main"><div class="page"><h1>Not found</h1><p>{session.problem}</p></div></main>;
+  const fileName = state.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || id;
   const shown = tab === "decisions" ? "wire" : tab;
   const to = (one: Tab): string => href({ view: "session", id, tab: one, at: null });
   const about = [state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ");
@@ -67,8 +68,8 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
           {session.status === "live" && <MenuItem onClick={() => setRenaming(true)}>Rename…</MenuItem>}
           <MenuItem onClick={() => void fork(null)}>Fork</MenuItem>
           <MenuItem onClick={() => go({ view: "compare", left: id, right: null })}>Compare with another session</MenuItem>
-          <MenuItem onClick={() => save(`${id}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
-          <MenuItem onClick={() => save(`${id}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
+          <MenuItem onClick={() => save(`${fileName}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
+          <MenuItem onClick={() => save(`${fileName}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
           <MenuItem onClick={() => void store.load(id)}>Load again</MenuItem>
           {session.status !== "elsewhere" && <MenuItem onClick={() => setDeleting(true)}>Delete…</MenuItem>}
         </Menu>
@@ -78,14 +79,14 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       {tab === "transcript" && (
         <div class="transcript-columns">
           <Transcript session={session} runs={runs} at={at} actions={{ fork: (eventId) => void fork(eventId), rewind: setRewindTo }} />
-          {hasRoom && <Aside session={session} />}
+          {hasRoom && <Aside store={store} session={session} />}
         </div>
       )}
       {tab === "changes" && <ChangesView store={store} session={session} at={at} />}
       {tab === "timeline" && <Timeline state={state} facts={facts} />}
       {tab === "usage" && <UsageView state={state} facts={facts} live={session.status === "live"} />}
       {(tab === "wire" || tab === "decisions") && <WireView store={store} session={session} at={at} first={tab === "wire" ? "events" : "decisions"} />}
-      <Dock store={store} session={session} isTranscript={tab === "transcript"} showsTodos={!hasRoom} />
+      <Dock store={store} session={session} isTranscript={tab === "transcript"} isAlone={!(hasRoom && tab === "transcript")} />
       {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
       {deleting && <DeleteDialog store={store} id={id} title={state.title} onClose={() => setDeleting(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}
@@ -105,13 +106,15 @@ function useHasRoom(): boolean {
   return hasRoom;
 }
 
-/** The changed files and the todos, beside the transcript. */
-function Aside({ session }: { session: OpenSession }) {
+/** What is asked of the person, the changed files and the todos, beside the transcript. */
+function Aside({ store, session }: { store: Store; session: OpenSession }) {
   const { state } = session;
+  const asks = session.status === "live" && state.questions.length > 0;
   const files = useMemo(() => [...filesOf(state.rows, state)], [state.changesVersion, state.rows.length]);
-  if (files.length === 0 && session.todos.length === 0) return null;
+  if (files.length === 0 && session.todos.length === 0 && !asks) return null;
   return (
-    <aside class="aside" aria-label="Files and todos" tabIndex={0}>
+    <aside class="aside" aria-label="Questions, files and todos" tabIndex={0}>
+      {session.status === "live" && <Questions store={store} state={state} />}
       {session.todos.length > 0 && <Todos todos={session.todos} isOpen />}
       {files.length > 0 && <h2>Changed files</h2>}
       <ul>{files.map(([path, lines]) => <li key={path}><a href={href({ view: "session", id: state.id, tab: "changes", at: path })}>{shownPath(path, state.folder)}</a> <span class="added">+{lines.added}</span> <span class="removed">−{lines.removed}</span></li>)}</ul>
@@ -119,21 +122,21 @@ function Aside({ session }: { session: OpenSession }) {
   );
 }
 
-/** What is asked of the person, and the prompt box; below the other views, the questions only. */
-function Dock({ store, session, isTranscript, showsTodos }: { store: Store; session: OpenSession; isTranscript: boolean; showsTodos: boolean }) {
+/** The prompt box and, unless they are beside it, what is asked of the person and the todos; below the other views, the questions only. */
+function Dock({ store, session, isTranscript, isAlone }: { store: Store; session: OpenSession; isTranscript: boolean; isAlone: boolean }) {
   const { status, state } = session;
-  const asks = status === "live" && state.questions.length > 0;
+  const asks = isAlone && status === "live" && state.questions.length > 0;
   return (
     <div class={asks ? "dock asking" : "dock"}>
-      {isTranscript && showsTodos && session.todos.length > 0 && <Todos todos={session.todos} />}
-      {status === "live" && <Questions store={store} state={state} />}
+      {isTranscript && isAlone && session.todos.length > 0 && <Todos todos={session.todos} />}
+      {isAlone && status === "live" && <Questions store={store} state={state} />}
       {isTranscript && status === "live" && <Composer store={store} session={session} />}
       {isTranscript && status === "stored" && (
-        <p class="stored"><span>This session is stored. No server has it open, so that it can be read only.</span>
+        <p class="stored"><span>No server has this session open: it can only be read.</span>
           <button type="button" class="primary" onClick={() => void store.revive(session.id)}>Continue here</button></p>
       )}
       {isTranscript && status === "elsewhere" && (
-        <p class="stored"><span>Another process has this session open: it can be read only.</span>
+        <p class="stored"><span>Another process has this session open: it can only be read.</span>
           <button type="button" onClick={() => void store.load(session.id)}>Load again</button></p>
       )}
     </div>

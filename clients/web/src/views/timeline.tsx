@@ -4,14 +4,16 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Facts } from "../state/facts.ts";
 import { count, duration } from "../state/format.ts";
 import {
-  KINDS, lanesOf, longestOf, merge, placeLabel, sumOf, ticks, zoom, type Bar, type KindSum, type Lane, type Longest, type Window,
+  KINDS, lanesOf, longestOf, merge, placeLabel, sumsOf, ticks, zoom, type Bar, type KindSum, type Lane, type Longest, type Window,
 } from "../state/timeline.ts";
 import type { SessionState } from "../state/types.ts";
 import { go } from "../route.ts";
 import { Icon, Table } from "./common.tsx";
 import { VirtualList } from "./virtual.tsx";
 
+/** The most marks of the scale, and the pixels that each has at least. */
 const TICKS = 6;
+const TICK_PX = 70;
 /** The places of a run that is closed in which something has happened, or not. */
 const COLUMNS = 400;
 const ROW_PX = 30;
@@ -42,7 +44,7 @@ export function Timeline({ state, facts }: { state: SessionState; facts: Facts }
     return found;
   }, [state.spans, state.runs, state.decisions, state.working, withWaits]);
   const longest = useMemo(() => longestOf(lanes, state), [lanes]);
-  const sums = useMemo(() => sumOf(lanes), [lanes]);
+  const sums = sumsOf(facts);
   const few = lanes.length < 2 || lanes.reduce((sum, lane) => sum + lane.bars.length, 0) <= FEW_BARS;
   const isOpen = (lane: Lane): boolean => few !== toggled.has(lane.run.index);
   const allOpen = lanes.every(isOpen);
@@ -207,7 +209,7 @@ function Lanes({ state, items, shown, whole, ranks, target, isOpen, onToggle, on
           }}
           onDblClick={() => onZoom(whole)}
         >
-          {marks(shown).map((tick) => <span key={tick} class="tick" style={{ left: `${((tick - shown.from) / length) * 100}%` }}>{duration(tick)}</span>)}
+          {marks(shown, Math.min(TICKS, Math.max(1, Math.floor(width / TICK_PX)))).map((tick) => <span key={tick} class="tick" style={{ left: `${((tick - shown.from) / length) * 100}%` }}>{duration(tick)}</span>)}
           {drag && <span class="lane-drag" style={{ left: `${Math.min(...drag) * 100}%`, width: `${Math.abs(drag[1] - drag[0]) * 100}%` }} />}
         </span>
       </div>
@@ -228,9 +230,9 @@ function keyOf({ lane, bar }: Item): string {
   return bar ? `${lane.run.index} ${bar.key}` : `run ${lane.run.index}`;
 }
 
-function marks(shown: Window): number[] {
+function marks(shown: Window, most: number): number[] {
   const offset = shown.from;
-  const step = ticks(shown.to - offset, TICKS)[1] ?? shown.to;
+  const step = ticks(shown.to - offset, most)[1] ?? shown.to;
   const first = Math.ceil(offset / step) * step;
   return Array.from({ length: Math.max(0, Math.floor((shown.to - first) / step) + 1) }, (_, at) => first + at * step);
 }
@@ -250,7 +252,7 @@ function RunRow({ at, lane, state, shown, width, open, onToggle }: RowProps & { 
   const parts = useMemo(() => (open ? [] : merge(lane.bars, lane.clock, shown, now, COLUMNS)), [open, lane, shown.from, shown.to]);
   const end = Math.min(1, (lane.clock.length - shown.from) / (shown.to - shown.from));
   const ms = (run.end ?? now) - run.start;
-  const waited = lane.sums.find((one) => one.kind === "wait")?.ms ?? 0;
+  const waited = lane.waitedMs;
   const text = [duration(ms), waited > 0 ? `${duration(waited)} of waiting` : "", run.end === null ? "running" : run.ok ? "" : "failed"].filter(Boolean).join(", ");
   const prompt = run.prompt.replace(/\s+/g, " ").slice(0, 200);
   return (

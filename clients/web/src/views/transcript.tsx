@@ -122,6 +122,8 @@ function useFirst(frame: { current: HTMLDivElement | null }, items: readonly Ite
     };
     // Scrolling does not bubble.
     box?.addEventListener("scroll", scrolled, true);
+    // The list may have scrolled to its end before.
+    asked = requestAnimationFrame(look);
     return () => {
       cancelAnimationFrame(asked);
       box?.removeEventListener("scroll", scrolled, true);

@@ -38,11 +38,11 @@ function ModelSums({ facts }: { facts: Facts }) {
   return (
     <Table label="Usage by model" class="numbers">
       <caption>By model</caption>
-      <thead><tr><th scope="col">Model</th><th scope="col">Calls</th><th scope="col">Input</th><th scope="col">of it cached</th><th scope="col">Output</th><th scope="col">Cost</th></tr></thead>
+      <thead><tr><th scope="col">Model</th><th scope="col">Cost</th><th scope="col">Calls</th><th scope="col">Input</th><th scope="col">of it cached</th><th scope="col">Output</th></tr></thead>
       <tbody>{facts.models.map((one) => (
-        <tr key={one.model}><th scope="row">{one.model}</th><td>{one.calls}</td><td>{tokens(one.input)}</td><td>{cachedText(one.cacheRead, one.input)}</td><td>{tokens(one.output)}</td><td>{dollars(one.costUsd)}</td></tr>
+        <tr key={one.model}><th scope="row">{one.model}</th><td>{dollars(one.costUsd)}</td><td>{one.calls}</td><td>{tokens(one.input)}</td><td>{cachedText(one.cacheRead, one.input)}</td><td>{tokens(one.output)}</td></tr>
       ))}</tbody>
-      {facts.models.length > 1 && <tfoot><tr><th scope="row">All</th><td>{facts.models.reduce((sum, one) => sum + one.calls, 0)}</td><td>{tokens(facts.input)}</td><td>{cachedText(facts.cacheRead, facts.input)}</td><td>{tokens(facts.output)}</td><td>{dollars(facts.costUsd)}</td></tr></tfoot>}
+      {facts.models.length > 1 && <tfoot><tr><th scope="row">All</th><td>{dollars(facts.costUsd)}</td><td>{facts.models.reduce((sum, one) => sum + one.calls, 0)}</td><td>{tokens(facts.input)}</td><td>{cachedText(facts.cacheRead, facts.input)}</td><td>{tokens(facts.output)}</td></tr></tfoot>}
     </Table>
   );
 }

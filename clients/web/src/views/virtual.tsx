@@ -34,6 +34,7 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
   const [, update] = useReducer((version: number) => version + 1, 0);
   const instance = useRef<Virtualizer<HTMLDivElement, HTMLDivElement> | undefined>(undefined);
   const atEnd = useRef(follow);
+  const seen = useRef({ top: 0, height: 0 });
   const reached = useRef<string | null>(null);
   const latest = useRef({ keyOf, estimate });
   latest.current = { keyOf, estimate };
@@ -81,7 +82,11 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
       class={`scroller ${name ?? ""}`} ref={scroller} tabIndex={0} role="region" aria-label={label}
       onScroll={(event) => {
         const box = event.currentTarget;
-        if (follow) atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+        const { scrollTop: top, scrollHeight: height } = box;
+        // What has come is no reason to stop following: only a person scrolls up, unless rows have become lower.
+        if (height - top - box.clientHeight < NEAR_PX) atEnd.current = follow;
+        else if (top < seen.current.top && height >= seen.current.height) atEnd.current = false;
+        seen.current = { top, height };
       }}
     >
       <div class="virtual" style={{ height: `${height}px` }}>

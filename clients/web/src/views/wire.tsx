@@ -5,7 +5,7 @@ import { HostContext } from "../host.ts";
 import { renderCode } from "../markdown.ts";
 import { eventStep, messageStep } from "../state/exports.ts";
 import { callsOf } from "../state/facts.ts";
-import { duration } from "../state/format.ts";
+import { count, duration } from "../state/format.ts";
 import { asCsv, EventLog, linesAsJson, messageLines, TOPICS, verdictsOf, type LogLine, type Topic } from "../state/log.ts";
 import type { WireEvent } from "../state/types.ts";
 import type { OpenSession, Store } from "../store.ts";
@@ -97,7 +97,7 @@ export function WireView({ store, session, at, first }: Props) {
           </>
         )}
         <button type="button" title={source === "decisions" ? "These decisions as a table (CSV)" : "These lines as JSON lines"} onClick={download}>Export</button>
-        <span class="faint" aria-live="polite">{copied || (found === all ? String(all) : `${found} of ${all}`)}</span>
+        <span class="faint" aria-live="polite">{copied || (found === all ? count(all, "line") : `${found} of ${count(all, "line")}`)}</span>
       </div>
       {source === "decisions" ? <Decisions store={store} session={session} verdicts={verdicts} /> : (
         <div class="wire-lists" onKeyDown={(event) => {
