@@ -24,7 +24,7 @@ from jumpseat.ahp.coverage import ACTIONS_SENT
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.uris import chat_uri, kind_of, session_of
-from tests.ahp.official import Judge, judging, plain
+from tests.ahp.official import Judge, judge, plain
 from tests.support.editor import CONFIG
 from tests.support.limits import WAIT_S
 from tests.support.server import RunningServer, running_server
@@ -282,16 +282,16 @@ def kind_of_channel(uri: str) -> str:
 @asynccontextmanager
 async def raw(port: int, client_id: str, query: str = "", **options: Any) -> AsyncGenerator[Client]:
     """Connect without a handshake. The official types and reducers judge what comes, if they are built."""
-    with judging() as judge:
-        # A client that reads nothing for a while, on a busy machine, is not given up.
-        options = {"ping_interval": None, "proxy": None, "max_size": None, **options}
-        async with connect(f"ws://127.0.0.1:{port}/ahp{query}", **options) as socket:
-            client = Client(socket, client_id)
-            client.judge = judge
-            yield client
-        client.check_judged()
-        if judge is not None:
-            judge.check_messages(client.received, client.methods)
+    judged = judge()
+    # A client that reads nothing for a while, on a busy machine, is not given up.
+    options = {"ping_interval": None, "proxy": None, "max_size": None, **options}
+    async with connect(f"ws://127.0.0.1:{port}/ahp{query}", **options) as socket:
+        client = Client(socket, client_id)
+        client.judge = judged
+        yield client
+    client.check_judged()
+    if judged is not None:
+        judged.check_messages(client.received, client.methods)
 
 
 @asynccontextmanager
@@ -302,21 +302,23 @@ async def connected(port: int, client_id: str, query: str = "") -> AsyncGenerato
         yield client
 
 
-async def check_equal(port: int, client: Client, query: str = "") -> None:
-    """Check that a client sees what a newcomer is shown now; the activity of the session is told by no action."""
-    await client.settle()
-    client.check_judged()
+async def check_equal(port: int, *clients: Client, query: str = "") -> None:
+    """Check that clients of a session see what a newcomer is shown now; no action tells the session's activity."""
+    for client in clients:
+        await client.settle()
+        client.check_judged()
     async with connected(port, "newcomer", query) as newcomer:
-        await newcomer.join(client.session)
-        for uri in [uri for uri in client.states if kind_of_channel(uri) in ("chat", "terminal", "changeset")]:
-            if uri not in newcomer.states:
-                await newcomer.subscribe(uri)
-            # Changes are read in the background, and commands write there.
-            with anyio.move_on_after(WAIT_S):
-                while client.states[uri] != newcomer.states[uri]:
-                    await newcomer.settle()
-                    await client.settle()
-            assert client.states[uri] == newcomer.states[uri]
-        theirs, ours = newcomer.states[client.session], client.states[client.session]
-        assert {**theirs, "status": 0} == {**ours, "status": 0}
-        assert theirs["status"] & 31 == newcomer.states[client.chat]["status"] & 31
+        await newcomer.join(clients[0].session)
+        for client in clients:
+            for uri in [uri for uri in client.states if kind_of_channel(uri) in ("chat", "terminal", "changeset")]:
+                if uri not in newcomer.states:
+                    await newcomer.subscribe(uri)
+                # Changes are read in the background, and commands write there.
+                with anyio.move_on_after(WAIT_S):
+                    while client.states[uri] != newcomer.states[uri]:
+                        await newcomer.settle()
+                        await client.settle()
+                assert client.states[uri] == newcomer.states[uri]
+            theirs, ours = newcomer.states[client.session], client.states[client.session]
+            assert {**theirs, "status": 0} == {**ours, "status": 0}
+            assert theirs["status"] & 31 == newcomer.states[client.chat]["status"] & 31

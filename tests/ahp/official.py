@@ -6,12 +6,13 @@ recorded states anew. Other runs use the program only if it is built.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -90,16 +91,16 @@ class Judge:
                 assert plain(answer.get("encoded")) == plain(value), f"{kind}: {value}\n{answer}"
 
 
-@contextmanager
-def judging() -> Generator[Judge | None]:
-    """Run the program; yields ``None`` if it is not built."""
+@cache
+def judge() -> Judge | None:
+    """Return the running program, one for all connections of a test process; ``None`` if it is not built."""
     with tool_folder("ahp-judge") as folder:
         program = folder / "target" / "debug" / "ahp-reference"
     if not program.exists():
-        yield None
-        return
-    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Judge(process)
+        return None
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return Judge(process)
 
 
 def states(cases: Iterable[Case]) -> list[Any]:

@@ -399,7 +399,7 @@ async def test_named_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
             await admin.dispatch("chat/toolCallConfirmed", turnId="t1", toolCallId=call, approved=True)
         )
         await ada.action("chat/turnComplete")
-        await check_equal(port, ada, queries["ada"])
+        await check_equal(port, ada, query=queries["ada"])
 
 
 async def test_title_mode_and_the_end_of_a_session(tmp_path: Path) -> None:

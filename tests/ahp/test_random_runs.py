@@ -15,6 +15,7 @@ import pytest
 
 from jumpseat.ahp.states.values import JsonObject
 from tests.ahp.client import Client, check_equal, connected, door_server, raw
+from tests.support.limits import WAIT_S
 from tests.support.server import calls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
@@ -59,6 +60,11 @@ SCRIPT: Final[JsonObject] = {
             "when": "look for it",
             "turns": [calls("view", path="."), task("inner", "look deeper"), {"text": "there"}],
         },
+        {
+            "when": "ask me",
+            "turns": [calls("ask_user", question="Which?", choices=["Red", "Blue"]), {"text": "Fine."}],
+        },
+        {"when": "use my tool", "turns": [calls("look_up", word="seat"), {"text": "It says so."}]},
         {"when": "look later", "turns": [{"text": "late"}]},
         {"when": "look again", "turns": [{"text": "still there"}]},
         {"when": "look deeper", "turns": [{"reasoning": "Hm.", "text": "deep"}]},
@@ -68,23 +74,24 @@ SCRIPT: Final[JsonObject] = {
 RUNS: Final = int(os.environ.get("AHP_RUNS", "4"))
 KILLS: Final = int(os.environ.get("AHP_KILLS", "4"))
 ENDS: Final = ("chat/turnComplete", "chat/turnCancelled", "chat/error")
-PROMPTS: Final = ("hang on", "make a file", "hello", "ask a helper", "run commands")
+PROMPTS: Final = ("hang on", "make a file", "hello", "ask a helper", "run commands", "ask me", "use my tool")
+TOOL: Final = {"name": "look_up", "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}}}
 
 
 async def until_stable(client: Client) -> None:
     """Wait until the turn has ended, or waits for a person, or for nothing."""
+    await client.settle()
     while True:
-        await client.settle()
         active: JsonObject | None = client.states[client.chat].get("activeTurn")
         if active is None and not client.states[client.chat].get("queuedMessages"):
             return
         if active is not None:
-            waits = client.states[client.chat]["status"] & 31 == 24
             last: JsonObject = active["responseParts"][-1] if active["responseParts"] else {}
-            if waits or last.get("content") == "I am":
+            if client.states[client.session].get("inputNeeded") or last.get("content") == "I am":
                 return
-        elif client.states[client.chat].get("queuedMessages") and was_cancelled(client):
+        elif was_cancelled(client):
             return
+        await client.any_action()
 
 
 def was_cancelled(client: Client) -> bool:
@@ -111,11 +118,7 @@ async def step(random: Random, client: Client, number: int) -> None:
         case 2:
             await client.echo(await client.dispatch("chat/turnCancelled", turnId=turn, duration=1))
         case 3 | 4 if needed:
-            call = needed[0]["toolCall"]["toolCallId"]
-            approved = random.random() < 0.6
-            await client.echo(
-                await client.dispatch("chat/toolCallConfirmed", turnId=turn, toolCallId=call, approved=approved)
-            )
+            await answer(random, client, needed[0])
         case 5:
             kind = random.choice(("queued", "steering"))
             sent = await client.dispatch("chat/pendingMessageSet", kind=kind, id=f"q{number}", message=message)
@@ -143,17 +146,45 @@ async def step(random: Random, client: Client, number: int) -> None:
         case 12 if len(queued) > 1 and (order := random.sample(queued, len(queued))) != queued:
             await client.echo(await client.dispatch("chat/queuedMessagesReordered", order=order))
         case 13:
-            tools = [{"name": f"tool{number}", "inputSchema": {"type": "object"}}]
+            # An action that changes nothing would have no echo.
+            tools = [{**TOOL, "name": random.choice(("look_up", "other")), "description": f"Since {number}"}]
             active_client = {"clientId": client.client_id, "tools": tools}
             await client.echo(await client.dispatch("session/activeClientSet", activeClient=active_client))
         case _:
             pass
 
 
+async def answer(random: Random, client: Client, needed: JsonObject) -> None:
+    """Answer a question, or a call of a tool of a client, which is refused to the others."""
+    match needed:
+        case {"kind": "toolConfirmation", "turnId": turn, "toolCall": {"toolCallId": call}}:
+            members = {"turnId": turn, "toolCallId": call, "approved": random.random() < 0.6}
+            sent = await client.dispatch("chat/toolCallConfirmed", **members)
+        case {"kind": "toolClientExecution", "turnId": turn, "toolCall": {"toolCallId": call}}:
+            result: JsonObject = {"success": random.random() < 0.8, "pastTenseMessage": "Looked up", "content": []}
+            sent = await client.dispatch("chat/toolCallComplete", turnId=turn, toolCallId=call, result=result)
+        case {"kind": "chatInput", "request": {"id": request}}:
+            value = {"kind": "selected", "value": random.choice(("choice-0", "choice-1"))}
+            draft = {"state": "draft", "value": value}
+            answers: JsonObject = needed["request"].get("answers") or {}
+            if answers.get("answer") != draft and random.random() < 0.5:
+                changed = {"requestId": request, "questionId": "answer", "answer": draft}
+                await client.echo(await client.dispatch("chat/inputAnswerChanged", **changed))
+            # Refused without an answer.
+            members = {"requestId": request, "response": random.choice(("accept", "decline", "cancel"))}
+            if random.random() < 0.5:
+                members["answers"] = {"answer": {"state": "submitted", "value": value}}
+            sent = await client.dispatch("chat/inputCompleted", **members)
+        case _:
+            raise AssertionError(f"unknown kind: {needed}")
+    await client.echo(sent)
+
+
+@pytest.mark.timeout(10 * WAIT_S)
 @pytest.mark.parametrize("seed", range(RUNS))
 async def test_random_runs(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
-    async with door_server(tmp_path, SCRIPT) as (_, port), connected(port, "b") as b:
+    async with door_server(tmp_path, SCRIPT, limit_s=10 * WAIT_S) as (_, port), connected(port, "b") as b:
         await b.create()
         await b.subscribe(f"{b.session}/changeset/session")
         number, away = 0, b
@@ -169,9 +200,8 @@ async def test_random_runs(tmp_path: Path, seed: int) -> None:
                     await step(random, random.choice((a, b)), number)
                     await until_stable(b)
                     await a.join_parts()
-                    await check_equal(port, a)
                     await b.join_parts()
-                    await check_equal(port, b)
+                    await check_equal(port, a, b)
                 away = a
             await step(random, b, number + 1000)
             await until_stable(b)

@@ -1,6 +1,7 @@
 """One session at three doors at once: the official Python SDK, an agent host client and an editor.
 
-One of them begins the turns, one approves, one watches. All see the same, in the same order.
+One of them begins the turns, one approves, denies, answers and cancels, one watches. All see the same, in the same
+order.
 """
 
 from __future__ import annotations
@@ -31,30 +32,41 @@ from tests.support.toolchains import NEWEST_PYPI_SDK, Sdk, require_sdk
 pytestmark = pytest.mark.anyio
 __all__ = ["schemas"]
 
-PROMPTS: Final = ("make one", "make two")
 SCRIPT: Final[Sequence[JsonObject]] = [
     {
-        "when": prompt,
+        "when": "make",
         "turns": [
-            calls("create", f"{prompt[5:]}-file", path=f"{prompt[5:]}.txt", file_text="x\n"),
-            calls("create", f"{prompt[5:]}-copy", path=f"{prompt[5:]}.bak", file_text="x\n"),
-            {"deltas": ["Made ", prompt[5:]]},
+            calls("create", "first", path="one.txt", file_text="x\n"),
+            calls("create", "second", path="two.txt", file_text="x\n"),
+            {"deltas": ["Made ", "both"]},
         ],
-    }
-    for prompt in PROMPTS
+    },
+    {
+        "when": "try",
+        "turns": [calls("create", "third", path="never.txt", file_text="x\n"), {"text": "Not made"}],
+    },
+    {
+        "when": "ask",
+        "turns": [
+            calls("ask_user", "fourth", question="Which?", choices=["Red", "Blue"]),
+            {"text": "{{last_tool_result}}"},
+        ],
+    },
+    {"when": "hang", "turns": [{"text": "I am", "hang": True}]},
+    {"when": "go on", "turns": [{"text": "Went on"}]},
 ]
-EXPECTED: Final = [
-    step
-    for name in ("one", "two")
-    for step in (
-        f"prompt: make {name}",
-        f"call: {name}-file",
-        f"result: {name}-file",
-        f"call: {name}-copy",
-        f"result: {name}-copy",
-        f"text: Made {name}",
-    )
+STEPS: Final[Sequence[tuple[str, Sequence[str], Sequence[str]]]] = [
+    (
+        "make",
+        ("approve", "approve"),
+        ("call: first", "result: first", "call: second", "result: second", "text: Made both"),
+    ),
+    ("try", ("deny",), ("call: third", "refused: third", "text: Not made")),
+    ("ask", ("answer",), ("call: fourth", "result: fourth", "text: User selected: Blue")),
+    ("hang", (), ("text: I am",)),
+    ("go on", (), ("text: Went on",)),
 ]
+"""Prompts, what the second client does, and what all of them see then. The prompt that hangs is cancelled."""
 
 
 _PORTS: Final = re.compile(r"listening on port (\d+)\n(?:.*\n)*?.*WebSocket clients on port (\d+)\n")
@@ -69,12 +81,18 @@ class Seat(Protocol):
 
     async def begin(self, prompt: str) -> None: ...
 
-    async def approve(self) -> None:
-        """Answer the next question."""
+    async def decide(self, how: str) -> None:
+        """Answer the next question: ``approve``, ``deny`` or ``answer``."""
         ...
 
-    async def steps(self, count: int) -> list[str]:
-        """Wait for some steps, and return all so far."""
+    async def cancel(self) -> None: ...
+
+    def steps(self) -> list[str]:
+        """Return what was seen so far."""
+        ...
+
+    async def read(self) -> None:
+        """Wait for more."""
         ...
 
 
@@ -86,6 +104,7 @@ class SdkSeat:
         self._process: Process | None = None
         self._lines: BufferedByteReceiveStream | None = None
         self._steps: list[str] = []
+        self._texts: dict[str, int] = {}
 
     async def attach(self, role: str, session: str | None) -> str:
         python = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK)) / "bin" / "python"
@@ -102,25 +121,36 @@ class SdkSeat:
         assert self._process.stdin is not None
         await self._process.stdin.send(f"{prompt}\n".encode())
 
-    async def approve(self) -> None:
+    async def decide(self, how: str) -> None:
         """The program answers by itself."""
 
-    async def steps(self, count: int) -> list[str]:
-        while len(self._steps) < count:
-            event = await self._read()
-            data = event.get("data", {})
-            match event["type"]:
-                case "user.message":
-                    self._steps.append(f"prompt: {data['content']}")
-                case "tool.execution_start":
-                    self._steps.append(f"call: {data['toolCallId']}")
-                case "tool.execution_complete":
-                    self._steps.append(f"result: {data['toolCallId']}")
-                case "assistant.message" if data["content"]:
-                    self._steps.append(f"text: {data['content']}")
-                case _:
-                    pass
-        return self._steps
+    async def cancel(self) -> None:
+        await self.begin("/cancel")
+
+    def steps(self) -> list[str]:
+        return list(self._steps)
+
+    async def read(self) -> None:
+        event = await self._read()
+        data = event.get("data", {})
+        match event["type"]:
+            case "user.message":
+                self._steps.append(f"prompt: {data['content']}")
+            case "tool.execution_start":
+                self._steps.append(f"call: {data['toolCallId']}")
+            case "tool.execution_complete":
+                self._steps.append(f"{'result' if data['success'] else 'refused'}: {data['toolCallId']}")
+            case "assistant.message_delta" if (place := self._texts.get(data["messageId"])) is not None:
+                self._steps[place] += data["deltaContent"]
+            case "assistant.message_delta":
+                self._texts[data["messageId"]] = len(self._steps)
+                self._steps.append(f"text: {data['deltaContent']}")
+            case "assistant.message" if data["content"]:
+                assert self._steps[self._texts[data["messageId"]]] == f"text: {data['content']}"
+            case "abort":
+                self._steps.append("cancelled")
+            case _:
+                pass
 
     async def _read(self) -> JsonObject:
         assert self._lines is not None
@@ -138,7 +168,7 @@ class AhpSeat:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._turns = 0
-        self._approved: set[str] = set()
+        self._answered: set[str] = set()
 
     async def attach(self, role: str, session: str | None) -> str:
         if session is None:
@@ -150,45 +180,61 @@ class AhpSeat:
         self._turns += 1
         assert "rejectionReason" not in await self._client.prompt(f"t{self._turns}", prompt)
 
-    async def approve(self) -> None:
+    async def decide(self, how: str) -> None:
         client = self._client
-        call = ""
-        while not call:
-            needed: list[JsonObject] = client.states[client.session].get("inputNeeded") or []
-            calls = [one["toolCall"]["toolCallId"] for one in needed]
-            call = next((one for one in calls if one not in self._approved), "")
-            if not call:
-                await client.action("session/inputNeededSet")
-        self._approved.add(call)
-        turn = client.states[client.chat]["activeTurn"]["id"]
-        sent = await client.dispatch("chat/toolCallConfirmed", turnId=turn, toolCallId=call, approved=True)
+        while (needed := self._needed()) is None:
+            await client.any_action()
+        self._answered.add(needed["id"])
+        if how == "answer":
+            request = needed["request"]
+            blue = next(one["id"] for one in request["questions"][0]["options"] if one["label"] == "Blue")
+            answers = {"answer": {"state": "submitted", "value": {"kind": "selected", "value": blue}}}
+            sent = await client.dispatch(
+                "chat/inputCompleted", requestId=request["id"], response="accept", answers=answers
+            )
+        else:
+            names = {"turnId": needed["turnId"], "toolCallId": needed["toolCall"]["toolCallId"]}
+            sent = await client.dispatch("chat/toolCallConfirmed", **names, approved=how == "approve")
         assert "rejectionReason" not in await client.echo(sent)
 
-    async def steps(self, count: int) -> list[str]:
-        client = self._client
-        while True:
-            await client.settle()
-            found: list[str] = []
-            texts: dict[str, int] = {}
-            for message in client.received:
-                if message.get("method") != "action" or message["params"]["channel"] != client.chat:
-                    continue
-                match action := message["params"]["action"]:
-                    case {"type": "chat/turnStarted"}:
-                        found.append(f"prompt: {action['message']['text']}")
-                    case {"type": "chat/responsePart", "part": {"kind": "markdown", "id": part, "content": text}}:
-                        texts[part] = len(found)
-                        found.append(f"text: {text}")
-                    case {"type": "chat/delta", "partId": part, "content": text}:
-                        found[texts[part]] += text
-                    case {"type": "chat/toolCallStart", "toolCallId": call}:
-                        found.append(f"call: {call}")
-                    case {"type": "chat/toolCallComplete", "toolCallId": call}:
-                        found.append(f"result: {call}")
-                    case _:
-                        pass
-            if len(found) >= count and client.states[client.chat].get("activeTurn") is None:
-                return found
+    def _needed(self) -> JsonObject | None:
+        """Return a question that was not answered here."""
+        needed: list[JsonObject] = self._client.states[self._client.session].get("inputNeeded") or []
+        return next((one for one in needed if one["id"] not in self._answered), None)
+
+    async def cancel(self) -> None:
+        turn = self._client.states[self._client.chat]["activeTurn"]["id"]
+        sent = await self._client.dispatch("chat/turnCancelled", turnId=turn, duration=1)
+        assert "rejectionReason" not in await self._client.echo(sent)
+
+    def steps(self) -> list[str]:
+        found: list[str] = []
+        texts: dict[str, int] = {}
+        for message in self._client.received:
+            if message.get("method") != "action" or message["params"]["channel"] != self._client.chat:
+                continue
+            match action := message["params"]["action"]:
+                case {"type": "chat/turnStarted"}:
+                    found.append(f"prompt: {action['message']['text']}")
+                case {"type": "chat/responsePart", "part": {"kind": "markdown", "id": part, "content": text}}:
+                    texts[part] = len(found)
+                    found.append(f"text: {text}")
+                case {"type": "chat/delta", "partId": part, "content": text}:
+                    found[texts[part]] += text
+                case {"type": "chat/toolCallStart", "toolCallId": call}:
+                    found.append(f"call: {call}")
+                case {"type": "chat/toolCallConfirmed", "toolCallId": call, "approved": False}:
+                    found.append(f"refused: {call}")
+                case {"type": "chat/toolCallComplete", "toolCallId": call}:
+                    found.append(f"result: {call}")
+                case {"type": "chat/turnCancelled"}:
+                    found.append("cancelled")
+                case _:
+                    pass
+        return found
+
+    async def read(self) -> None:
+        await self._client.any_action()
 
 
 class EditorSeat:
@@ -199,6 +245,7 @@ class EditorSeat:
         self._folder = folder
         self._session = ""
         self._answered = 0
+        self._begun: dict[int, str] = {}
 
     async def attach(self, role: str, session: str | None) -> str:
         if session is None:
@@ -210,31 +257,39 @@ class EditorSeat:
         return self._session
 
     async def begin(self, prompt: str) -> None:
+        # An editor shows what it has sent by itself.
+        self._begun[len(self._editor.updates(self._session))] = prompt
         await self._editor.begin(self._session, prompt)
 
-    async def approve(self) -> None:
+    async def decide(self, how: str) -> None:
         question = await self._editor.question("session/request_permission", since=self._answered)
         self._answered = self._editor.messages.index(question) + 1
+        member, wanted = {
+            "approve": ("kind", "allow_once"),
+            "deny": ("kind", "reject_once"),
+            "answer": ("name", "Blue"),
+        }[how]
         options: list[JsonObject] = question["params"]["options"]
-        chosen = next(one["optionId"] for one in options if one["kind"] == "allow_once")
-        await self._editor.answer(question, option(chosen))
+        await self._editor.answer(
+            question, option(next(one["optionId"] for one in options if one[member] == wanted))
+        )
 
-    async def steps(self, count: int) -> list[str]:
-        while True:
-            before = len(self._editor.messages)
-            found = self._steps()
-            if len(found) >= count and found[-1].endswith(("Made one", "Made two")):
-                return found
-            await self._editor.until(lambda _message: True, since=before)
+    async def cancel(self) -> None:
+        await self._editor.cancel(self._session)
 
-    def _steps(self) -> list[str]:
+    async def read(self) -> None:
+        await self._editor.wait_for_message_at(len(self._editor.messages))
+
+    def steps(self) -> list[str]:
         found: list[str] = []
-        for update in self._editor.updates(self._session):
+        for place, update in enumerate(self._editor.updates(self._session)):
+            if place in self._begun:
+                found.append(f"prompt: {self._begun[place]}")
             match update:
                 case {"sessionUpdate": "user_message_chunk", "content": {"text": text}}:
                     found.append(f"prompt: {text}")
                 case {"sessionUpdate": "agent_message_chunk", "content": {"text": text}}:
-                    if found[-1].startswith("text: "):
+                    if found and found[-1].startswith("text: "):
                         found[-1] += text
                     else:
                         found.append(f"text: {text}")
@@ -242,6 +297,8 @@ class EditorSeat:
                     found.append(f"call: {call}")
                 case {"sessionUpdate": "tool_call_update", "toolCallId": call, "status": "completed"}:
                     found.append(f"result: {call}")
+                case {"sessionUpdate": "tool_call_update", "toolCallId": call, "status": "failed"}:
+                    found.append(f"refused: {call}")
                 case _:
                     pass
         return found
@@ -266,19 +323,31 @@ async def three_seats(folder: Path, schemas: Schemas) -> AsyncGenerator[tuple[in
 @pytest.mark.timeout(4 * WAIT_S)
 async def test_all_see_the_same_order(tmp_path: Path, schemas: Schemas, roles: tuple[str, ...]) -> None:
     async with three_seats(tmp_path, schemas) as (_, seats):
-        beginner, approver, watcher = (cast("Seat", seats[name]) for name in roles)
+        beginner, decider, watcher = (cast("Seat", seats[name]) for name in roles)
         session = await beginner.attach("begins", None)
-        await approver.attach("approves", session)
+        await decider.attach("decides", session)
         await watcher.attach("watches", session)
-        for number, prompt in enumerate(PROMPTS, 1):
+        seen: list[str] = []
+        for prompt, decisions, steps in STEPS:
             await beginner.begin(prompt)
-            await approver.approve()
-            await approver.approve()
-            for seat in (beginner, approver, watcher):
-                expected = EXPECTED[: number * len(EXPECTED) // 2]
-                if seat is beginner is seats["acp"]:
-                    # An editor shows what it has sent by itself.
-                    expected = [one for one in expected if not one.startswith("prompt: ")]
-                with anyio.fail_after(WAIT_S):
-                    assert await seat.steps(len(expected)) == expected
+            for how in decisions:
+                await decider.decide(how)
+            seen += [f"prompt: {prompt}", *steps]
+            await check_seen(seats, seen)
+            if prompt == "hang":
+                await decider.cancel()
+                seen.append("cancelled")
+                await check_seen(seats, seen)
         assert (tmp_path / "two.txt").exists()
+        assert not (tmp_path / "never.txt").exists()
+
+
+async def check_seen(seats: dict[str, Any], seen: Sequence[str]) -> None:
+    for name in seats:
+        seat = cast("Seat", seats[name])
+        # Only the editor that has begun a turn is told why it ended.
+        expected = [one for one in seen if name != "acp" or one != "cancelled"]
+        with anyio.move_on_after(WAIT_S):
+            while seat.steps() != expected:
+                await seat.read()
+        assert seat.steps() == expected, name

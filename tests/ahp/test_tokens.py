@@ -99,7 +99,7 @@ async def test_two_tokens_see_nothing_of_each_other(tmp_path: Path) -> None:
         assert ada.states == states
         await ada.echo(await ada.dispatch("chat/toolCallConfirmed", turnId="t2", toolCallId=call, approved=False))
         await ada.action("chat/turnComplete")
-        await check_equal(port, ada, ada_query)
+        await check_equal(port, ada, query=ada_query)
         await ada.call("disposeSession", uri)
         await ada.settle()
         assert any(message.get("method") == "root/sessionRemoved" for message in ada.received)

@@ -332,7 +332,7 @@ async def test_two_tokens_see_nothing_of_each_other_on_any_replica(tmp_path: Pat
         assert all(message.get("id") or message["params"].get("channel") == ROOT for message in eve.received)
         assert uri not in json.dumps([one for one in eve.received if "method" in one])
         assert too.states[uri]["title"] != "stolen"
-        await check_equal(there, too, ada_query)
+        await check_equal(there, too, query=ada_query)
         await ada.settle()
         assert ada.states[ada.chat] == too.states[too.chat]
 

@@ -82,23 +82,30 @@ def test_a_stored_session_becomes_a_script_that_passes(
     assert run_command(["script", str(recorded)]) == 1
 
 
-@pytest.mark.parametrize("protocol", ["copilot", "acp-1"])
+@pytest.mark.parametrize("protocol", ["copilot", "acp-1", "ahp"])
 def test_a_live_conversation_becomes_a_script_that_passes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str
 ) -> None:
     model = {"turns": [{"tool_calls": [{"name": "bash", "arguments": {"command": "echo hi"}}]}, {"text": "Done."}]}
-    script = one_turn(protocol, within=30, model=model) if protocol == "acp-1" else SCRIPT
+    script = one_turn(protocol, within=30, model=model) if protocol != "copilot" else SCRIPT
+    if protocol == "ahp":
+        (tmp_path / "a project").mkdir()
+        create, *steps = script["steps"]
+        folders = {"workingDirectories": [(tmp_path / "a project").as_uri()]}
+        script["steps"] = [{**create, "params": {**create["params"], **folders}}, *steps]
     recorded = tmp_path / "recorded.script.yaml"
-    served = {"copilot": "--headless --stdio --no-auto-login", "acp-1": "acp --no-auto-login"}[protocol]
+    command = {"copilot": "--headless --stdio", "acp-1": "acp", "ahp": "ahp"}[protocol]
+    served = f"{command} --no-auto-login"
     server = f"{shlex.quote(str(executable()))} {served}"
     recorder = shlex.join([str(executable()), "script", "--record", str(recorded), "--server", server])
     assert run_command(["script", write(tmp_path / "real.json", script), "--server", recorder]) == 0
     text = recorded.read_text()
     assert f"protocol: {protocol}\n" in text
     assert "secret-key" not in text
-    if protocol == "copilot":
-        # Nobody but the author of a script knows the files of a conversation.
-        recorded.write_text(text.replace("steps:\n", 'files: {a.txt: "one\\ntwo\\n"}\nsteps:\n', 1))
+    assert str(tmp_path) not in text
+    # Nobody but the author of a script knows the files of a conversation.
+    files = 'files: {a.txt: "one\\ntwo\\n"}\n' if protocol == "copilot" else ""
+    recorded.write_text(text.replace("steps:\n", f"within: 30\n{files}steps:\n", 1))
     assert run_command(["script", str(recorded)]) == 0, capsys.readouterr().out
 
 

@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import anyio
 
-from jumpseat_protocol.json_values import as_object
+from jumpseat_protocol.json_values import as_list, as_object
 from jumpseat_testkit.patterns import ScriptError
 from jumpseat_testkit.protocols import PROTOCOLS, name_of
 from jumpseat_testkit.record.live import Conversation, record_live
@@ -40,7 +41,11 @@ def _folders(sent: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     found = {os.environ["COPILOT_HOME"]: "${folder}/home"} if os.environ.get("COPILOT_HOME") else {}
     for message in sent:
         params = as_object(message.get("params"))
-        for path in (params.get("workingDirectory"), params.get("cwd")):
+        # Those of agent hosts are URIs, in which a space is "%20"; commands and their output have the plain path.
+        uris = as_list(params.get("workingDirectories"))
+        encoded = [str(uri).removeprefix("file://") for uri in uris]
+        plain = [unquote(path) for path in encoded]
+        for path in (params.get("workingDirectory"), params.get("cwd"), *encoded, *plain):
             if isinstance(path, str) and len(path) > 1:
                 found[path] = "${folder}"
     return {**found, str(Path.cwd()): "${folder}"}

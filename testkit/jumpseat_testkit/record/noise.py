@@ -106,9 +106,18 @@ _ACP: Final = Noise(
     chunks=frozenset({"agent_message_chunk", "agent_thought_chunk", "user_message_chunk"}),
 )
 _AHP: Final = Noise(
-    frozenset({"chat/usage", "root/sessionChanged", "session/titleChanged", "chat/titleChanged"}),
+    frozenset(
+        {
+            "chat/titleChanged",
+            "chat/toolCallContentChanged",
+            "chat/usage",
+            "root/sessionChanged",
+            "session/titleChanged",
+            "terminal/cleared",
+        }
+    ),
     frozenset({"_meta", "customizations", "defaultDirectory", "models", "origin", "serverSeq", "usage"}),
-    chunks=frozenset({"chat/delta", "chat/reasoning", "chat/toolCallDelta"}),
+    chunks=frozenset({"chat/delta", "chat/reasoning", "chat/toolCallDelta", "terminal/data"}),
 )
 _NONE: Final = Noise()
 NOISE: Final[Mapping[ProtocolName, Noise]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -57,6 +57,9 @@ SWEEP_S: Final = 15.0
 UNWANTED_S: Final = 60.0
 """The time after which a session is closed that nobody wants: who has created one still has to subscribe to it."""
 TAKEN: Final = "the clientId is that of another token in this session"
+
+_ATTENDED: Final[Mapping[str, bool]] = {**ATTENDED, "standsIn": True}
+"""Agent host clients answer by actions; an SDK client or an editor is asked directly beside them."""
 
 
 class Peer(Reader, Protocol):
@@ -178,7 +181,7 @@ class Door:
         try:
             # Watching a session must not end what it waits for; what another process has left is ended.
             is_live = self._server.registry.get_live(session_id) is not None
-            options = {**ATTENDED, "sessionId": session_id, "continuePendingWork": is_live}
+            options = {**_ATTENDED, "sessionId": session_id, "continuePendingWork": is_live}
             await resume_session(mirror.context, SessionResumeParams.model_validate(options))
             if known is None:
                 await self._add(mirror, "ready")
@@ -216,7 +219,7 @@ class Door:
             raise taken
         directories: Any = options.get("workingDirectories") or []
         config: Any = options.get("config") or {}
-        given: JsonObject = {**ATTENDED, "sessionId": session_id}
+        given: JsonObject = {**_ATTENDED, "sessionId": session_id}
         if directories:
             path = path_of(str(directories[0]))
             if path is None:
