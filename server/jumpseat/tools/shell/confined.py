@@ -60,6 +60,10 @@ class SandboxedShell(Shell):
         # The first process of a namespace has the output open as long as any other process in it lives.
         return not (self._has_processes and self._eof.is_set()) and super().alive
 
+    @property
+    def holds_processes(self) -> bool:
+        return self._has_processes
+
     async def supervise(self) -> None:
         try:
             await super().supervise()

@@ -102,6 +102,11 @@ class Shell:
         return self._process.returncode is None or group_runs(self._process.pid)
 
     @property
+    def holds_processes(self) -> bool:
+        """Return whether no process of the command can leave its group unseen."""
+        return False
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid
 
