@@ -158,7 +158,11 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
     filtered = ['a "quoted" one', "-----BEGIN-----\nfirst\r\nsecond\n-----END-----", "back\\slash"]
     async with running_server(tmp_path, args=("--log-level", "debug", "--log-format", form)) as server:
         session = await server.wire.create(provider, gitHubToken="gho_of_somebody")
-        for address in ("htp:/other:pass-of-another@x", "other:pass-of-another@127.0.0.1:1/v1"):
+        for address in (
+            "htp:/other:pass-of-another@x",
+            "other:pass-of-another@127.0.0.1:1/v1",
+            "//x:pass-of-another@y",
+        ):
             await server.wire.error_of(
                 "session.create", {"provider": {**provider, "type": "openai", "baseUrl": address}}
             )

@@ -410,7 +410,7 @@ _CREDENTIAL: Final = re.compile(r"token|key|secret|passw|authorization|credentia
 _CREDENTIALS: Final = frozenset({"headers", "requestHeaders", "env", "environment"})
 # The name and the password in a URL, the same in one without a scheme, and the parameters of its query.
 _USER: Final = re.compile(r":/+[^/?#\s]*@")
-_BARE_USER: Final = re.compile(r"^[^/?#\s]*@")
+_BARE_USER: Final = re.compile(r"^\s*/*[^/?#\s]*@")
 _ADDRESS: Final = re.compile(r"ur[li]$|address|endpoint|host", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"([?&][^=&?#\s]+=)[^&?#\s]+")
 
