@@ -86,10 +86,12 @@ async def test_git_that_judges_a_command_is_not_that_of_another_session(tmp_path
     project, other, ran = tmp_path / "project", tmp_path / "other", tmp_path / "ran"
     for folder in (project, other):
         folder.mkdir()
-    git(project, "init", "--quiet")
+    git(project, "init", "--quiet", "--initial-branch=main")
+    git(project, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(project, "branch", "other")
     program(other / "plant.sh", f'mkdir bin; printf "#!/bin/sh\\necho x > {ran}\\n" > bin/git; chmod +x bin/git')
     async with running_server(tmp_path, env={"PATH": f"{other}/bin:{os.environ['PATH']}"}) as server:
-        for folder, line in ((other, "sh plant.sh"), (project, "git switch -c new")):
+        for folder, line in ((other, "sh plant.sh"), (project, "git checkout other")):
             session = await open_session(server, folder, bash(line), DONE)
             assert outcomes(await run(server.wire, session, {"kind": "approve-once"})) == ["ok"]
     assert (other / "bin" / "git").exists()
