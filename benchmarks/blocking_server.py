@@ -19,10 +19,11 @@ Answer: TypeAlias = list[dict[str, Any]] | bytes
 
 
 class Model:
-    """A model whose next answers are given, and a page of the web."""
+    """A model whose next answers are given, and a page of the web. It answers after ``pause_s`` seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_s: float = 0.0) -> None:
         self.answers: list[Answer] = []
+        self.pause_s = pause_s
         self.page = b""
         self.url = ""
 
@@ -54,6 +55,8 @@ class Model:
                 # Other requests ask for a title or a summary.
                 is_turn = b'"tools"' in body or b"<tools>" in body
                 deltas = self.answers.pop(0) if self.answers and is_turn else [{"content": "done"}]
+                if self.pause_s:
+                    await asyncio.sleep(self.pause_s)
                 if isinstance(deltas, bytes):
                     writer.write(deltas)
                     await writer.drain()

@@ -31,12 +31,14 @@ async def test_a_prompt_gets_its_response_when_its_turn_has_ended(tmp_path: Path
         assert editor.messages[-1].get("id") is not None, "the response is the last message"
 
 
-async def test_nothing_is_changed_in_plan_mode(tmp_path: Path, schemas: Schemas) -> None:
-    async with running_editor(
-        tmp_path, schemas, calls("bash", command="touch a", description="x"), {"text": "Done."}, args=["--yolo"]
-    ) as (_, editor):
-        session = await editor.new(tmp_path)
-        await editor.call("session/set_mode", {"sessionId": session, "modeId": "plan"})
+async def test_nothing_is_changed_in_plan_mode(tmp_path: Path, each_version: Schemas) -> None:
+    turns = [calls("bash", command="touch a", description="x"), {"text": "Done."}]
+    async with running_editor(tmp_path, each_version, *turns, args=["--yolo"]) as (_, editor):
+        opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
+        session, options = opened["sessionId"], opened["configOptions"][0]["options"]
+        (plan,) = (choice["value"] for choice in options if choice["name"] == "Plan")
+        change = {"sessionId": session, "configId": "mode", "type": "id", "value": plan}
+        await editor.call("session/set_config_option", change)
         await editor.say(session, "go")
         assert not (tmp_path / "a").exists()
         await editor.update("tool_call_update", status="failed")

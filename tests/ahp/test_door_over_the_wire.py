@@ -601,3 +601,26 @@ class LineSocket:
 
     async def recv(self) -> bytes:
         return await self._stdout.receive_until(b"\n", 1 << 20)
+
+
+@pytest.mark.parametrize("wall", ["none", "plan mode", "policy"])
+async def test_what_a_session_may_not_change_it_changes_for_no_client_of_this_door(
+    tmp_path: Path, wall: str
+) -> None:
+    options: JsonObject = {"requestPermission": True, "model": "fake/one"}
+    if wall == "policy":
+        options["managedSettings"] = {"permissions": {"deny": ["Edit(made.txt)"]}}
+    async with (
+        door_server(tmp_path, SCRIPT, args=("--yolo",)) as (server, port),
+        server.connect() as sdk,
+        connected(port, "a") as client,
+    ):
+        session = (await sdk.call("session.create", options))["sessionId"]
+        await client.join(f"ahp-session:/{session}")
+        config = {"autoApprove": True, "mode": "plan" if wall == "plan mode" else "interactive"}
+        await client.echo(await client.dispatch("session/configChanged", config=config))
+        await client.prompt("t1", "make a file")
+        await client.action("chat/turnComplete")
+        assert parts(client)[-1]["content"] == "All done."
+        made = {name for _, _, names in os.walk(tmp_path) for name in names if name == "made.txt"}
+        assert bool(made) == (wall == "none")

@@ -160,7 +160,11 @@ async def test_debug_shows_the_messages_without_credentials(tmp_path: Path, form
         arguments = ["--verbose", "--api-key", "in-an-argument", "--token=in-an-argument", "-pin-an-argument"]
         mcp = {"type": "local", "command": "false", "args": arguments, "tools": ["*"]}
         session = await server.wire.create(provider, gitHubToken="gho_of_somebody", mcpServers={"m": mcp})
-        for address in ("htp:/other:pass-of-another@x", "other:pass-of-another@127.0.0.1:1/v1"):
+        for address in (
+            "htp:/other:pass-of-another@x",
+            "other:pass-of-another@127.0.0.1:1/v1",
+            "//x:pass-of-another@y",
+        ):
             await server.wire.error_of(
                 "session.create", {"provider": {**provider, "type": "openai", "baseUrl": address}}
             )

@@ -233,6 +233,16 @@ async def test_no_command_leaves_the_sandbox_while_a_child_of_one_that_has_ended
     assert "The command was not started: it runs outside of the sandbox" in str(refused)
 
 
+async def test_what_a_child_leaves_after_its_command_has_ended_is_moved_away(tmp_path: Path, project: Path) -> None:
+    late = "until [ -e go ]; do sleep 0.1; done; mkdir .vscode; touch .vscode/tasks.json written"
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, bash(f"({late}) & echo started"), DONE)
+        await run(server.wire, session, ONCE)
+        (project / "go").touch()
+        await until((project / "written").exists)
+        await until(lambda: not (project / ".vscode" / "tasks.json").exists())
+
+
 async def test_git_starts_no_program_of_a_repository_to_look_at_it_outside(tmp_path: Path, project: Path) -> None:
     ran = tmp_path / "ran"
     git(project, "init", "-q")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jumpseat.sandbox.session import Sandboxes
+from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.system.programs import OwnPrograms, find_program
 from tests.agent.permissions.test_permissions_over_the_wire import DONE, bash, open_session, outcomes, run
 from tests.sandbox.parts import git
@@ -77,3 +79,29 @@ async def test_a_program_that_a_command_puts_into_the_path_does_not_run_outside(
     assert outcomes(events)[:2] == ["ok", "ok"]
     # git is the program that the approved line names.
     assert not ran.exists() or set(ran.read_text().split()) == {"git"}
+
+
+@pytest.mark.anyio
+async def test_git_that_judges_a_command_is_not_that_of_another_session(tmp_path: Path) -> None:
+    project, other, ran = tmp_path / "project", tmp_path / "other", tmp_path / "ran"
+    for folder in (project, other):
+        folder.mkdir()
+    git(project, "init", "--quiet", "--initial-branch=main")
+    git(project, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(project, "branch", "other")
+    program(other / "plant.sh", f'mkdir bin; printf "#!/bin/sh\\necho x > {ran}\\n" > bin/git; chmod +x bin/git')
+    async with running_server(tmp_path, env={"PATH": f"{other}/bin:{os.environ['PATH']}"}) as server:
+        for folder, line in ((other, "sh plant.sh"), (project, "git checkout other")):
+            session = await open_session(server, folder, bash(line), DONE)
+            assert outcomes(await run(server.wire, session, {"kind": "approve-once"})) == ["ok"]
+    assert (other / "bin" / "git").exists()
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("cache", [".local/share/pnpm", ".cargo/registry", "home/caches/project-1/pnpm"])
+def test_programs_in_caches_are_left_out_from_the_start(tmp_path: Path, cache: str) -> None:
+    program(tmp_path / cache / "tool")
+    environ = {"HOME": str(tmp_path), "PATH": f"{tmp_path / cache}{os.pathsep}{tmp_path / 'bin'}"}
+    sandboxes = Sandboxes(SandboxSettings(), tmp_path / "home", environ)
+    assert sandboxes.own_environ()["PATH"] == str(tmp_path / "bin")
+    assert find_program("tool", environ, sandboxes.opened) is None

@@ -163,7 +163,7 @@ class LspSource:
 
         shared, settings = self._shared, self._session.settings
         environ, project = shared.environ(self._session.id), self._project or settings.cwd
-        programs = OwnPrograms(self._session.permissions.path_scope.folders)
+        programs = OwnPrograms(self._session.permissions.path_scope.untrusted)
         return find_servers(
             Sources(
                 shared.config.servers,

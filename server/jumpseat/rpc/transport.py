@@ -415,7 +415,7 @@ _CREDENTIALS: Final = re.compile(r"(?:headers|env|environment)$", re.IGNORECASE)
 _FLAG: Final = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]|(--[A-Za-z][\w-]*=).*", re.DOTALL)
 # The name and the password in a URL, the same in one without a scheme, and the parameters of its query.
 _USER: Final = re.compile(r":/+[^/?#\s]*@")
-_BARE_USER: Final = re.compile(r"^[^/?#\s]*@")
+_BARE_USER: Final = re.compile(r"^\s*/*[^/?#\s]*@")
 _ADDRESS: Final = re.compile(r"ur[li]$|address|endpoint|host", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r"([?&][^=&?#\s]+=)[^&?#\s]+")
 

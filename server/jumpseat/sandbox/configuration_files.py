@@ -12,14 +12,14 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from jumpseat.sandbox.folders import Folder, LinkedRepositories, read_folder
+from jumpseat.sandbox.folders import Folder, LinkedRepositories, are_same, read_folder
 from jumpseat.sandbox.git_folders import Examined, GitSettings, read_small, target_of
 from jumpseat.sandbox.indexes import Indexes
 from jumpseat.sandbox.obeyed_files import depth_of_holder, is_plain
@@ -86,6 +86,7 @@ class ConfigurationFiles:
         self._known: dict[str, Folder] = {}
         self._installed: dict[str, Folder] = {}
         self._repositories: list[Folder] = []
+        self._searched: tuple[list[str], set[str]] | None = None
         self._behind = LinkedRepositories(git)
         self._indexes = Indexes()
         self._linked: set[str] | None = None
@@ -115,7 +116,7 @@ class ConfigurationFiles:
             snapshot.has_new = not self._installed.keys() >= set(installed)
             snapshot.is_searched = self._must_search(search, snapshot, git_folders)
             if snapshot.is_searched:
-                self._search((path for path in installed if search != "known" or path in self._installed), seen)
+                self._search([path for path in installed if search != "known" or path in self._installed], {*seen})
         for folder in self._repositories:
             snapshot.git.update(folder.git)
             paths += folder.found
@@ -193,8 +194,11 @@ class ConfigurationFiles:
                 git.update(folder.git)
                 yield from folder.found
 
-    def _search(self, folders: Iterable[str], examined: Container[str]) -> None:
+    def _search(self, folders: list[str], examined: set[str]) -> None:
         """Find the repositories in ``folders`` of installed packages, except in those that are ``examined``."""
+        # Hardly any command changes something there, and this takes half of the time.
+        if self._searched == (folders, examined) and are_same(self._installed):
+            return
         found: dict[str, Folder] = {}
         waiting, new = list(folders), list[str]()
         while (waiting or new) and len(found) < MAX_INSTALLED:
@@ -206,7 +210,7 @@ class ConfigurationFiles:
                 found[path] = folder
                 for below in folder.folders:
                     (waiting if below in self._installed else new).append(below)
-        self._installed = found
+        self._installed, self._searched = found, (folders, examined)
         self._repositories = [folder for folder in found.values() if folder.found or folder.git]
 
 

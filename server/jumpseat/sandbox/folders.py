@@ -63,6 +63,18 @@ def read_folder(path: str, known: Mapping[str, Folder], *, installed: bool = Fal
         return None
 
 
+def are_same(known: Mapping[str, Folder]) -> bool:
+    """Return whether no folder has changed."""
+    try:
+        for path, folder in known.items():
+            status = os.lstat(path)
+            if folder.state != (status.st_dev, status.st_ino, status.st_ctime_ns):
+                return False
+    except OSError:
+        return False
+    return True
+
+
 def _examine(path: str, state: tuple[int, int, int], entries: list[os.DirEntry[str]], *, installed: bool) -> Folder:
     inside = obeyed_inside(path.casefold().split("/")[-2:])
     # A folder that looks like a git folder may be one of the project nevertheless.

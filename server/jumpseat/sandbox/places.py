@@ -105,6 +105,11 @@ _LOGIN_OF_GIT: Final = r"https?://[^/\s@\"]+@|authorization|(?:token|password)\s
 _EXPORTED: Final = r"(?:key|token|secret|password|passwd|credential)\w{0,30}=|https?://[^/\s@]+@"
 _SETTINGS_BYTES: Final = 64 * 1024
 
+_OF_SECRETS: Final = tuple(
+    dict.fromkeys(name.rpartition("/")[0] for name in (*CREDENTIALS, *SETTINGS) if "/" in name)
+)
+"""The folders of these."""
+
 START_FILES: Final = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile",
     ".zshenv", ".zlogin", ".inputrc", ".xprofile", ".xinitrc", ".gitconfig", ".vimrc", ".emacs", ".emacs.d",
@@ -185,8 +190,7 @@ def is_secret(path: str, home: Path, *, git: bool, gh: bool) -> bool:
 def folders_of_secrets(home: Path) -> Iterator[str]:
     """Yield the folders of the home folder in which tools that commands need may put a login at any time."""
     existing = _names_in(home)
-    names = dict.fromkeys(os.path.dirname(name) for name in (*CREDENTIALS, *SETTINGS) if "/" in name)
-    paths = (f"{home}/{name}" for name in names if name.partition("/")[0] in existing)
+    paths = _below(home, _OF_SECRETS, existing)
     yield from (path for path in paths if os.path.isdir(path) and os.path.realpath(path) == path)
 
 
@@ -307,39 +311,39 @@ def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dic
     the user (:func:`link_settings`).
     """
     modules = environ.get("GOMODCACHE") or f"{environ.get('GOPATH', '').partition(':')[0] or home / 'go'}/pkg/mod"
-    downloads = Path(modules, "cache", "download")
+    downloads = f"{modules}/cache/download"
     proxy = environ.get("GOPROXY") or "https://proxy.golang.org,direct"
     # Maven 3.9 and later read the second folder, and never write to it.
     maven = f"-Dmaven.repo.local={folder}/m2 -Dmaven.repo.local.tail={home}/.m2/repository"
     # Not a cache: with another folder, a project would lose its installed packages.
-    environments = Path(environ.get("XDG_CACHE_HOME") or home / ".cache", "pypoetry", "virtualenvs")
-    kept = {"POETRY_VIRTUALENVS_PATH": str(environments)} if environments.is_dir() else dict[str, str]()
+    environments = f"{environ.get('XDG_CACHE_HOME') or f'{home}/.cache'}/pypoetry/virtualenvs"
+    kept = {"POETRY_VIRTUALENVS_PATH": environments} if os.path.isdir(environments) else dict[str, str]()
     return {
         **kept,
-        "XDG_CACHE_HOME": str(folder / "xdg"),
-        "PIP_CACHE_DIR": str(folder / "pip"),
-        "UV_CACHE_DIR": str(folder / "uv"),
-        "POETRY_CACHE_DIR": str(folder / "poetry"),
-        "PRE_COMMIT_HOME": str(folder / "pre-commit"),
-        "npm_config_cache": str(folder / "npm"),
-        "YARN_CACHE_FOLDER": str(folder / "yarn"),
-        "YARN_GLOBAL_FOLDER": str(folder / "yarn-berry"),
-        "PNPM_HOME": str(folder / "pnpm"),
-        "CARGO_HOME": str(folder / "cargo"),
+        "XDG_CACHE_HOME": f"{folder}/xdg",
+        "PIP_CACHE_DIR": f"{folder}/pip",
+        "UV_CACHE_DIR": f"{folder}/uv",
+        "POETRY_CACHE_DIR": f"{folder}/poetry",
+        "PRE_COMMIT_HOME": f"{folder}/pre-commit",
+        "npm_config_cache": f"{folder}/npm",
+        "YARN_CACHE_FOLDER": f"{folder}/yarn",
+        "YARN_GLOBAL_FOLDER": f"{folder}/yarn-berry",
+        "PNPM_HOME": f"{folder}/pnpm",
+        "CARGO_HOME": f"{folder}/cargo",
         "MAVEN_OPTS": " ".join(filter(None, (environ.get("MAVEN_OPTS"), maven))),
-        "BUN_INSTALL_CACHE_DIR": str(folder / "bun"),
-        "DENO_DIR": str(folder / "deno"),
+        "BUN_INSTALL_CACHE_DIR": f"{folder}/bun",
+        "DENO_DIR": f"{folder}/deno",
         # The checksums of modules are kept there.
-        "GOPATH": str(folder / "go"),
-        "GOCACHE": str(folder / "go-build"),
-        "GOMODCACHE": str(folder / "go-modules"),
+        "GOPATH": f"{folder}/go",
+        "GOCACHE": f"{folder}/go-build",
+        "GOMODCACHE": f"{folder}/go-modules",
         "GOFLAGS": " ".join(filter(None, (environ.get("GOFLAGS"), "-modcacherw"))),
-        "GOPROXY": f"file://{downloads},{proxy}" if downloads.is_dir() else proxy,
-        "GRADLE_USER_HOME": str(folder / "gradle"),
-        "GRADLE_RO_DEP_CACHE": str(home / ".gradle" / "caches"),
-        "COMPOSER_CACHE_DIR": str(folder / "composer"),
-        "NUGET_PACKAGES": str(folder / "nuget"),
-        "CCACHE_DIR": str(folder / "ccache"),
+        "GOPROXY": f"file://{downloads},{proxy}" if os.path.isdir(downloads) else proxy,
+        "GRADLE_USER_HOME": f"{folder}/gradle",
+        "GRADLE_RO_DEP_CACHE": f"{home}/.gradle/caches",
+        "COMPOSER_CACHE_DIR": f"{folder}/composer",
+        "NUGET_PACKAGES": f"{folder}/nuget",
+        "CCACHE_DIR": f"{folder}/ccache",
     }
 
 

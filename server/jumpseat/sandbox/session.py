@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -132,8 +133,8 @@ class Confined(Struct):
 class Sandboxes:
     """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
-    Without ``connect``, commands reach all hosts or none. ``opened`` are the folders that commands could write to,
-    ``running`` the commands that have not ended. ``record_of`` returns the records of :attr:`times`.
+    Without ``connect``, commands reach all hosts or none. ``running`` are the commands that have not ended.
+    ``record_of`` returns the records of :attr:`times`.
     """
 
     def __init__(
@@ -154,9 +155,16 @@ class Sandboxes:
         self.mechanism: Mechanism | None = None
         self.probed = False
         self.ready = anyio.CapacityLimiter(MAX_READY)
-        self.opened: set[Path] = set()
         self.running: list[Confined] = []
         self._lock = anyio.Lock()
+
+    @cached_property
+    def opened(self) -> set[Path]:
+        """The folders that commands could write to, those of earlier processes included."""
+        # Imported with the first session.
+        from jumpseat.sandbox.places import shared_caches
+
+        return {self.home / "caches", *shared_caches(self.user_home)}
 
     @property
     def times(self) -> CommandTimes:

@@ -30,7 +30,7 @@ from jumpseat.sandbox.places import (
     socket_files,
 )
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat.sandbox.view import View, real, real_outside, real_paths
+from jumpseat.sandbox.view import RealPaths, View, real, real_outside, real_paths
 from jumpseat.system.file_trees import delete_folder
 from jumpseat.system.private_files import create_private_folder
 
@@ -146,17 +146,17 @@ class Surroundings:
     ) -> View:
         """Return the view of a command. ``before`` has the configuration files in ``roots`` and in ``git``."""
         # A path with a link could lead anywhere, and what is elsewhere cannot be written anyway.
-        within = [*map(str, roots), *map(str, git)]
-        protected = [Path(path) for path in before.files if _is_plain(path, within)]
-        targets = _link_targets(before, roots)
+        within, resolved = [*map(str, roots), *map(str, git)], RealPaths()
+        protected = [Path(path) for path in before.files if _is_plain(path, within, resolved)]
+        targets = _link_targets(before, roots, resolved)
         # A mounted folder cannot be renamed, so that the paths of its contents stay the same.
-        mounted = [Path(path) for path in before.git if _is_plain(path, within)]
+        mounted = [Path(path) for path in before.git if _is_plain(path, within, resolved)]
         mounted += [path.parent for path in protected if _holds_obeyed(path.parent)]
         mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = [*shared_caches(self._user_home)] if settings.shared_caches else [self._cache_folder(cwd)]
         named = (real_outside(cwd / os.path.expanduser(path), roots) for path in settings.show)
         shown = set(filter(None, named))
-        sockets = (path for path in real_paths(socket_files()) if not _is_inside(path, roots))
+        sockets = (path for path in real_paths(socket_files(), resolved) if not _is_inside(path, roots))
         hidden = [
             *sockets,
             *hidden_paths(environ),
@@ -170,15 +170,16 @@ class Surroundings:
             *self._program_folders(program, environ, roots),
             *(self._home / name for name in ("skills", "plugins", "installed-plugins", "hooks", "tools")),
         ]
+        excepted = {*shown, *roots, *caches}
         return View(
-            writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),
+            writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches], resolved)),
             read_only=(
                 *protected,
                 *targets,
-                *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only),
+                *real_paths((cwd / os.path.expanduser(path) for path in settings.read_only), resolved),
             ),
-            hidden=tuple(path for path in real_paths(hidden) if path not in (*shown, *roots, *caches)),
-            shown=tuple(real_paths([*readable, *(RESOLVER if network else ())])),
+            hidden=tuple(path for path in real_paths(hidden, resolved) if path not in excepted),
+            shown=tuple(real_paths([*readable, *(RESOLVER if network else ())], resolved)),
             temp=self.temp,
             network=network,
         )
@@ -231,9 +232,9 @@ def _holds_obeyed(folder: Path) -> bool:
     return bool(obeyed_inside([name.casefold() for name in folder.parts[-2:]]))
 
 
-def _link_targets(before: Snapshot, roots: Sequence[Path]) -> list[Path]:
+def _link_targets(before: Snapshot, roots: Sequence[Path], resolved: RealPaths) -> list[Path]:
     """Return the targets in ``roots`` of links among the configuration files."""
-    targets = real_paths(path for path in before.files if os.path.islink(path))
+    targets = real_paths((path for path in before.files if os.path.islink(path)), resolved)
     return [path for path in targets if _is_inside(path, roots)]
 
 
@@ -246,8 +247,6 @@ def _is_below(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-def _is_plain(path: str, folders: Sequence[str]) -> bool:
+def _is_plain(path: str, folders: Sequence[str], resolved: RealPaths) -> bool:
     """Return whether a path leads to something in ``folders``, without links."""
-    return os.path.realpath(path) == path and any(
-        path == folder or path.startswith(f"{folder}/") for folder in folders
-    )
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders) and resolved.is_plain(path)

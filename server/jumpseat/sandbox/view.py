@@ -14,6 +14,9 @@ Access: TypeAlias = Literal["write", "read", "hide"]
 
 TEMP_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - those of a confined process
 
+MAX_DEPTH: Final = 64
+"""Folders around a path that are resolved one by one."""
+
 _TEMP_NAMES: Final = frozenset(map(str, TEMP_FOLDERS))
 
 
@@ -115,28 +118,38 @@ def real_outside(path: str | Path, roots: Sequence[Path]) -> Path | None:
     return None if found != plain and any(plain.is_relative_to(root) for root in roots) else found
 
 
-def real_paths(paths: Iterable[str | Path]) -> Iterator[Path]:
+class RealPaths:
+    """Resolves the paths for one command. A folder that was resolved once is not looked at again."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str | None] = {"/": "/"}
+
+    def find(self, path: str) -> str | None:
+        """Return the real path of an existing file or folder; ``None`` for anything else."""
+        folder, slash, name = path.rpartition("/")
+        if not slash or name in ("", ".", "..") or path.count("/") > MAX_DEPTH:
+            found = real(path)
+            return None if found is None else str(found)
+        folder = folder or "/"
+        if folder not in self._folders:
+            self._folders[folder] = self.find(folder)
+        above = self._folders[folder]
+        if above is None:
+            return None
+        below = f"{above.rstrip('/')}/{name}"
+        try:
+            return os.path.realpath(below, strict=True) if stat.S_ISLNK(os.lstat(below).st_mode) else below
+        except (OSError, ValueError):
+            return None
+
+    def is_plain(self, path: str) -> bool:
+        """Return whether no link is in a path, which may not exist."""
+        found = self.find(path)
+        return (os.path.realpath(path) if found is None else found) == path
+
+
+def real_paths(paths: Iterable[str | Path], resolved: RealPaths | None = None) -> Iterator[Path]:
     """Yield the real paths of those that exist, without repetitions."""
-    folders: dict[str, Path | None] = {}
-    found: dict[Path, None] = {}
-    for path in map(str, paths):
-        folder, _, name = path.rpartition("/")
-        if not folder or name in ("", ".", ".."):
-            existing = real(path)
-        else:
-            # Most paths are in a few folders, which are resolved once.
-            if folder not in folders:
-                folders[folder] = real(folder)
-            above = folders[folder]
-            existing = _below(f"{above}/{name}") if above is not None else None
-        if existing is not None:
-            found[existing] = None
-    return iter(found)
-
-
-def _below(path: str) -> Path | None:
-    """Return the real path of a file or folder in a real folder."""
-    try:
-        return real(path) if stat.S_ISLNK(os.lstat(path).st_mode) else Path(path)
-    except (OSError, ValueError):
-        return None
+    resolved = resolved or RealPaths()
+    found = dict.fromkeys(resolved.find(str(path)) for path in paths)
+    return (Path(path) for path in found if path is not None)

@@ -201,7 +201,7 @@ RUNS_RM: Final[tuple[str, ...]] = (
     "python3 <<< \"import os; os.system('rm x')\"", "make CC='rm x' test", "sqlite3 x <<< '.shell rm x'",
     # The program under another name.
     "cp /bin/rm q && ./q x", "ln -s /usr/bin/rm q; ./q x", "install -m755 /bin/rm q", "mv /bin/rm q && q x",
-    "cat /bin/rm > q", "./linked-rm x", "sub/../linked-rm -rf x",
+    "cat /bin/rm > q", "cat < /bin/rm > q", "./linked-rm x", "sub/../linked-rm -rf x",
     # Programs that no table knows.
     "caffeinate rm x", "ip netns exec n rm x", "machinectl shell . /bin/rm x", "bwrap --bind / / rm x",
     "aa-exec -p x rm x", "pdm run rm x", "rbenv exec rm x", "volta run rm x", "bunx rm x", "nerdctl exec c rm x",

@@ -399,13 +399,29 @@ async def test_files_are_unknown_while_a_command_runs_that_may_move_them(
     (project / "f").write_text("f")
     for_session = {"kind": "approve-for-session"}
     read = [bash("cat f; pwd; sleep 0"), background("sleep 100"), bash("cat f"), DONE]
-    move = [background("sleep 100; mv k k2"), bash("pwd"), bash("cat k2/up/secret.txt"), DONE]
+    move = [
+        background("sleep 100; mv k k2"),
+        bash("pwd"),
+        bash("cat k2/up/secret.txt"),
+        bash("cat < k2/up/s"),
+        DONE,
+    ]
     async with running_server(tmp_path) as server:
         options: dict[str, Any] = {} if sandbox else {"sandboxConfig": {"enabled": False}}
         session = await open_session(server, project, *read, *move, **options)
         # A command that only reads moves nothing.
         await run(server.wire, session, for_session)
-        events = await run(server.wire, session, for_session, REJECT)
+        events = await run(server.wire, session, for_session, REJECT, REJECT)
+    assert outcomes(events) == ["ok", "ok", "denied", "denied"]
+
+
+async def test_without_a_sandbox_a_command_that_leaves_its_group_may_go_on(tmp_path: Path, project: Path) -> None:
+    (project / "f").write_text("f")
+    for_session = {"kind": "approve-for-session"}
+    turns = [bash("cat f"), bash("setsid sh -c 'sleep 100; mv k k2' > /dev/null 2>&1 &"), bash("cat k2/up/s"), DONE]
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *turns, sandboxConfig={"enabled": False})
+        events = await run(server.wire, session, for_session, for_session, REJECT)
     assert outcomes(events) == ["ok", "ok", "denied"]
 
 

@@ -117,7 +117,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
     )
     paths, complete = reached.paths, reached.complete
     if any(moves() for moves in tuple(path_scope.movers)) and (
-        written.any or any(map(_names_files, line.possible_commands))
+        written.any or line.redirects or any(map(_names_files, line.possible_commands))
     ):
         # What is at these paths when the command comes to them, is not known.
         complete = False

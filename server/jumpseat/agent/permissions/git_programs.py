@@ -55,7 +55,7 @@ def git_programs(line: ShellLine, bases: Sequence[Path], path_scope: PathScope) 
             continue
         seen.add(folder)
         try:
-            repository = Repository(folder, path_scope.environ(), path_scope.folders(), foreseen=_QUESTIONS)
+            repository = Repository(folder, path_scope.environ(), path_scope.untrusted(), foreseen=_QUESTIONS)
             if path_scope.trusts(repository.top):
                 continue
             if len(seen) > MAX_FOLDERS:

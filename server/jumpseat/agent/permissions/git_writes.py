@@ -97,7 +97,7 @@ class _Writes(Repository):
         foreseen = _questions(change, names, files)
         if others:
             foreseen.append((_RESOLVE, lines_of(_words(others))))
-        super().__init__(folder, path_scope.environ(), path_scope.folders(), foreseen=foreseen, top=top)
+        super().__init__(folder, path_scope.environ(), path_scope.untrusted(), foreseen=foreseen, top=top)
         if top is None and self.is_elsewhere:
             raise UnknownChangeError
         self._scope = path_scope

@@ -143,10 +143,14 @@ class EnforcedPolicy(Struct, frozen=True):
 
     def wants_person(self, request: PermissionRequest, facts: Facts, patterns: RulePatterns) -> str | None:
         """Return the rule by which a person has to decide about each such call; ``None`` if there is none."""
+        # Imported with the first policy.
+        from jumpseat.agent.permissions.true_names import first_copy
+
         rule = (
             self.ask.first_match(facts, patterns)
             or self.deny.first_possible_match(facts, patterns)
             or self.ask.first_possible_match(facts, patterns)
+            or first_copy(self.ask.shell, facts)
         )
         if rule is not None:
             return str(rule)

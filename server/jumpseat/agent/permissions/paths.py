@@ -40,6 +40,7 @@ class PathScope(Struct):
     ``unrestricted`` covers all paths, ``any_host`` all hosts. ``movers`` tell whether commands run that may move
     files and folders, or replace them by links. ``environ`` returns the environment of
     child processes, ``None`` for that of the server. ``trusts`` returns whether the user trusts a folder.
+    ``opened`` returns the folders that commands of any session could write to.
     """
 
     cwd: Callable[[], Path]
@@ -53,11 +54,16 @@ class PathScope(Struct):
     movers: list[Callable[[], bool]] = field(default_factory=list[Callable[[], bool]])
     environ: Callable[[], Mapping[str, str] | None] = lambda: None
     trusts: Callable[[Path], bool] = lambda _folder: False
+    opened: Callable[[], Iterable[Path]] = tuple
 
     @property
     def main_folder(self) -> Path:
         """The folder that permissions are relative to."""
         return self.primary or self.cwd()
+
+    def untrusted(self) -> list[Path]:
+        """Return the folders in which the server starts no program of its own."""
+        return [*self.folders(), *self.opened()]
 
     def folders(self) -> list[Path]:
         """Return the folders without ``session_folders``, the main folder first."""

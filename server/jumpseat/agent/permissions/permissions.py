@@ -238,11 +238,7 @@ class Permissions:
         if (denial := self._denial_by_host(facts)) is not None:
             return denial
         patterns = self._patterns(facts)
-        rule = first_match(self._rules().deny, facts, patterns)
-        if rule is None and any(rule.kind == "shell" for rule in self._rules().deny):
-            from jumpseat.agent.permissions.true_names import first_copy
-
-            rule = first_copy(self._rules().deny, facts)
+        rule = first_match(self._rules().deny, facts, patterns) or _first_copy(self._rules().deny, facts)
         if rule is None:
             return None
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule", reason=str(rule))
@@ -559,9 +555,22 @@ def _covering_rule(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns) 
     return next((str(rule) for rule in rules if allows([rule], facts, patterns)), "")
 
 
+def _first_copy(rules: Sequence[Rule], facts: Facts) -> Rule | None:
+    """Return the first rule whose program a line runs under another name, or names by its path."""
+    if not any(rule.kind == "shell" for rule in rules):
+        return None
+    from jumpseat.agent.permissions.true_names import first_copy
+
+    return first_copy(rules, facts)
+
+
 def _asking_rule(rules: Rules, facts: Facts, patterns: RulePatterns) -> str | None:
     """Return the rule by which a person has to decide about a call; ``None`` if there is none."""
-    rule = first_match(rules.ask, facts, patterns) or first_possible_match(rules.deny + rules.ask, facts, patterns)
+    rule = (
+        first_match(rules.ask, facts, patterns)
+        or first_possible_match(rules.deny + rules.ask, facts, patterns)
+        or _first_copy(rules.ask, facts)
+    )
     return None if rule is None else str(rule)
 
 

@@ -47,7 +47,9 @@ def first_copy(rules: Iterable[Rule], facts: Facts) -> Rule | None:
         if words[0] and "/" in words[0] and _is_program(path := Path(facts.folder, words[0]))
     ][:MAX_PATHS]
     named = [word for words in commands for word in words[1:] if word and word[0] == "/"][:MAX_PATHS]
-    others = [path for word in named if _is_program(path := Path(word))]
+    # The matches of patterns, redirections, and files that a line which may copy them names from its folder.
+    reached = [path.real for path in facts.paths[:MAX_PATHS]] if facts.kind == "shell" and facts.writes else []
+    others = [path for word in dict.fromkeys((*named, *reached)) if _is_program(path := Path(word))]
     for rule in rules if started or others else ():
         name, *rest = rule_words(rule.argument or "")
         if rule.kind != "shell" or not name or (program := shutil.which(name)) is None:

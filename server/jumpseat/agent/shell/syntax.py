@@ -83,7 +83,7 @@ class ShellLine(Struct, frozen=True):
     arguments of others, and commands of a line that is not ``certain``. ``names`` are those in the arguments of
     commands that are not known, which may run them. ``words`` may be opened as files, ``globs`` are patterns of
     files, ``folders`` are the targets of ``cd``, ``addresses`` are URLs that may be loaded, ``placements`` are
-    commands that may change files in the folders that they name.
+    commands that may change files in the folders that they name. ``redirects``: a redirection opens a file.
 
     ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
     else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
@@ -103,6 +103,7 @@ class ShellLine(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     placements: tuple[Placement, ...] = ()
+    redirects: bool = False
     certain: bool = False
     reach_known: bool = False
     opaque: bool = True
@@ -151,6 +152,7 @@ def _parse_again(text: str) -> ShellLine:
         folders=tuple(reach.folders),
         addresses=tuple(dict.fromkeys([*URL.findall(text), *reach.addresses])),
         placements=tuple(reach.placements),
+        redirects=any(command.targets for command in found),
         certain=reader.certain and bool(found),
         reach_known=reach.complete,
         opaque=not (reader.certain and found)

@@ -48,6 +48,8 @@ class ToolOrchestrator:
         )
         session.permissions.path_scope.movers.append(self._shells.may_move)
         session.permissions.path_scope.environ = partial(environment.child_environ, session.id)
+        if sandboxes is not None:
+            session.permissions.path_scope.opened = lambda: sandboxes.opened
         self._tools = OfferedTools(session, environment, self._has_commands)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(session, environment, folder, self._shells)

@@ -19,7 +19,7 @@ from anyio.abc import Process
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.system.process_groups import group_members, kill_group, terminate_members
-from jumpseat.tools.shell.process import BASH, GRACE_S, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.process import BASH, GRACE_S, KILL_WAIT_S, Pipes, Shell, has_no_writer, non_interactive
 from jumpseat.tools.shell.ready_sandbox import START_S, ReadySandbox, end_sandbox
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
@@ -48,6 +48,7 @@ class SandboxedShell(Shell):
         self._report = SandboxReport(sandbox, confined)
         self._prepare = partial(ready.prepare, confined)
         self._stopped = False
+        self._settled = False
         self._has_processes = confined.has_processes
         self.confined = self._report.confined
 
@@ -60,17 +61,30 @@ class SandboxedShell(Shell):
         # The first process of a namespace has the output open as long as any other process in it lives.
         return not (self._has_processes and self._eof.is_set()) and super().alive
 
+    @property
+    def holds_processes(self) -> bool:
+        return self._has_processes
+
     async def supervise(self) -> None:
         try:
             await super().supervise()
         finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
-                await self._report.settle()
+            if not self._settled:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
+                    await self._report.settle()
 
     async def _wait_exit(self) -> None:
         await super()._wait_exit()
         # Children in the background may live on: until they have ended, nothing leaves the sandbox.
-        await self._report.settle(ended=False)
+        ended = self._has_ended()
+        await self._report.settle(ended=ended)
+        self._settled = ended
+
+    def _has_ended(self) -> bool:
+        """Return whether no process of the command is left, as the end of its output shows."""
+        # A sandbox that was killed may leave some for a moment.
+        code = self._process.returncode
+        return self._has_processes and code is not None and code >= 0 and has_no_writer(self._output_fd)
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
         # Whoever stops a command expects that nothing is left of it, not the beginning of another one.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import select
 import subprocess
 import sys
 import time
@@ -100,6 +101,11 @@ class Shell:
     def alive(self) -> bool:
         """Return whether any process of the group still runs, including background children."""
         return self._process.returncode is None or group_runs(self._process.pid)
+
+    @property
+    def holds_processes(self) -> bool:
+        """Return whether no process of the command can leave its group unseen."""
+        return False
 
     @property
     def pid(self) -> int | None:
@@ -439,6 +445,15 @@ def git_settings(environ: dict[str, str], *, outside: bool = False) -> dict[str,
     for number, (name, value) in enumerate(settings.items(), start=first):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
+
+
+def has_no_writer(pipe: int) -> bool:
+    """Return whether each process has closed the other end of a pipe, even if some of it is unread."""
+    if sys.platform == "win32":
+        return False
+    found = select.poll()
+    found.register(pipe, 0)
+    return any(event & select.POLLHUP for _, event in found.poll(0))
 
 
 def group_runs(leader: int) -> bool:

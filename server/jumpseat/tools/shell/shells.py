@@ -31,6 +31,12 @@ log = logging.getLogger(__name__)
 FINISHED_KEPT: Final = 32
 """Limit of the finished commands that are kept for their unread output."""
 
+LEAVING: Final = frozenset({
+    "abduco", "at", "batch", "crontab", "daemon", "daemonize", "dtach", "screen", "setsid", "start-stop-daemon",
+    "systemd-run", "tmux", "zellij",
+})  # fmt: skip
+"""Programs that run others outside of the process group of the command: nobody knows when those end."""
+
 
 class Shells:
     """Implements :class:`jumpseat.tools.running_commands.CommandRunner`.
@@ -58,6 +64,7 @@ class Shells:
         self._shells: dict[str, Shell] = {}
         self._next_id = 0
         self._closed = False
+        self._has_left = False
 
     @property
     def sandbox(self) -> SessionSandbox | None:
@@ -89,7 +96,7 @@ class Shells:
 
     def may_move(self) -> bool:
         """Return whether a command runs that may move files and folders, or replace them by links."""
-        return any(shell.alive and not _only_reads(shell.command) for shell in self)
+        return self._has_left or any(shell.alive and not _only_reads(shell.command) for shell in self)
 
     @property
     def has_confined(self) -> bool:
@@ -238,6 +245,7 @@ class Shells:
         self._shells[shell.id] = shell
         if shell.confined is None and self.sandbox is not None and self.sandbox.mode != "off":
             shell.confined = False
+        self._has_left = self._has_left or (not shell.holds_processes and _leaves_its_group(shell.command))
         self._task_group.start_soon(shell.supervise, name=f"shell {shell.id}")
         self._drop_old()
         return shell
@@ -254,6 +262,14 @@ def _only_reads(command: str) -> bool:
 
     line = parse_shell(command)
     return line.certain and all(segment.command.read_only for segment in line.segments)
+
+
+def _leaves_its_group(command: str) -> bool:
+    from jumpseat.agent.shell.commands import program_name
+    from jumpseat.agent.shell.syntax import parse_shell
+
+    line = parse_shell(command)
+    return any(words[0] is not None and program_name([words[0]]) in LEAVING for words in line.possible_commands)
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
