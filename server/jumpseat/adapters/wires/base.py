@@ -75,11 +75,14 @@ def calls_of(value: Any) -> list[Any]:
 
 
 def choices_of(value: Any) -> list[Any]:
-    """Return the choices of one message; none if ``value`` is not an array.
+    """Return the choices of one message.
 
     Raises:
-        ProviderProtocolError: there are more than an answer may have calls, of which each may be in a choice.
+        ProviderProtocolError: ``value`` is no array, or has more choices than an answer may have calls, of which
+            each may be in a choice of its own.
     """
+    if not isinstance(value, list):
+        raise ProviderProtocolError("unexpected response format: expected an array of choices")
     choices = as_list(value)
     if len(choices) > MOST_CALLS:
         raise ProviderProtocolError(f"the answer has more than {MOST_CALLS} choices")

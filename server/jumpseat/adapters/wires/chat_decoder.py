@@ -206,7 +206,7 @@ class ChatDecoder(AnswerDecoder):
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         if body.get("error") or body.get("object") == "error":
             raise failure_of_event(body)
-        choices = choices_of(body.get("choices"))
+        choices = choices_of(body.get("choices") or [])
         if not choices:
             raise ProviderProtocolError("expected at least one choice in the provider's answer")
         self._note_head(body)
