@@ -49,7 +49,7 @@ from tests.adapters.subjects import SUBJECTS, Subject, resigned
 from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 RECORDED: Final = [subject for subject in SUBJECTS if subject.own_streams()]
 SHORT: Final = 300

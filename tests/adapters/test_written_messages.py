@@ -28,7 +28,7 @@ from tests.adapters.conversations import REQUESTS
 from tests.adapters.subjects import SUBJECTS, Subject
 
 MESSAGES: Final[list[Message]] = [*chain.from_iterable(request.messages for request in REQUESTS.values())]
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 KEEPING: Final = ("openai", "openai_responses", "anthropic", "gemini", "gemini_interactions", "ollama")
 """One adapter of each wire that keeps what it writes."""

@@ -1,4 +1,7 @@
-"""The modules that ``make quick`` leaves out: those whose tests start programs or import providers' SDKs."""
+"""The modules that ``make quick`` leaves out.
+
+Their tests start programs, import providers' SDKs, or are marked ``thorough`` as a whole.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from typing import Final
 TESTS: Final = Path(__file__).parents[1]
 
 _SLOW: Final = re.compile(
-    r"^(?:import|from) (?:subprocess|tests\.adapters\.provider_sdks)\b|\bsys\.executable\b", re.MULTILINE
+    r"^(?:import|from) (?:subprocess|tests\.adapters\.provider_sdks)\b|\bsys\.executable\b"
+    r"|^pytestmark = .*\bthorough\b",
+    re.MULTILINE,
 )
 _HELPERS: Final = re.compile(r"^from (tests[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 

@@ -11,7 +11,7 @@ import pytest
 from jumpseat_testkit.model.script import Script
 from jumpseat_testkit.model.server import ModelServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 TURNS = [
     {"reasoning": "Let me add.", "tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}]},

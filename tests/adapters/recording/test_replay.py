@@ -27,7 +27,7 @@ from tests.support.cases import all_cases
 from tests.support.limits import WAIT_S
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 KEY: Final = "very-secret-value-1234567"  # not a real one
 STOP: Final = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'

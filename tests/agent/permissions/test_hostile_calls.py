@@ -29,7 +29,7 @@ from jumpseat_protocol.permissions import (
 from tests.agent.permissions import hostile
 from tests.tools.session import permission, tool_session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission, ShellPermission
 from tests.tools.declared.runs import completed, results, session_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 
 def yes(*_args: Any) -> bool:

@@ -22,7 +22,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission
 from tests.tools.declared.runs import completed, results, session_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 NUMBERS = {"num1": {"type": "integer"}, "num2": {"type": "integer"}}
 

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from jumpseat_protocol import events
 from tests.tools.declared.runs import completed, results, session_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 
 def traced(trace: list[str], *cmds: Any, **more: Any) -> dict[str, Any]:

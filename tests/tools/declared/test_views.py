@@ -16,7 +16,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.permissions import ShellPermission
 from tests.tools.declared.runs import completed, results, session_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.thorough]
 
 
 async def test_setup_can_change_the_entries_of_cmds(tasks: TaskGroup, tmp_path: Path) -> None:
