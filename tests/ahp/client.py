@@ -319,6 +319,8 @@ async def check_equal(port: int, *clients: Client, query: str = "") -> None:
                         await newcomer.settle()
                         await client.settle()
                 assert client.states[uri] == newcomer.states[uri]
+            # A run may have ended since the session was joined.
+            await newcomer.subscribe(client.session)
             theirs, ours = newcomer.states[client.session], client.states[client.session]
             assert {**theirs, "status": 0} == {**ours, "status": 0}
             assert theirs["status"] & 31 == newcomer.states[client.chat]["status"] & 31

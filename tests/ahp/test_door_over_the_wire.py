@@ -130,7 +130,7 @@ async def test_actions_that_are_refused_or_ignored(tmp_path: Path) -> None:
             ("session/configChanged", {"config": {f"k{number}": 1 for number in range(MOST_ENTRIES + 1)}}),
             ("session/activeClientSet", {"activeClient": {"clientId": "a", "tools": [{}] * (MOST_ENTRIES + 1)}}),
             ("chat/queuedMessagesReordered", {"order": [str(n) for n in range(MOST_ENTRIES + 1)]}),
-            ("chat/draftChanged", {"draft": [[[]] * MOST_ENTRIES] * (MOST_VALUES // MOST_ENTRIES + 1)}),
+            ("chat/draftChanged", {"draft": [[1] * MOST_ENTRIES] * (MOST_VALUES // MOST_ENTRIES + 1)}),
         ]
         for kind, members in refused:
             assert "rejectionReason" in await client.echo(await client.dispatch(kind, **members)), kind
