@@ -298,7 +298,7 @@ test("a session is forked before a prompt and rewound with its files", async () 
   await page.waitForURL((url) => !url.hash.includes(id));
   await row(".answer", { hasText: "You said: One" }).waitFor();
   assert.equal(await row(".prompt").count(), 1);
-  await page.getByText("This session is stored.").waitFor();
+  await page.getByText("No server has this session open").waitFor();
   await shot(page, "stored");
   await page.getByRole("button", { name: "Continue here" }).click();
   await send("Two");

@@ -26,7 +26,7 @@ test("the page connects again to a server that was killed and started again, and
     await shot(page, "lost");
     server = await Server.start({ folder: server.folder, webPort: server.webPort });
     await page.getByText("The server has gone.").waitFor({ state: "detached" });
-    await page.getByText("This session is stored.").waitFor();
+    await page.getByText("No server has this session open").waitFor();
     assert.equal(await page.getByRole("region", { name: "A question to you" }).count(), 0);
     await page.locator(".fact.bad", { hasText: "Unfinished: the server ended during a call" }).waitFor();
     await page.getByRole("button", { name: "Continue here" }).click();
