@@ -101,7 +101,7 @@ test("without a model, the page connects one: a server of one's own is added, tr
     await page.getByRole("button", { name: "Add it" }).click();
     const lab = page.locator(".providers li", { has: page.locator("strong", { hasText: /^lab$/ }) });
     // A page that is left earlier takes its request with it.
-    await lab.waitFor();
+    await page.getByText("No model is connected yet").waitFor({ state: "detached" });
     await page.goto(`${server.origin}/#/setup`);
     await lab.waitFor();
     if ((await lab.locator("select").count()) === 0) await lab.locator("summary").click();
