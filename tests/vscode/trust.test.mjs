@@ -57,7 +57,7 @@ test("a missing server is named with what can be done, and one that is killed co
     const own = server.filter((pid) => execFileSync("ps", ["eww", "-p", String(pid)], { encoding: "utf8" }).includes(editor.folder));
     assert.ok(own.length > 0);
     for (const pid of own) process.kill(pid, "SIGKILL");
-    await editor.frame().getByText("This session is stored.").waitFor();
+    await editor.frame().getByText("No server has this session open").waitFor();
     await editor.frame().getByRole("button", { name: "Continue here" }).click();
     await composer.fill("And now?");
     await composer.press("Enter");
