@@ -96,11 +96,10 @@ class Delivery:
         else:
             self.announcements.announce(partial(self._deliver_stored, event, written, only))
 
-    def send_end(self, idle: Event, written: int) -> None:
-        """Deliver the end of a run. A replica that takes the session over delivers it if this one cannot."""
+    def keep(self, idle: Event) -> None:
+        """Keep the end of a run before it is sent: a replica that takes the session over may have to deliver it."""
         if self.announcements is not None:
             self.announcements.keep(idle)
-        self.send(idle, written)
 
     def invalidate(self) -> None:
         """Drop what is buffered, because the history was changed."""

@@ -20,7 +20,7 @@ TOOLS_INFO: Final = "tools"
 LoggedEvent: TypeAlias = tuple[str | None, str | None, events.EventPayload | events.UnknownPayload]
 """An event read from the log: its id, the id of the sub-agent that it belongs to, if any, and its payload."""
 
-_NO_NAMES: Final[frozenset[str]] = frozenset()
+NO_NAMES: Final[frozenset[str]] = frozenset()
 """Shared, because each empty set takes 216 bytes."""
 
 
@@ -39,9 +39,9 @@ class History(Projection):
         # Whether the last prompt was one in plan mode, and the mode was not changed since.
         self.plans = False
         # The tools and groups of tools that prompts have mentioned.
-        self.mentions = _NO_NAMES
+        self.mentions = NO_NAMES
         # The tools that were called, or activated by a tool search.
-        self.tools_in_use = _NO_NAMES
+        self.tools_in_use = NO_NAMES
         # The open calls of scripts, with the calls that run those.
         self.inner_calls: dict[str, str] = {}
         # The tasks that MCP servers have made of open calls, by the id of the call.
@@ -135,7 +135,7 @@ class History(Projection):
         self.last_event_id = None
         self.latest_message_id = None
         self.last_limits_status = None
-        self.mentions = self.tools_in_use = _NO_NAMES
+        self.mentions = self.tools_in_use = NO_NAMES
         self.latest_prompts = ()
         self.plans = False
         for event_id, agent_id, payload in left:

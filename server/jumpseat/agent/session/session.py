@@ -765,9 +765,8 @@ class Session:
     def _become_idle(self, aborted: bool | None) -> events.Event:
         self.autopilot.settle()
         idle = self._make_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=aborted))
-        if self.identity is None:
-            self.run_clock.note(idle)
-        self.delivery.send_end(idle, self.history.event_count)
+        self.delivery.keep(idle)
+        self._announce(idle)
         self._log.sync_soon()
         return idle
 

@@ -21,6 +21,7 @@ from jumpseat.agent.conversation.result_size import largest_result
 from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.observation import ToolCall
+from jumpseat.agent.session.history import NO_NAMES
 from jumpseat.agent.session.hooks import stop_of
 from jumpseat.agent.session.questions import ask_user
 from jumpseat.agent.session.session import Session
@@ -103,9 +104,6 @@ async def _after(session: Session, call: ToolUseBlock, outcome: ToolOutcome) -> 
 MAX_NOTES_CHARS: Final = 10_000
 """The end of a result in which notes are looked for."""
 
-# One for all sessions: an empty set takes 216 bytes.
-_NONE: Final[frozenset[str]] = frozenset()
-
 STOPPED: Final = "This tool call did not run, because a hook ended the run."
 TOO_MANY: Final = "This tool call did not run: only the first {most} calls of one answer run."
 
@@ -127,7 +125,7 @@ class ToolCalls:
         execution.inner = self._begin_inner
         self._most = most
         # Notes about names of other agents' tools that the model has got since its conversation was rewritten.
-        self._told = _NONE
+        self._told = NO_NAMES
         self._told_in = 0
 
     def _begin_inner(self, outer: ToolUseBlock, state: SharedState) -> Inner:
@@ -238,7 +236,7 @@ class ToolCalls:
         conversation = self._session.conversation
         if conversation.rewrites != self._told_in:
             # Results may have been summarized, cleared or undone.
-            self._told, self._told_in = _NONE, conversation.rewrites
+            self._told, self._told_in = NO_NAMES, conversation.rewrites
         if not note or note in self._told:
             return ""
         self._told |= {note}

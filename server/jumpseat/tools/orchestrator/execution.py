@@ -363,7 +363,7 @@ class CallExecution:
         a few misses, the model has to view the file.
         """
         request, refusal = prepared.permission, prepared.refusal
-        if not isinstance(request, WritePermission) or (refusal is None and self._misses is None):
+        if not isinstance(request, WritePermission) or (refusal is None and not self._misses):
             return refusal
         facts = await self._facts(request, call)
         verdict = self._session.permissions.denial_by_rule(facts) or self._denial_in_plan_mode(request, facts, call)
@@ -372,7 +372,7 @@ class CallExecution:
             return ToolOutcome(verdict.message, "denied")
         intention = request.intention
         hidden = [path for path in _files_of(request) if not await self._may_read(path, intention, call)]
-        misses = self._misses = self._misses or Counter()
+        misses = self._misses or Counter[str]()
         tried = next((path for path in hidden if misses[path] >= MOST_MISSES), None)
         if tried is not None:
             return failure(f"View {tried} before you change it: earlier changes did not fit.")
@@ -380,6 +380,7 @@ class CallExecution:
             return refusal
         if refusal.withheld is not None:
             misses.update(hidden)
+            self._misses = misses
             return replace(refusal, text=refusal.withheld)
         return failure("This change cannot be made as things are.") if facts.outside_paths else refusal
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from jumpseat.agent.session.history import NO_NAMES
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.tool import Tool
 
 COMMANDS: Final = "bash"
 AGENTS: Final = "task"
-# One for all sessions: an empty set takes 216 bytes.
-_NONE: Final[frozenset[str]] = frozenset()
 
 
 class Followers:
@@ -25,7 +24,7 @@ class Followers:
         self._session = session
         self._has_left = {COMMANDS: has_commands, AGENTS: self._has_agents}
         # A tool that was offered stays, so that the beginning of requests changes once.
-        self._begun = _NONE
+        self._begun = NO_NAMES
 
     def idle(self, tools: Mapping[str, Tool]) -> set[str]:
         """Return the names of those ``tools`` that have nothing to work on yet."""
