@@ -138,7 +138,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "sessions": {
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
-        *("agent.session", "agent.subagents", "agent.turns", "errors", "lsp", "mcp", "profiles"),
+        *("agent.session", "agent.subagents", "agent.turns", "errors", "lsp", "mcp", "profiles", "sandbox"),
         *("store.plugins", "store.project", "store.session", "store.session_fs", "store.user", "system"),
         *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "tools.search"),
     },

@@ -140,7 +140,7 @@ COMMANDS: Final = {
     "sessions list": 157,
     "hooks": 188,
 }
-BUDGETS: Final = {"ping": 320, "session.create": 335, "session.send": 443}
+BUDGETS: Final = {"ping": 296, "session.create": 335, "session.send": 443}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

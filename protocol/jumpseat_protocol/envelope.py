@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal, TypeAlias
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic import ConfigDict
 
 from jumpseat_protocol.lazy_models import LazyModel
@@ -50,6 +51,21 @@ class ErrorObject(LazyModel):
 
 
 Version: TypeAlias = Literal["2.0"]
+
+
+class Outline(Struct):
+    """The id and the unread method of a message; both are unset if the message cannot be read."""
+
+    id: RequestId | UnsetType = UNSET
+    method: Raw | UnsetType = UNSET
+
+
+def outline_of(body: bytes) -> Outline:
+    """Read the envelope of a message that takes too long to read as a whole: no objects are made of the rest."""
+    try:
+        return msgspec.json.decode(body, type=Outline)
+    except (msgspec.DecodeError, RecursionError):
+        return Outline()
 
 
 MAX_BODY_BYTES = 256 * 1024 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.observation import Observers
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, NoHookCommands
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, HookCommands, NoHookCommands
 from jumpseat.agent.session.limits import BudgetKeeper
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
@@ -68,16 +68,11 @@ from jumpseat.system.descendants import Descendants
 from jumpseat.system.log_fields import fields
 from jumpseat.system.private_files import restrict_contents, restrict_home
 from jumpseat.system.process_memory import protect_memory
-from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
+from jumpseat.tools.builtin import BUILTIN_NAMES
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.filters import SET_NAMES, SETS, configured_of, unknown_tools
-from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
-from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment, RepeatLimits, ScriptSettings
-from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
-from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import TOOL_SEARCH, SourceMaker
-from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -88,6 +83,9 @@ if TYPE_CHECKING:
     from jumpseat.store.plugins.installed_plugins import InstalledPlugins
     from jumpseat.store.project.agents import AgentLibrary
     from jumpseat.tools.findings import Checker
+    from jumpseat.tools.orchestrator.environment import Environment
+    from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
+    from jumpseat.tools.workspace_files import FileEdit
 
 log = logging.getLogger(__name__)
 
@@ -166,14 +164,14 @@ class App:
         # Whoever has the login of the store reads and writes all sessions.
         children.withhold(config.store.login_variables)
         children.withhold(lambda: secret_variables(config.mcp.servers))
-        memories = MemoryStore(home, by_default=config.tools.memory.enabled)
+        memories = self._memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
         self._on_stdio = options.on_stdio
         self.gate, made_token = open_gate(options.tcp, home)
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
-        sandboxes = Sandboxes(
+        sandboxes = self._sandboxes = Sandboxes(
             sandbox_settings(config.sandbox),
             home,
             children.variables(),
@@ -218,28 +216,85 @@ class App:
         )
         if not config.environment.readable:
             protect_memory(children.credentials())
-        chosen = options.tools if options.tools is not None else config.tools.names
-        self._chosen_tools = chosen or (), options.tools is not None
-        environment = Environment(
-            BUILTIN_TOOLS,
-            children.variables,
+        self._chosen_by_argument = options.tools is not None
+        self._chosen_tools = options.tools if options.tools is not None else config.tools.names
+        configured = ConfiguredBudgets(
+            config.budget, home, None if cluster is None else cluster.documents.day_usage, tasks
+        )
+        outside = configured.of_completions()
+        budgets = BudgetKeeper(configured.of_session, outside)
+        observers = Observers((*self.observability.observers.observers, budgets))
+        if outside is not None:
+            self.models.observers, self.models.admit = observers, outside.admit
+        services = SessionServices(
+            tasks=tasks,
+            models=self.models,
+            make_tools=self._make_tools,
+            read_instructions=lambda settings: "\n\n".join(
+                filter(None, (self.instructions.read(settings), memory_section(memories, settings)))
+            ),
+            run_prompt=_run_prompt,
+            run_command=self._run_command,
+            retry=RetryPolicy(**given_settings(config.retry)),
+            allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
+            allow_old_clients=options.allow_old_clients
+            if config.permissions.allow_old_clients is None
+            else config.permissions.allow_old_clients,
+            hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
+            hook_commands=self._make_hook_commands,
+            secrets=self.secrets,
+            policy=permission_policy(config, home, self.trust, approvals),
+            compaction=compaction_policy(config.compaction),
+            skills=self.skills.for_session,
+            observers=observers,
+            find_budget=budgets.find,
+            read_brief=_read_brief,
+            describes_projects=config.project.brief,
+            reminds_of_checks=config.project.check_reminder,
+            agent_limits=AgentLimits(**given_settings(config.agents)),
+        )
+        self.registry = SessionRegistry(
+            store,
+            sandboxes,
+            lambda: self._environment,
+            services,
+            lambda kind, session_id, metadata, token: self.doors.announce(kind, session_id, metadata, token),
+        )
+        self._server = Server(self.registry, self.models, self, self.mcp)
+        self.doors = Doors(options, self._server, tasks, self.stop, made_token=made_token, cluster=cluster)
+
+    @cached_property
+    def _environment(self) -> Environment:
+        # Imported with the first session: the modules of all tools take a tenth of the start.
+        from jumpseat.tools.builtin import builtin_tools, session_sources
+        from jumpseat.tools.orchestrator.environment import (
+            CALLS_PER_ANSWER,
+            Environment,
+            RepeatLimits,
+            ScriptSettings,
+        )
+        from jumpseat.tools.session_tool import Resources
+
+        config, chosen = self._config, self._chosen_tools
+        resources = Resources(
+            database=lambda session: self.registry.storage(session).database,
+            read_plan=lambda session: self.registry.storage(session).plan.read(),
+            skills=self.skills.for_session,
+            find_agents=lambda settings: self.agents.search(settings),
+            memories=self._memories,
+        )
+        return Environment(
+            builtin_tools(),
+            self._children.variables,
             sources=(
                 SourceMaker(self.mcp.source),
-                *session_sources(
-                    Resources(
-                        database=lambda session: self.registry.storage(session).database,
-                        read_plan=lambda session: self.registry.storage(session).plan.read(),
-                        skills=self.skills.for_session,
-                        find_agents=lambda settings: self.agents.search(settings),
-                        memories=memories,
-                    )
-                ),
+                *session_sources(resources),
                 SourceMaker(self.declarations.source),
                 SourceMaker(self.lsp.source, frozenset({"lsp"})),
             ),
             web=self.web,
             client_tool_s=config.clients.tool_timeout_s,
-            sandboxes=sandboxes,
+            sandboxes=self._sandboxes,
             calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
             repeats=RepeatLimits(
                 config.limits.repeats_before_hint,
@@ -256,53 +311,20 @@ class App:
             tool_set=None if chosen is None else configured_of(chosen),
             scripts=ScriptSettings(config.tools.call_tools.by_default, config.tools.call_tools.unconfined),
         )
-        configured = ConfiguredBudgets(
-            config.budget, home, None if cluster is None else cluster.documents.day_usage, tasks
-        )
-        outside = configured.of_completions()
-        budgets = BudgetKeeper(configured.of_session, outside)
-        observers = Observers((*self.observability.observers.observers, budgets))
-        if outside is not None:
-            self.models.observers, self.models.admit = observers, outside.admit
-        services = SessionServices(
-            tasks=tasks,
-            models=self.models,
-            make_tools=lambda session: ToolOrchestrator(session, environment),
-            read_instructions=lambda settings: "\n\n".join(
-                filter(None, (self.instructions.read(settings), memory_section(memories, settings)))
-            ),
-            run_prompt=_run_prompt,
-            run_command=self._run_command,
-            retry=RetryPolicy(**given_settings(config.retry)),
-            allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
-            allow_old_clients=options.allow_old_clients
-            if config.permissions.allow_old_clients is None
-            else config.permissions.allow_old_clients,
-            hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
-            hook_commands=lambda session: (
-                SessionHookCommands(session, self.hook_files, children.variables, sandboxes)
-                if self.runs_hook_files
-                else NoHookCommands()
-            ),
-            secrets=self.secrets,
-            policy=permission_policy(config, home, self.trust, approvals),
-            compaction=compaction_policy(config.compaction),
-            skills=self.skills.for_session,
-            observers=observers,
-            find_budget=budgets.find,
-            read_brief=_read_brief,
-            describes_projects=config.project.brief,
-            reminds_of_checks=config.project.check_reminder,
-            agent_limits=AgentLimits(**given_settings(config.agents)),
-        )
-        self.registry = SessionRegistry(
-            store,
-            environment,
-            services,
-            lambda kind, session_id, metadata, token: self.doors.announce(kind, session_id, metadata, token),
-        )
-        self._server = Server(self.registry, self.models, self, self.mcp)
-        self.doors = Doors(options, self._server, tasks, self.stop, made_token=made_token, cluster=cluster)
+
+    def _make_tools(self, session: Session) -> ToolOrchestrator:
+        # Imported with the first session.
+        from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
+
+        return ToolOrchestrator(session, self._environment)
+
+    def _make_hook_commands(self, session: Session) -> HookCommands:
+        if not self.runs_hook_files:
+            return NoHookCommands()
+        # Imported with the first session.
+        from jumpseat.tools.hooks.session import SessionHookCommands
+
+        return SessionHookCommands(session, self.hook_files, self._children.variables, self._sandboxes)
 
     async def _run_command(self, session: Session, command: QueuedCommand) -> bool:
         # Imported here: few sessions run commands.
@@ -342,14 +364,14 @@ class App:
         Raises:
             UnknownToolError: an argument, or the configuration, has the name of no tool.
         """
-        chosen, of_arguments = self._chosen_tools
+        chosen = self._chosen_tools or ()
         known = {*BUILTIN_NAMES, "lsp", TOOL_SEARCH, *SET_NAMES, *SETS}
         if not unknown_tools(chosen, known):
             return
         # Imports what the files and packages of the user declare.
         declared = await self.declarations.catalogue.read_all(Path.cwd())
         for problem in unknown_tools(chosen, known | {entry.name for entry in declared}).values():
-            where = "--tools" if of_arguments else f"{self.home / 'config.toml'}: tools.offered"
+            where = "--tools" if self._chosen_by_argument else f"{self.home / 'config.toml'}: tools.offered"
             raise UnknownToolError(f"{where}: {problem}")
 
     def _record_changes(

@@ -9,7 +9,7 @@ from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.config import load_config
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat_protocol.sessions import ProviderConfig
 from tests.support.pages import code_blocks
 
@@ -19,7 +19,7 @@ PAGE = "docs/xml-tools.md"
 def test_the_documented_block_is_parsed_as_the_documented_calls() -> None:
     (written,) = code_blocks(PAGE, "xml")
     expected = json.loads(code_blocks(PAGE, "json")[1])
-    scanner = Scanner({tool.name: tool.spec.parameters for tool in BUILTIN_TOOLS})
+    scanner = Scanner({tool.name: tool.spec.parameters for tool in builtin_tools()})
     pieces = [*scanner.feed(written), *scanner.finish()]
     found = [
         call for piece in pieces if isinstance(piece, Block) for tool in piece.tools for call in read_calls(tool)

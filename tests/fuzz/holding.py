@@ -36,7 +36,7 @@ from jumpseat.app import App
 from jumpseat.parsing.json_text import read_json
 from jumpseat.parsing.message_size import MOST_ENTRIES
 from jumpseat.rpc.routes import load_route
-from jumpseat.tools.builtin import BUILTIN_TOOLS, SESSION_TOOLS
+from jumpseat.tools.builtin import builtin_tools, session_tools
 from tests.fuzz.hostile import MIB, Maker
 from tests.fuzz.methods import METHODS, SESSION
 from tests.fuzz.target import silenced
@@ -122,7 +122,7 @@ def cases_of_methods(is_chosen: Callable[[str], bool] = bool, size: int = MIB) -
 def cases_of_tools(is_chosen: Callable[[str], bool] = bool, size: int = MIB) -> Iterator[Case]:
     """Yield an answer of a model for each large value of each place in the arguments of each tool."""
     maker = Maker({"path": "f.txt"}, size)
-    for tool in (*BUILTIN_TOOLS, *SESSION_TOOLS):
+    for tool in (*builtin_tools(), *session_tools()):
         if not is_chosen(f"tool:{tool.name}"):
             continue
         for title, arguments in maker.hostile(tool.args):

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.profiles import profile_of
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat_protocol.sessions import ClientTool
 from tests.support.sessions import make_session
 
@@ -43,7 +43,7 @@ def test_names_belong_to_families_whoever_serves_the_model() -> None:
 
 def offered(tasks: TaskGroup, model: str | None, tools: tuple[ClientTool, ...] = (), **options: object) -> set[str]:
     settings = SessionSettings.of(Path("/"), model=model, **options)
-    made = make_session(tasks, script=[], settings=settings, tools=list(tools), builtin=list(BUILTIN_TOOLS))
+    made = make_session(tasks, script=[], settings=settings, tools=list(tools), builtin=list(builtin_tools()))
     return {spec.name for spec in made.session.tools.specs()} & {"edit", "create", "apply_patch"}
 
 
@@ -69,5 +69,5 @@ async def test_who_excludes_or_replaces_a_tool_that_changes_files_is_not_passed_
     assert offered(tasks, "gpt-5", (own,)) == {"edit", "create"}
 
     settings = SessionSettings.of(Path("/"), model="claude", excluded_tools=["edit"])
-    made = make_session(tasks, script=[], settings=settings, builtin=list(BUILTIN_TOOLS))
+    made = make_session(tasks, script=[], settings=settings, builtin=list(builtin_tools()))
     assert "apply_patch" not in {spec.name for spec in made.session.tools.unlisted_specs()}

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from jumpseat.acp.v1_routes import REQUESTS
-from jumpseat.tools.builtin import BUILTIN_TOOLS, SESSION_TOOLS
+from jumpseat.tools.builtin import builtin_tools, session_tools
 from jumpseat_protocol.attachments import KINDS
 from jumpseat_protocol.limits import MAX_KEY_CHARS, MAX_PATH_CHARS, MAX_PATH_FOLDERS, MOST_PATHS, PathText
 from jumpseat_protocol.methods import CLIENT_REQUESTS
@@ -48,7 +48,7 @@ def test_each_path_and_each_key_of_a_request_has_the_type_that_limits_it() -> No
         *(method.params for method in CLIENT_REQUESTS.values()),
         *(route.params for route in REQUESTS.values()),
         *KINDS.values(),
-        *(tool.args for tool in (*BUILTIN_TOOLS, *SESSION_TOOLS)),
+        *(tool.args for tool in (*builtin_tools(), *session_tools())),
     ]
     checked = 0
     with all_cases() as case:

@@ -403,7 +403,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
         allow_unasked=False,
         allow_old_clients=False,
     )
-    return SessionRegistry(store, environment, services, lambda _kind, _id, _metadata, _owner: None)
+    return SessionRegistry(store, None, lambda: environment, services, lambda _kind, _id, _metadata, _owner: None)
 
 
 async def test_a_request_about_a_new_session_is_served_after_those_that_waited_for_it(

@@ -13,7 +13,7 @@ import anyio
 from jumpseat.agent.client import EditorTerminals
 from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import BuiltinTool, Prepared, ToolContext, ToolOutcome
 from jumpseat.tools.web import Web
@@ -79,7 +79,7 @@ def permission(ctx: ToolContext, name: str, **arguments: Any) -> PermissionReque
 
 
 def tool_named(name: str) -> BuiltinTool[Any]:
-    return next(tool for tool in BUILTIN_TOOLS if tool.name == name)
+    return next(tool for tool in builtin_tools() if tool.name == name)
 
 
 async def output_until(ctx: ToolContext, shell_id: str, wanted: str, output: str) -> str:

@@ -28,7 +28,6 @@ from msgspec import UNSET, Struct
 
 from jumpseat.errors import ClientCallError, ClientRefusedError, ProviderError, ResponseFormatError, TurnFailedError
 from jumpseat.parsing.json_text import TooManyContainersError, read_json
-from jumpseat.rpc.outline import outline_of
 from jumpseat.rpc.slim_import import import_json_rpc
 from jumpseat.rpc.transport import log as wire_log
 from jumpseat.rpc.transport import log_message
@@ -41,6 +40,7 @@ from jumpseat_protocol.envelope import (
     PARSE_ERROR,
     ErrorObject,
     RequestId,
+    outline_of,
 )
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.wire import Encoded

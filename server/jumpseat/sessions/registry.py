@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from jumpseat.errors import (
     StoreError,
     UnsupportedError,
 )
+from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.replay import decode_events, replay_events, replay_setting
@@ -44,12 +45,13 @@ from jumpseat.store.session.workspace import workspace_of
 from jumpseat.system.git import working_directory_context
 from jumpseat.system.log_fields import fields
 from jumpseat.system.programs import OwnPrograms
-from jumpseat.tools.builtin import SESSION_TOOLS
-from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.session_sandbox import note_edit, own_programs
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
+
+if TYPE_CHECKING:
+    from jumpseat.tools.orchestrator.environment import Environment
 
 log = logging.getLogger(__name__)
 
@@ -75,12 +77,14 @@ class SessionRegistry:
     def __init__(
         self,
         store: SessionStore,
-        environment: Environment,
+        sandboxes: Sandboxes | None,
+        find_environment: Callable[[], Environment],
         services: SessionServices,
         announce: Callable[[str, str, dict[str, str] | None, str | None], None],
     ) -> None:
         self.store = store
-        self._environment = environment
+        self._sandboxes = sandboxes
+        self._find_environment = find_environment
         self._announce = announce
         self.tasks = services.tasks
         self._live: dict[str, Session] = {}
@@ -166,7 +170,7 @@ class SessionRegistry:
                     github_mcp_tool_config=settings.options.github_mcp_tool_config.wire()
                     if settings.options.github_mcp_tool_config
                     else None,
-                    sandbox=_sandbox_state(self._environment, settings),
+                    sandbox=_sandbox_state(self._sandboxes, settings),
                 )
             )
         except SessionInUseError:
@@ -181,24 +185,23 @@ class SessionRegistry:
 
     def own_programs(self, session: Session) -> OwnPrograms:
         """Return the programs of the server for work in a session's folders."""
-        return own_programs(session, self._environment.sandboxes)
+        return own_programs(session, self._sandboxes)
 
     def note_edit(self, session: Session, place: Path) -> None:
         """Note that a file has a content that the model may have written. Returns at once."""
-        if (sandboxes := self._environment.sandboxes) is not None:
-            note_edit(session, sandboxes, place)
+        if self._sandboxes is not None:
+            note_edit(session, self._sandboxes, place)
 
     async def lacks_of_sandbox(self) -> str:
         """Return what the sandbox of this system lacks, so that no command may run unasked in it."""
-        sandboxes = self._environment.sandboxes
-        return "its sandbox is switched off" if sandboxes is None else await sandboxes.lacks()
+        return "its sandbox is switched off" if self._sandboxes is None else await self._sandboxes.lacks()
 
     async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
         """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""
         # Imported here: few clients ask for names.
         from jumpseat.sessions.workspace_names import workspace_names
 
-        return await workspace_names(self._environment, session, pattern, depth=depth, limit=limit)
+        return await workspace_names(self._find_environment(), session, pattern, depth=depth, limit=limit)
 
     def live(self, session_id: str) -> Session:
         """Return a live session.
@@ -615,7 +618,10 @@ class SessionRegistry:
 
     def builtin_tools(self, model: str | None = None) -> list[ToolSpec]:
         """Return the built-in tools for ``model``, by default all, with those that only some sessions offer."""
-        specs = [tool.spec for tool in (*self._environment.builtin_tools().values(), *SESSION_TOOLS)]
+        # Imported with the first tools.
+        from jumpseat.tools.builtin import session_tools
+
+        specs = [tool.spec for tool in (*self._find_environment().builtin_tools().values(), *session_tools())]
         if model is None:
             return specs
         # Imported with the first session that offers tools.
@@ -662,9 +668,8 @@ def _exists(session_id: str) -> InvalidRequestError:
     return InvalidRequestError(f"session {session_id!r} already exists")
 
 
-def _sandbox_state(environment: Environment, settings: SessionSettings) -> events.SandboxState | None:
+def _sandbox_state(sandboxes: Sandboxes | None, settings: SessionSettings) -> events.SandboxState | None:
     """Return the mode and, once it is known, the mechanism of a new session's sandbox; ``None`` if it is off."""
-    sandboxes = environment.sandboxes
     if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.options.sandbox_config).mode) == "off":
         return None
     mechanism = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"

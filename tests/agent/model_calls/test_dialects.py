@@ -9,11 +9,11 @@ from jumpseat.agent.blocks import AssistantMessage, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import Completed, ModelRequest, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.arguments import repair_calls
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat.tools.builtin.task import TOOL as TASK
 from tests.support.cases import check_each
 
-SPECS = [tool.spec for tool in BUILTIN_TOOLS]
+SPECS = [tool.spec for tool in builtin_tools()]
 
 
 def translated(name: str, arguments: dict[str, Any], tools: list[ToolSpec] = SPECS) -> ToolUseBlock:

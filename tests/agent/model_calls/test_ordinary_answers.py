@@ -17,13 +17,13 @@ from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.model_calls.call_finder import find_calls
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 
 BLOCKS: Final = 10_000
 FENCED: Final = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```", re.DOTALL | re.MULTILINE)
 BEFORE: Final = "Here it is:"
 LABELS: Final = ("", "json", "xml", "python", "tool_code", "html", "toml")
-TOOLS: Final[list[ToolSpec]] = [tool.spec for tool in BUILTIN_TOOLS]
+TOOLS: Final[list[ToolSpec]] = [tool.spec for tool in builtin_tools()]
 
 # What an answer about tools may contain: definitions, schemas, configuration and results, no call.
 ABOUT_TOOLS: Final = [

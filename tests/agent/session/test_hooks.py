@@ -11,7 +11,7 @@ import pytest
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.sessions import ClientTool, SystemMessageConfig
@@ -192,7 +192,7 @@ async def test_a_failed_tool_call_calls_the_failure_hook_instead(tmp_path: Path)
         made = make_session(
             tasks,
             script=script,
-            builtin=BUILTIN_TOOLS,
+            builtin=builtin_tools(),
             settings=SessionSettings(cwd=tmp_path),
             approve_all=True,
             hooks={"postToolUseFailure": [{"additionalContext": "Look elsewhere."}]},
@@ -316,7 +316,7 @@ ASK: dict[str, Any] = {
 async def test_ask_user_returns_the_answer_of_the_user(answer: UserInputResponse, text: str) -> None:
     async with anyio.create_task_group() as tasks:
         script = [ASK, {"text": "{{last_tool_result}}"}]
-        made = make_session(tasks, script=script, builtin=BUILTIN_TOOLS, handles_user_input=True)
+        made = make_session(tasks, script=script, builtin=builtin_tools(), handles_user_input=True)
         made.client.user_answers.append(answer)
         await made.ask("go")
         assert made.client.payloads(events.AssistantMessage)[-1].content == text
@@ -329,7 +329,7 @@ async def test_ask_user_returns_the_answer_of_the_user(answer: UserInputResponse
 
 async def test_a_failed_ask_user_call_does_not_end_the_turn() -> None:
     async with anyio.create_task_group() as tasks:
-        made = make_session(tasks, script=[ASK, {"text": "ok"}], builtin=BUILTIN_TOOLS, handles_user_input=True)
+        made = make_session(tasks, script=[ASK, {"text": "ok"}], builtin=builtin_tools(), handles_user_input=True)
         await made.ask("go")
         (completion,) = made.client.payloads(events.ToolExecutionComplete)
         assert not completion.success
@@ -338,8 +338,8 @@ async def test_a_failed_ask_user_call_does_not_end_the_turn() -> None:
 
 async def test_ask_user_is_offered_only_if_a_client_can_ask_its_user() -> None:
     async with anyio.create_task_group() as tasks:
-        without = make_session(tasks, builtin=BUILTIN_TOOLS)
-        able = make_session(tasks, builtin=BUILTIN_TOOLS, handles_user_input=True)
+        without = make_session(tasks, builtin=builtin_tools())
+        able = make_session(tasks, builtin=builtin_tools(), handles_user_input=True)
         assert "ask_user" not in [spec.name for spec in without.session.tools.specs()]
         assert "ask_user" in [spec.name for spec in able.session.tools.specs()]
 

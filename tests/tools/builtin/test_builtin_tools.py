@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from jumpseat.tools import builtin
-from jumpseat.tools.builtin import BUILTIN_TOOLS, SESSION_TOOLS, find_tools
+from jumpseat.tools.builtin import builtin_tools, find_tools, session_tools
 
 OLDER_TOOLS: Final = (
     *("bash", "read_bash", "write_bash", "stop_bash", "list_bash", "view", "create", "edit", "grep", "glob"),
@@ -21,7 +21,7 @@ OLDER_TOOLS_OF_SESSIONS: Final = (
 
 def test_new_tools_follow_the_older_ones_by_name() -> None:
     # Providers cache the beginning of a request.
-    for tools, older in ((BUILTIN_TOOLS, OLDER_TOOLS), (SESSION_TOOLS, OLDER_TOOLS_OF_SESSIONS)):
+    for tools, older in ((builtin_tools(), OLDER_TOOLS), (session_tools(), OLDER_TOOLS_OF_SESSIONS)):
         names = [tool.name for tool in tools]
         new = names[len(older) :]
         assert names == [*older, *sorted(new)]
@@ -42,7 +42,7 @@ def test_a_file_without_a_tool_is_an_error(tmp_path: Path, monkeypatch: pytest.M
 def test_the_tools_cost_the_model_little() -> None:
     specs = [
         {"name": tool.spec.name, "description": tool.spec.description, "parameters": tool.spec.parameters}
-        for tool in BUILTIN_TOOLS
+        for tool in builtin_tools()
         # One of the tools that change files is offered in place of the others, and scripts are for those who ask.
         if not tool.name.startswith("web_") and tool.name not in ("apply_patch", "call_tools")
     ]
@@ -50,10 +50,10 @@ def test_the_tools_cost_the_model_little() -> None:
 
 
 def test_every_schema_is_an_object_with_the_names_of_the_wire() -> None:
-    names = {tool.name: list(tool.spec.parameters["properties"]) for tool in BUILTIN_TOOLS}
+    names = {tool.name: list(tool.spec.parameters["properties"]) for tool in builtin_tools()}
     assert names["bash"] == ["command", "description", "mode", "detach", "initial_wait", "unsandboxed"]
     assert names["read_bash"] == ["shellId", "delay"]
     assert names["view"] == ["path", "view_range"]
     assert names["edit"] == ["path", "old_str", "new_str", "replace_all", "edits"]
     assert {"-n", "-i", "-A", "-B", "-C"} <= set(names["grep"])
-    assert all(tool.spec.parameters["type"] == "object" for tool in BUILTIN_TOOLS)
+    assert all(tool.spec.parameters["type"] == "object" for tool in builtin_tools())

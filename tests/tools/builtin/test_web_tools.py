@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jumpseat.agent.blocks import ImageBlock, ToolUseBlock
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.tool import Prepared, ToolOutcome
 from jumpseat.tools.web import Fetcher, Hit, Page, Searcher, WebError
@@ -176,7 +176,7 @@ async def test_search_results_are_shown_with_their_urls() -> None:
 
 
 def offered(web: Pages | None) -> list[str]:
-    tools = Environment(BUILTIN_TOOLS, dict, web=web).builtin_tools()
+    tools = Environment(builtin_tools(), dict, web=web).builtin_tools()
     return [name for name in tools if name.startswith("web_")]
 
 

@@ -20,7 +20,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.sandbox.closed import interpreter
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 from jumpseat.tools.orchestrator.environment import ScriptSettings
 from jumpseat.tools.orchestrator.inner_calls import SHOWN_CHARACTERS
 from jumpseat.tools.shell.script_process import (
@@ -43,7 +43,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="scripts are not available on Windows"),
 ]
 
-TOOLS = [tool for tool in BUILTIN_TOOLS if tool.name in ("call_tools", "view", "glob", "create", "bash")]
+TOOLS = [tool for tool in builtin_tools() if tool.name in ("call_tools", "view", "glob", "create", "bash")]
 
 
 @pytest.fixture

@@ -2,14 +2,14 @@
 
 ``TOOL`` is a :class:`BuiltinTool`, or a :class:`SessionTool` if its calls work on the session. A module with a
 ``SessionTool`` may have a function ``source(session, resources)``, which returns a :class:`ToolSource` for one
-session, where that is more than the tool.
+session, where that is more than the tool. A module has the name of its tool, so that names are known unimported.
 """
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import groupby
 from typing import Any, Final, TypeAlias, cast
@@ -20,7 +20,10 @@ from jumpseat.agent.session.session import Session
 from jumpseat.tools.session_tool import Resources, SessionTool, SessionTools
 from jumpseat.tools.tool import BuiltinTool, SourceMaker, ToolSource
 
-__all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS", "find_tools", "session_sources"]
+__all__ = ["BUILTIN_NAMES", "builtin_tools", "find_tools", "session_sources", "session_tools"]
+
+BUILTIN_NAMES: Final = frozenset(module.name for module in pkgutil.iter_modules(__path__))
+"""The names that declared tools and MCP servers may take only by saying that they replace a built-in tool."""
 
 
 class FoundSessionTool(Struct, frozen=True):
@@ -34,23 +37,22 @@ FoundTool: TypeAlias = BuiltinTool[Any] | FoundSessionTool
 
 
 def find_tools() -> list[FoundTool]:
-    """Return the tools of all modules in this folder, in the order in which a request lists them.
+    """Import all modules of this folder, and return their tools in the order in which a request lists them.
 
     Raises:
-        TypeError: a module defines no tool.
+        TypeError: a module defines no tool, or one of another name.
     """
-    found = (_tool_of(module.name) for module in pkgutil.iter_modules(__path__))
-    return sorted(found, key=_sort_key)
+    return sorted((_tool_of(module.name) for module in pkgutil.iter_modules(__path__)), key=_sort_key)
 
 
-def _tool_of(module_name: str) -> FoundTool:
-    module = import_module(f"{__name__}.{module_name}")
+def _tool_of(name: str) -> FoundTool:
+    module = import_module(f"{__name__}.{name}")
     tool: Any = getattr(module, "TOOL", None)
-    if isinstance(tool, BuiltinTool):
+    if isinstance(tool, BuiltinTool) and tool.name == name:
         return cast("BuiltinTool[Any]", tool)
-    if isinstance(tool, SessionTool):
+    if isinstance(tool, SessionTool) and tool.name == name:
         return FoundSessionTool(cast("SessionTool[Any]", tool), getattr(module, "source", None))
-    raise TypeError(f"{module.__name__}: expected TOOL, a BuiltinTool or a SessionTool")
+    raise TypeError(f"{module.__name__}: expected TOOL, a BuiltinTool or a SessionTool with the module's name")
 
 
 def _sort_key(found: FoundTool) -> tuple[int, str]:
@@ -58,27 +60,33 @@ def _sort_key(found: FoundTool) -> tuple[int, str]:
     return tool.position, tool.name
 
 
-_FOUND: Final = tuple(find_tools())
+@cache
+def _found() -> tuple[FoundTool, ...]:
+    return tuple(find_tools())
 
-BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = tuple(tool for tool in _FOUND if isinstance(tool, BuiltinTool))
-"""The tools that need nothing of a session but what each call gets."""
 
-_OF_SESSIONS: Final = tuple(found for found in _FOUND if isinstance(found, FoundSessionTool))
+@cache
+def builtin_tools() -> tuple[BuiltinTool[Any], ...]:
+    """Return the tools that need nothing of a session but what each call gets."""
+    return tuple(tool for tool in _found() if isinstance(tool, BuiltinTool))
 
-SESSION_TOOLS: Final[tuple[SessionTool[Any], ...]] = tuple(found.tool for found in _OF_SESSIONS)
-"""The tools that work on their session."""
 
-BUILTIN_NAMES: Final = frozenset(tool.name for tool in (*BUILTIN_TOOLS, *SESSION_TOOLS))
-"""The names that declared tools and MCP servers may take only by saying that they replace a built-in tool."""
+def session_tools() -> tuple[SessionTool[Any], ...]:
+    """Return the tools that work on their session."""
+    return tuple(found.tool for found in _of_sessions())
+
+
+def _of_sessions() -> list[FoundSessionTool]:
+    return [found for found in _found() if isinstance(found, FoundSessionTool)]
 
 
 def session_sources(resources: Resources) -> tuple[SourceMaker, ...]:
-    """Return what makes the sources of :data:`SESSION_TOOLS` for one session.
+    """Return what makes the sources of :func:`session_tools` for one session.
 
     Neighbours without their own source share one, because each session keeps all its sources.
     """
     sources: list[SourceMaker] = []
-    for make, group in groupby(_OF_SESSIONS, lambda found: found.source):
+    for make, group in groupby(_of_sessions(), lambda found: found.source):
         tools = tuple(found.tool for found in group)
         of_session = (
             partial(SessionTools, tools, resources) if make is None else partial(_make_source, make, resources)

@@ -11,9 +11,9 @@ import pytest
 from jumpseat.agent.model_calls.call_finder import find_calls
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
-from jumpseat.tools.builtin import BUILTIN_TOOLS
+from jumpseat.tools.builtin import builtin_tools
 
-TOOLS: Final = [tool.spec for tool in BUILTIN_TOOLS]
+TOOLS: Final = [tool.spec for tool in builtin_tools()]
 SCHEMAS: Final = {tool.name: tool.parameters for tool in TOOLS}
 
 LONE: Final = '<tool name="view"><path>a.txt</path></tool>'
