@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from jumpseat.store.session.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
 from jumpseat.store.session.state_files import DiskFiles
 
+pytestmark = pytest.mark.thorough
+
 PROMPTS = 40
 SMALL = b"x" * (LARGEST_BYTES // 4)
 

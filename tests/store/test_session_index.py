@@ -16,6 +16,8 @@ import pytest
 from jumpseat.store.session.index import FRESH_S, RECENT, SHARE, SessionIndex
 from jumpseat.store.session.table import Entry
 
+pytestmark = pytest.mark.thorough
+
 MANY = 100
 """Enough sessions for the file to be written."""
 

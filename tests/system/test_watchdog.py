@@ -41,6 +41,7 @@ def block_until_reported(reports: Reports, secret: str) -> None:
     assert reports.arrived.wait(WAIT_S), f"no report: {len(secret)}"
 
 
+@pytest.mark.thorough
 async def test_each_block_is_reported_once_with_its_functions_and_no_values(reports: Reports) -> None:
     with watch_loop(sample_s=0.01, blocked_s=0.25):
         for _ in range(3):

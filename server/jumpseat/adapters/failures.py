@@ -182,11 +182,10 @@ _PERMANENT_TEXT: Final = (
 # llama.cpp, TGI and Hugging Face, Ollama.
 _LOADING_TEXT: Final = r"\bloading\b.{0,20}\bmodel|\bmodel\b.{0,80}\b(?:loading|warming up|starting)\b"
 # Credentials with a recognizable form; providers echo keys, and not only the one that was sent.
-_TOKEN_SHAPES: Final = re.compile(
+_KNOWN_SHAPES: Final = (
     r"\b(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_][A-Za-z0-9_*.-]{7,}[A-Za-z0-9_*-]"
     r"|\b(?:gh[opusr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|AIza[A-Za-z0-9_-]{16,})"
-    r"|(?<=bearer )[A-Za-z0-9._~+/=-]{7,}[A-Za-z0-9_~+/=-]",
-    re.IGNORECASE,
+    r"|(?<=bearer )[A-Za-z0-9._~+/=-]{7,}[A-Za-z0-9_~+/=-]"
 )
 
 
@@ -224,7 +223,9 @@ class Redactor:
         masked = [secret for secret in self._secrets if not is_dummy(secret)]
         for form in sorted({form for secret in masked for form in forms_of(secret)}, key=len, reverse=True):
             text = text.replace(form, MASK)
-        return replace_parts(self.certain.intersection(masked), _TOKEN_SHAPES.sub(MASK, text), MASK)
+        # Compiled here: it takes longer than the rest of this module, and few calls fail.
+        shapeless = re.sub(_KNOWN_SHAPES, MASK, text, flags=re.IGNORECASE)
+        return replace_parts(self.certain.intersection(masked), shapeless, MASK)
 
     def redact_error(self, error: ProviderError) -> ProviderError:
         """Return ``error`` with secrets removed from its text and code, and its text cut.

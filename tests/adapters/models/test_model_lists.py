@@ -320,6 +320,7 @@ async def test_a_list_is_cached_for_half_an_hour_and_served_while_the_next_is_fe
         assert lists.find("other", "three") is None
 
 
+@pytest.mark.thorough
 async def test_a_late_list_is_there_the_next_time(transport: HttpTransport) -> None:
     gate = asyncio.Event()
     body = b'{"data": [{"id": "slow"}]}'

@@ -13,6 +13,8 @@ from jumpseat.agent.model_calls.dialects import translate
 from jumpseat.agent.model_calls.written_calls.offered import Offered
 from jumpseat.agent.model_calls.xml_tools.arguments import WrittenCall
 
+pytestmark = pytest.mark.thorough
+
 
 def tool(name: str, properties: dict[str, Any], *required: str) -> ToolSpec:
     schema = {"type": "object", "properties": properties, "required": [*required]}

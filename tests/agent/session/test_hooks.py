@@ -287,6 +287,7 @@ async def test_a_hook_that_fails_or_answers_with_invalid_values_has_no_effect(an
         assert "threw" not in ends[0].error.message
 
 
+@pytest.mark.thorough
 async def test_a_hook_that_never_answers_times_out() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "ok"}], hooks={})

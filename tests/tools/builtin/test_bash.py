@@ -132,6 +132,7 @@ async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
     assert closed.text == "Shell 1 has closed its input. Read its output with read_bash to see why."
 
 
+@pytest.mark.thorough
 async def test_stop_ends_grandchildren_that_ignore_sigterm(tmp_path: Path) -> None:
     command = "echo started; (trap '' TERM; echo $BASHPID > pid; while :; do sleep 60; done) & wait"
     async with tool_session(tmp_path) as ctx:

@@ -17,6 +17,7 @@ from tests.support.limits import WAIT_S
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.thorough
 async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_path: Path) -> None:
     home = tmp_path / "tools"
     home.mkdir()
@@ -36,6 +37,7 @@ async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_
     assert problems == {"a": None, "b": f"{home / 'b.py'}: reading it takes too long"}
 
 
+@pytest.mark.thorough
 async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Path) -> None:
     home = tmp_path / "tools"
     home.mkdir()

@@ -13,6 +13,8 @@ from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.tools.builtin import builtin_tools
 
+pytestmark = pytest.mark.thorough
+
 TOOLS: Final = [tool.spec for tool in builtin_tools()]
 SCHEMAS: Final = {tool.name: tool.parameters for tool in TOOLS}
 
