@@ -140,7 +140,7 @@ COMMANDS: Final = {
     "sessions list": 157,
     "hooks": 188,
 }
-BUDGETS: Final = {"ping": 296, "session.create": 335, "session.send": 443}
+BUDGETS: Final = {"ping": 296, "session.create": 329, "session.send": 443}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),
@@ -205,6 +205,26 @@ async def test_a_server_imports_no_more_than_its_budget_until_the_end_of_its_fir
     assert {method: count for method, count in counts.items() if count > BUDGETS.get(method, count)} == {}
     assert NOT_BEFORE_A_PROMPT.intersection(loaded["session.create"]) == set()
     assert NOT_FOR_A_PLAIN_MODEL.intersection(loaded["session.send"]) == set()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("available", [["add"], ["add", "grep"]], ids=["own", "ours"])
+async def test_a_session_loads_the_built_in_tools_only_if_it_may_have_one(
+    available: list[str], tmp_path: Path
+) -> None:
+    provider = scripted({"text": "hello"})
+    tools = [{"name": "add", "description": "Add.", "parameters": {"type": "object"}}]
+    opened: JsonObject = {"sessionId": "s", "provider": provider, "tools": tools, "availableTools": available}
+    requests: dict[str, JsonObject] = {
+        "connect": {},
+        "session.create": opened,
+        "session.send": {"sessionId": "s", "prompt": "hi", "wait": True},
+    }
+    loaded = await loaded_by_requests(tmp_path, requests)
+    # The modules of tools are found by name, which the log leaves out; what they import is in it.
+    of_tools = "jumpseat.tools.search.engine"
+    assert of_tools not in loaded["session.create"]
+    assert (of_tools in loaded["session.send"]) == ("grep" in available)
 
 
 @pytest.mark.anyio

@@ -68,7 +68,7 @@ from jumpseat.system.descendants import Descendants
 from jumpseat.system.log_fields import fields
 from jumpseat.system.private_files import restrict_contents, restrict_home
 from jumpseat.system.process_memory import protect_memory
-from jumpseat.tools.builtin import BUILTIN_NAMES
+from jumpseat.tools.builtin import BUILTIN_NAMES, SessionToolSources, builtin_tools
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.filters import SET_NAMES, SETS, configured_of, unknown_tools
 from jumpseat.tools.memories import memory_section
@@ -265,8 +265,7 @@ class App:
 
     @cached_property
     def _environment(self) -> Environment:
-        # Imported with the first session: the modules of all tools take a tenth of the start.
-        from jumpseat.tools.builtin import builtin_tools, session_sources
+        # Imported with the first session.
         from jumpseat.tools.orchestrator.environment import (
             CALLS_PER_ANSWER,
             Environment,
@@ -284,11 +283,11 @@ class App:
             memories=self._memories,
         )
         return Environment(
-            builtin_tools(),
+            builtin_tools,
             self._children.variables,
             sources=(
                 SourceMaker(self.mcp.source),
-                *session_sources(resources),
+                SourceMaker(partial(SessionToolSources, resources), BUILTIN_NAMES),
                 SourceMaker(self.declarations.source),
                 SourceMaker(self.lsp.source, frozenset({"lsp"})),
             ),

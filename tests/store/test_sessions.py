@@ -391,7 +391,7 @@ async def test_remove_deletes_the_session_and_can_be_repeated(store: SessionStor
 
 def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
     model = ScriptedModel(Script.model_validate({"turns": [{"text": "Hi"}], "after_last": "repeat"}))
-    environment = Environment((), dict)
+    environment = Environment(tuple, dict)
     services = SessionServices(
         tasks=tasks,
         models=OneModel(model),

@@ -357,13 +357,14 @@ def make_session(
         make_tools=lambda session: ToolOrchestrator(
             session,
             Environment(
-                tuple(builtin),
+                lambda: builtin,
                 (lambda: {"PATH": os.environ["PATH"]}) if declared else dict,
                 sources,
                 repeats=repeats or RepeatLimits(),
                 checkers=tuple(lambda _session, checker=checker: checker for checker in checkers),
                 sandboxes=sandboxes,
                 scripts=scripts or ScriptSettings(),
+                reserved=frozenset(tool.name for tool in builtin),
             ),
         ),
         read_instructions=lambda _settings: instructions,

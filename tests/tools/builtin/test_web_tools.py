@@ -176,7 +176,7 @@ async def test_search_results_are_shown_with_their_urls() -> None:
 
 
 def offered(web: Pages | None) -> list[str]:
-    tools = Environment(builtin_tools(), dict, web=web).builtin_tools()
+    tools = Environment(builtin_tools, dict, web=web).builtin_tools()
     return [name for name in tools if name.startswith("web_")]
 
 

@@ -8,8 +8,8 @@ session, where that is more than the tool. A module has the name of its tool, so
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import groupby
 from typing import Any, Final, TypeAlias, cast
@@ -18,19 +18,22 @@ from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.session_tool import Resources, SessionTool, SessionTools
-from jumpseat.tools.tool import BuiltinTool, SourceMaker, ToolSource
+from jumpseat.tools.tool import BuiltinTool, Tool, ToolSource, is_instructing
 
-__all__ = ["BUILTIN_NAMES", "builtin_tools", "find_tools", "session_sources", "session_tools"]
+__all__ = ["BUILTIN_NAMES", "SessionToolSources", "builtin_tools", "find_tools", "session_tools"]
 
 BUILTIN_NAMES: Final = frozenset(module.name for module in pkgutil.iter_modules(__path__))
 """The names that declared tools and MCP servers may take only by saying that they replace a built-in tool."""
+
+
+MakeSource: TypeAlias = Callable[[Session, Resources], ToolSource]
 
 
 class FoundSessionTool(Struct, frozen=True):
     """A tool of sessions. ``source`` makes the source of one session, if that is more than the tool."""
 
     tool: SessionTool[Any]
-    source: Callable[[Session, Resources], ToolSource] | None
+    source: MakeSource | None
 
 
 FoundTool: TypeAlias = BuiltinTool[Any] | FoundSessionTool
@@ -80,22 +83,44 @@ def _of_sessions() -> list[FoundSessionTool]:
     return [found for found in _found() if isinstance(found, FoundSessionTool)]
 
 
-def session_sources(resources: Resources) -> tuple[SourceMaker, ...]:
-    """Return what makes the sources of :func:`session_tools` for one session.
+class SessionToolSources:
+    """The sources of :func:`session_tools` for one session, made with the first request that may have one of them.
 
     Neighbours without their own source share one, because each session keeps all its sources.
     """
-    sources: list[SourceMaker] = []
-    for make, group in groupby(_of_sessions(), lambda found: found.source):
-        tools = tuple(found.tool for found in group)
-        of_session = (
-            partial(SessionTools, tools, resources) if make is None else partial(_make_source, make, resources)
-        )
-        sources.append(SourceMaker(of_session, frozenset(tool.name for tool in tools)))
-    return tuple(sources)
 
+    __slots__ = ("_resources", "_session", "_sources")
 
-def _make_source(
-    make: Callable[[Session, Resources], ToolSource], resources: Resources, session: Session
-) -> ToolSource:
-    return make(session, resources)
+    def __init__(self, resources: Resources, session: Session) -> None:
+        self._resources = resources
+        self._session = session
+        self._sources: tuple[ToolSource, ...] | None = None
+
+    def tools(self) -> Mapping[str, Tool]:
+        return {name: tool for source in self._made() for name, tool in source.tools().items()}
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        """See :class:`jumpseat.tools.tool.Instructing`."""
+        agent = self._session.settings.custom_agent
+        if self._sources is None and BUILTIN_NAMES.isdisjoint(offered) and not (agent and agent.skills):
+            return []
+        return [text for source in self._made() if is_instructing(source) for text in source.instructions(offered)]
+
+    async def ready(self) -> None:
+        for source in self._made():
+            await source.ready()
+
+    async def close(self, grace_s: float) -> None:
+        for source in self._sources or ():
+            await source.close(grace_s)
+
+    def _made(self) -> tuple[ToolSource, ...]:
+        if self._sources is None:
+            groups = groupby(_of_sessions(), lambda found: found.source)
+            self._sources = tuple(self._make(make, [found.tool for found in group]) for make, group in groups)
+        return self._sources
+
+    def _make(self, make: MakeSource | None, tools: list[SessionTool[Any]]) -> ToolSource:
+        if make is None:
+            return SessionTools(tools, self._resources, self._session)
+        return make(self._session, self._resources)

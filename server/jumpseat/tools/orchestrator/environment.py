@@ -58,7 +58,7 @@ class ScriptSettings(Struct, frozen=True):
 class Environment(Struct, frozen=True):
     """Shared by the tools of all sessions.
 
-    ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` returns the environment of
+    ``builtin`` returns the built-in tools that are the same in all sessions, ``environ`` the environment of
     child processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
     ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
@@ -68,7 +68,7 @@ class Environment(Struct, frozen=True):
     ``tool_set`` is for sessions whose clients choose no tools, and ``scripts`` for the tool that runs them.
     """
 
-    builtin: tuple[BuiltinTool[Any], ...]
+    builtin: Callable[[], Sequence[BuiltinTool[Any]]]
     environ: Callable[[], dict[str, str]]
     sources: tuple[SourceMaker, ...] = ()
     web: Web | None = None
@@ -104,7 +104,7 @@ class Environment(Struct, frozen=True):
         found = self._available.get((can_ask, scripts))
         if found is None:
             found = self._available[can_ask, scripts] = {
-                tool.name: tool for tool in self.builtin if self._meets(tool.needs, can_ask, scripts)
+                tool.name: tool for tool in self.builtin() if self._meets(tool.needs, can_ask, scripts)
             }
         return found
 

@@ -282,6 +282,11 @@ class OfferedTools:
             del allowed[PATCH]
         return allowed
 
+    async def ready(self) -> None:
+        """Wait, for a limited time, for the tools that the filters allow and that are being started."""
+        for source in self._asked(self._filter(self._session.settings).names):
+            await source.ready()
+
     def _lookup(self, name: str) -> Tool | None:
         found = (source.tools().get(name) for source in reversed(self.sources))
         return next((tool for tool in found if tool is not None), None)
@@ -330,10 +335,10 @@ class OfferedTools:
     def _asked(self, wanted: Collection[str] | None) -> list[ToolSource]:
         if wanted is None:
             return self.sources
-        first, *others, last = self.sources
-        makers = zip(others, self._environment.sources, strict=True)
-        fit = [source for source, maker in makers if maker.names is None or not maker.names.isdisjoint(wanted)]
-        return [first, *fit, last]
+        environment = self._environment
+        names = [environment.reserved, *(maker.names for maker in environment.sources), None]
+        pairs = zip(self.sources, names, strict=True)
+        return [source for source, known in pairs if known is None or not known.isdisjoint(wanted)]
 
     def _filter(self, settings: SessionSettings) -> Filter:
         # Most sessions have no groups; those with several look at all tools once.
@@ -373,7 +378,7 @@ class OfferedTools:
         # Each request asks.
         if not wanted:
             return {}
-        known = {*self._environment.reserved, *self._environment.builtin_tools(), TOOL_SEARCH, *SETS}
+        known = {*self._environment.reserved, TOOL_SEARCH, *SETS}
         unknown = sorted(name for name in wanted if name not in known and not set(name) & set("*:/"))[:MOST_UNKNOWN]
         if unknown:
             known |= self._all().keys()
@@ -501,10 +506,11 @@ class OfferedTools:
 
     def _is_builtin(self, name: str) -> bool:
         """Return whether the server has a built-in tool of this name for all sessions, or one for this session."""
-        environment = self._environment
-        if name in environment.builtin_tools():
+        if name not in self._environment.reserved:
+            return False
+        if name in self._environment.builtin_tools():
             return True
-        found = (source.tools().get(name) for source in self.sources) if name in environment.reserved else ()
+        found = (source.tools().get(name) for source in self.sources)
         return any(tool is not None and tool.source == "builtin" for tool in found)
 
 

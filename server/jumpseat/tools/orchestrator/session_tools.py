@@ -96,8 +96,7 @@ class ToolOrchestrator:
         self._tools.check(tools)
 
     async def ready(self) -> None:
-        for source in self._tools.sources:
-            await source.ready()
+        await self._tools.ready()
 
     def described(self, calls: Sequence[ToolUseBlock]) -> list[tuple[ToolOrigin | None, str | None]]:
         tools = self._tools.find_all({call.name for call in calls})
