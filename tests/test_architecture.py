@@ -167,7 +167,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "ahp.live": {
         *("agent", "agent.session", "agent.subagents", "ahp.hub", "ahp.states", "ahp.translation", "commands"),
-        *("errors", "mcp", "rpc", "sessions", "store.project", "store.session", "system"),
+        *("errors", "rpc", "sessions", "store.project", "store.session", "system"),
     },
     "ahp.methods": {"ahp.hub", "ahp.live", "ahp.states", "ahp.translation", "commands", "errors"},
     "ahp.replicas": {

@@ -17,7 +17,7 @@ import anyio
 import orjson
 from msgspec import Struct
 
-from jumpseat.acp.bridge.links import Link, LinkError, Open, RefusedError
+from jumpseat.acp.bridge.connections import Link, LinkError, Open, RefusedError
 from jumpseat.parsing.json_text import read_json
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.envelope import INTERNAL_ERROR

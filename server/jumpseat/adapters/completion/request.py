@@ -1,13 +1,15 @@
-"""Build the model request of ``jumpseat.complete``, and refuse options that the model cannot honour."""
+"""Build the model request of ``jumpseat.complete``, and refuse options that the model cannot honour.
+
+The settings that nearly every provider has, such as the temperature, have one name here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jumpseat.adapters.completion.conversion import to_conversation
-from jumpseat.adapters.completion.sampling import all_settings
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import JsonObject, Message
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
@@ -24,6 +26,15 @@ from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_
 from jumpseat_protocol.tool_definitions import RUN_BY_CALLER, FunctionDetails, Tool, portable_function
 
 NO_PARAMETERS: Final[JsonObject] = {"type": "object", "properties": {}}
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "seed": ("seed", "random_seed"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+}
+"""Our names, each with the names that providers have for the setting."""
 
 
 async def resolve_model(models: Models, params: ModelChoice, settings: SessionSettings) -> ResolvedModel:
@@ -200,3 +211,40 @@ def _choice(params: CompleteParams, names: list[str]) -> ToolChoice | None:
             f"toolChoice names the unknown tool {choice.tool_name!r}, expected one of {', '.join(sorted(names))}"
         )
     return ToolChoice(choice.mode, choice.tool_name, choice.parallel)
+
+
+def all_settings(params: CompleteParams, resolved: ResolvedModel) -> dict[str, Any]:
+    """Return the settings of a request, with those of :data:`NAMES` under the provider's names.
+
+    Raises:
+        InvalidRequestError: the model's adapter has no such setting, or the setting is given twice.
+    """
+    settings = dict(params.settings)
+    requested = {name: value for name in NAMES if (value := getattr(params, name)) is not None}
+    if not requested and not settings:
+        return settings
+    known = _known_settings(resolved)
+    if settings and not known:
+        raise InvalidRequestError(f"the adapter {resolved.model.adapter_name!r} has no settings")
+    for name, value in requested.items():
+        key = next((key for key in NAMES[name] if key in known), None)
+        if key is None:
+            raise InvalidRequestError(f"the adapter {resolved.model.adapter_name!r} has no setting for {name!r}")
+        if key in settings:
+            raise InvalidRequestError(f"{name!r} is also given as the setting {key!r}")
+        settings[key] = value
+    return settings
+
+
+def _known_settings(resolved: ResolvedModel) -> frozenset[str]:
+    """Return the names of the settings of a model's adapter."""
+    from jumpseat.adapters.declared.pipeline import DeclaredCaller
+    from jumpseat.adapters.declared.settings import wire_declaration
+    from jumpseat.adapters.declared.view import AdapterView
+    from jumpseat.adapters.transport.http import HttpModel
+
+    if not isinstance(resolved.model, HttpModel):
+        return frozenset()
+    caller = resolved.model.caller
+    declaration = caller.declaration if isinstance(caller, DeclaredCaller) else wire_declaration(caller.wire_name)
+    return frozenset(AdapterView(declaration, resolved.wire_name).schema)

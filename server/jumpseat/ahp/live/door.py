@@ -20,14 +20,14 @@ from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools, customizations
 from jumpseat.ahp.live.audience import Reader
+from jumpseat.ahp.live.client_marks import kept_of
 from jumpseat.ahp.live.errors import AhpError
-from jumpseat.ahp.live.kept import kept_of
 from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
-from jumpseat.ahp.translation.limits import check_config
+from jumpseat.ahp.translation.shapes import check_config
 from jumpseat.ahp.translation.uris import (
     PROVIDER,
     ROOT,

@@ -16,10 +16,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from jumpseat.cli.lab.clumsy import ClumsyModel
-from jumpseat.cli.lab.wires import WIRES, in_order, read, stream, write
+from jumpseat.cli.lab.wires import MODEL, WIRES, in_order, read, stream, write
 
 CHARACTERS_PER_TOKEN: Final = 4
-MODEL: Final = "clumsy"
 _TOO_LONG: Final = "context_length_exceeded"
 
 

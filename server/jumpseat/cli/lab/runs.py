@@ -19,8 +19,9 @@ from msgspec import Struct
 from jumpseat.cli.lab.agents import AgentError, LabModel, run_task
 from jumpseat.cli.lab.build_cache import FOLDER, BuildCache
 from jumpseat.cli.lab.clumsy import ClumsyModel
-from jumpseat.cli.lab.model_server import MODEL, ModelServer, RealModel
+from jumpseat.cli.lab.model_server import ModelServer, RealModel
 from jumpseat.cli.lab.tasks import Task
+from jumpseat.cli.lab.wires import MODEL
 
 TASK_S: Final = 600.0
 WINDOW: Final = 128_000

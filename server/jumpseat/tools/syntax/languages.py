@@ -12,10 +12,9 @@ from msgspec import Struct
 
 from jumpseat.tools.syntax.exact import toml_errors, yaml_errors
 from jumpseat.tools.syntax.html_tags import html_errors
-from jumpseat.tools.syntax.lenient import Check, mismatched_jsx, stray_end, unended_css
+from jumpseat.tools.syntax.lenient import Check, indentation_errors, mismatched_jsx, stray_end, unended_css
 from jumpseat.tools.syntax.lexemes import SignsOf, signs_of_css
 from jumpseat.tools.syntax.parsing import SyntaxProblem
-from jumpseat.tools.syntax.python_blocks import indentation_errors
 
 if TYPE_CHECKING:
     from tree_sitter import Language
