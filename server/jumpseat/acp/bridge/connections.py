@@ -109,7 +109,7 @@ async def open_tcp(host: str, port: int, tls: ssl.SSLContext | None) -> Link:
     """Connect over TCP.
 
     Raises:
-        LinkError: nobody listens there, or TLS fails.
+        LinkError: nothing listens at the address, or TLS fails.
     """
     try:
         async with asyncio.timeout(OPEN_S):
@@ -154,7 +154,7 @@ async def open_web_socket(address: str, token: str | None, tls: ssl.SSLContext |
     """Connect over a WebSocket. Redirects are not followed, because they would take the token elsewhere.
 
     Raises:
-        LinkError: nobody listens there, TLS fails, or a package is missing.
+        LinkError: nothing listens at the address, TLS fails, or a package is missing.
         RefusedError: the server refuses the token, or is none.
     """
     try:

@@ -123,7 +123,7 @@ def _write(
 ) -> None:
     """Replace the file after checking that the new text means what the old one meant, with the change."""
     path = home / "config.toml"
-    # An invalid file is not made worse.
+    # An invalid file is left unchanged.
     load_config(home)
     if old == new:
         return

@@ -15,7 +15,7 @@ from jumpseat_protocol import events
 def forget_old(agents: dict[str, SubAgent], most: int) -> list[SubAgent]:
     """Remove the oldest agents beyond the number ``most``, and return them.
 
-    Agents stay while they can work, while somebody has to be told their outcome, and while they are the parents of
+    Agents stay while they can work, while their outcome has to be reported, and while they are the parents of
     agents that stay: more than ``most`` can be left.
     """
     surplus = len(agents) - most
@@ -30,7 +30,7 @@ def forget_old(agents: dict[str, SubAgent], most: int) -> list[SubAgent]:
 
 
 def _is_over(agents: Mapping[str, SubAgent], agent: SubAgent) -> bool:
-    """Return whether an agent can neither continue nor has an outcome that somebody waits for."""
+    """Return whether an agent can neither continue nor has an outcome that is still to be reported."""
     if _can_work(agent):
         return False
     parent = agents.get(agent.parent_id) if agent.parent_id is not None else None

@@ -155,7 +155,7 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         def _pass_on(self, real: RealModel, wire: str, body: dict[str, Any]) -> None:
-            # Imported here: the simulated model calls nobody.
+            # Imported here: the simulated model sends no requests.
             import httpx2
 
             server.count(body)

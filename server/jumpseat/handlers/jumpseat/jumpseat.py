@@ -17,7 +17,7 @@ from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.wire import to_wire
 
 PIECES_PER_DRAIN: Final = 64
-"""The number of notifications after which a slow client is waited for: nobody else waits for its answer."""
+"""The number of notifications after which a slow client is waited for: no other client waits for its answer."""
 
 
 async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
