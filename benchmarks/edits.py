@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from jumpseat.edits.engine import Edit, Landed, Refused, apply_edit
+from jumpseat.tools.edits.engine import Edit, Landed, Refused, apply_edit
 
 LIMIT: Final = 0.97
 SUFFIXES: Final = (".py", ".ts", ".js", ".go", ".rs", ".c", ".h", ".java", ".rb", ".cs")

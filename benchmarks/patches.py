@@ -21,9 +21,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import edits
 
-from jumpseat.edits.engine import Landed, Refused
-from jumpseat.edits.hunks import apply_hunks
-from jumpseat.edits.patches import PatchError, parse_patch
+from jumpseat.tools.edits.engine import Landed, Refused
+from jumpseat.tools.edits.hunks import apply_hunks
+from jumpseat.tools.edits.patches import PatchError, parse_patch
 
 NAME: Final = "src/file"
 

@@ -35,10 +35,10 @@ import anyio
 import anyio.to_thread
 import yaml
 
-from jumpseat.syntax.changes import new_problems, prepare
-from jumpseat.syntax.languages import LANGUAGES, Syntax, grammar, language_of
-from jumpseat.syntax.parsing import parse
-from jumpseat.syntax.versions import Versions
+from jumpseat.tools.syntax.changes import new_problems, prepare
+from jumpseat.tools.syntax.languages import LANGUAGES, Syntax, grammar, language_of
+from jumpseat.tools.syntax.parsing import parse
+from jumpseat.tools.syntax.versions import Versions
 from jumpseat.tools.syntax_checker import SyntaxChecker
 from jumpseat.tools.workspace_files import FileEdit, Files
 

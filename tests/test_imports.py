@@ -51,7 +51,12 @@ def test_importing_the_package_loads_nothing_else() -> None:
 def test_a_server_and_a_client_import_the_types_of_model_calls_without_sessions_late() -> None:
     for program in ("import jumpseat.app, jumpseat.rpc.routes", "import jumpseat_client"):
         loaded = loaded_by(program)
-        late = ("jumpseat.library", "jumpseat.completion", "jumpseat_protocol.complete", "jumpseat_protocol.blocks")
+        late = (
+            "jumpseat.library",
+            "jumpseat.adapters.completion",
+            "jumpseat_protocol.complete",
+            "jumpseat_protocol.blocks",
+        )
         assert not {name for name in loaded if name.startswith(late)}
 
 
@@ -68,7 +73,7 @@ def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_lan
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
     # The other protocols are loaded with their first client, also by servers with a port for WebSockets.
     loaded |= loaded_by("import jumpseat.process, jumpseat.network.serving, jumpseat.network.web_socket")
-    late = ("jumpseat.acp", "jumpseat.ahp", "jumpseat.bridge", "jumpseat.network.http_door")
+    late = ("jumpseat.acp", "jumpseat.ahp", "jumpseat.acp.bridge", "jumpseat.network.http_door")
     assert not {name for name in loaded if name.startswith(late)}
 
 
@@ -247,7 +252,7 @@ async def test_a_change_loads_no_parser_and_no_client_of_language_servers_if_the
     }
     loaded = (await loaded_by_requests(tmp_path, requests))["session.tools.execute"]
     assert (tmp_path / "a.py").read_text() == "two = 1\n"
-    first = {"jumpseat.syntax", "jumpseat.lsp.session"}
+    first = {"jumpseat.tools.syntax", "jumpseat.lsp.session"}
     # Threads import the rest, and a busy machine is not waited for.
     others = {"jumpseat.lsp.client", "jumpseat.lsp.server", "tree_sitter", "tree_sitter_python"}
     assert (first | others if not is_on else first).intersection(loaded) == (first if is_on else set())

@@ -155,7 +155,7 @@ class RewindParams(WireModel):
 
 
 class SkippedFile(WireModel):
-    """A file that a rewind has left alone: changed since by somebody else, or its content was not kept."""
+    """A file that a rewind has left alone: changed by someone else since, or its content was not kept."""
 
     path: str
     """The absolute path of the file."""

@@ -133,7 +133,7 @@ class Doors:
 
     def connect_tcp(self, peer: str) -> Newcomer:
         """See :class:`jumpseat.network.serving.TcpServer`."""
-        # Imported here: servers on stdio listen to nobody.
+        # Imported here: servers on stdio do not listen.
         from jumpseat.network.first_byte import TcpNewcomer
 
         return TcpNewcomer(

@@ -57,7 +57,7 @@ class ModelLibrary:
             ConfigError: the model cannot be resolved.
             ProviderError: the call failed.
         """
-        from jumpseat.completion.call import complete
+        from jumpseat.adapters.completion.call import complete
 
         return await complete(self._models, self._with_default(_params(params, options, stream=False)))
 
@@ -72,7 +72,7 @@ class ModelLibrary:
         Raises:
             InvalidRequestError, ConfigError, ProviderError: as :meth:`complete`; the last also while iterating.
         """
-        from jumpseat.completion.call import open_answer
+        from jumpseat.adapters.completion.call import open_answer
 
         wanted = self._with_default(_params(params, options, stream=True))
         async with open_answer(self._models, wanted) as pieces:
@@ -92,9 +92,9 @@ class ModelLibrary:
             InvalidRequestError: the conversation is invalid.
             ConfigError: the model cannot be resolved.
         """
-        from jumpseat.completion.conversion import to_conversation
-        from jumpseat.completion.portability import report
-        from jumpseat.completion.request import resolve_model, settings_of
+        from jumpseat.adapters.completion.conversion import to_conversation
+        from jumpseat.adapters.completion.portability import report
+        from jumpseat.adapters.completion.request import resolve_model, settings_of
 
         target = self._with_default(ModelChoice(adapter=adapter, provider=provider, model=model))
         given = _params(None, {"messages": messages}, stream=False).messages or []

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from jumpseat.ahp.hub.channels import Channel, Numbered, Origin, envelope_of
-from jumpseat.ahp.hub.held_deltas import HeldDeltas
+from jumpseat.ahp.hub.delta_coalescer import HeldDeltas
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.values import Action, JsonObject
 from tests.ahp.client import Client, check_equal, connected, door_server

@@ -14,7 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from websockets.exceptions import InvalidStatus
 
 from jumpseat.ahp.states.values import JsonObject
-from jumpseat.ahp.translation.limits import MOST_CONFIG_BYTES, MOST_ENTRIES, MOST_VALUES
+from jumpseat.ahp.translation.shapes import MOST_CONFIG_BYTES, MOST_ENTRIES, MOST_VALUES
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.ahp.client import ROOT, Client, check_equal, connected, door_server, raw
 from tests.support.editor import CONFIG

@@ -10,7 +10,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from jumpseat.ahp.live.kept import LARGEST_DRAFT_BYTES
+from jumpseat.ahp.live.client_marks import LARGEST_DRAFT_BYTES
 from jumpseat.ahp.states.values import JsonObject
 from jumpseat.ahp.translation.attachments import uri_of
 from jumpseat.store.user.connection_tokens import ConnectionTokenFile

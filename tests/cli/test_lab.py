@@ -12,13 +12,13 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jumpseat.lab.clumsy import Asked, ClumsyModel, Said
-from jumpseat.lab.model_server import RealModel
-from jumpseat.lab.offers import Offer, Tool
-from jumpseat.lab.runs import Outcome, Plan, run_tasks, summary
-from jumpseat.lab.slips import RATES
-from jumpseat.lab.tasks import Step, Task, load_tasks, malformed
-from jumpseat.lab.wires import WIRES, read, stream, write
+from jumpseat.cli.lab.clumsy import Asked, ClumsyModel, Said
+from jumpseat.cli.lab.model_server import RealModel
+from jumpseat.cli.lab.offers import Offer, Tool
+from jumpseat.cli.lab.runs import Outcome, Plan, run_tasks, summary
+from jumpseat.cli.lab.slips import RATES
+from jumpseat.cli.lab.tasks import Step, Task, load_tasks, malformed
+from jumpseat.cli.lab.wires import WIRES, read, stream, write
 from tests.support.cases import check_each
 from tests.support.fake_openai import calls as fakes
 from tests.support.fake_openai import fake_openai, says

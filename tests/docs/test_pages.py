@@ -270,7 +270,7 @@ async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -
 async def test_the_model_can_call_the_built_in_tool_in_the_page_of_new_parts(tmp_path: Path) -> None:
     (example,) = (block for block in code_blocks("docs/new-parts.md", "python") if "BuiltinTool" in block)
     names: dict[str, Any] = {}
-    exec(compile(example, "docs/new-parts.md", "exec"), names)
+    exec(compile(example, "docs/new-parts.md", "exec", dont_inherit=True), names)
     tool = cast("BuiltinTool[Any]", names["TOOL"])
     assert tool.spec.parameters == {
         "type": "object",

@@ -20,7 +20,7 @@ import anyio.lowlevel
 import orjson
 
 from jumpseat.acp import draft_routes, v1_routes
-from jumpseat.acp.route import Route
+from jumpseat.acp.v1_routes import Route
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.sse import SseDecoder
 from jumpseat.agent.model import ModelRequest

@@ -27,18 +27,18 @@ EXAMPLES: Final = {
         "options": r"rf'-j\d*|-v|--target|\d+|{_TARGET}|{_DEFINITION}|-[RELEVQNj]\w*|\w[\w.|^$*-]*'",
         "operands": r"r'(?!)'",
     },
-    "server/jumpseat/edits/reading.py": {
+    "server/jumpseat/tools/edits/reading.py": {
         "gap": r"rf'(?:{_BLANK}|{_BREAK}|{_ESCAPED_BREAK}|\\t)+'",
         "encoded": "_ENTITY",
         "pair": r"r'\\\\|'",
     },
-    "server/jumpseat/edits/hunks.py": {"wanted": "'a b'"},
+    "server/jumpseat/tools/edits/hunks.py": {"wanted": "'a b'"},
     "server/jumpseat/lsp/related.py": {"wanted": "['a', 'bc']"},
     "server/jumpseat/lsp/tools.py": {"symbol": "'a'"},
     "server/jumpseat/agent/secrets.py": {"prefixes": "['secret', 'secrets']"},
-    "server/jumpseat/syntax/html_tags.py": {"name": "b'script'"},
+    "server/jumpseat/tools/syntax/html_tags.py": {"name": "b'script'"},
     "server/jumpseat/store/project/front_matter.py": {"separators": r"r'[,\s]+'"},
-    "server/jumpseat/lab/clumsy.py": {"tool": "type('', (), {'name': 'bash'})"},
+    "server/jumpseat/cli/lab/clumsy.py": {"tool": "type('', (), {'name': 'bash'})"},
     "server/jumpseat/tools/declared/placeholders.py": {"name": "'a'"},
 }
 """Expressions for the variables of patterns that are put together at run time."""

@@ -23,7 +23,6 @@ from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.permissions.rules import host_of
 from jumpseat.commands.completions import find_token
-from jumpseat.edits.engine import Edit, apply_edit
 from jumpseat.errors import JumpseatError
 from jumpseat.mcp.auth import challenge_of
 from jumpseat.parsing.toml_text import parse_toml
@@ -32,6 +31,7 @@ from jumpseat.sandbox.view import View
 from jumpseat.store.project.front_matter import front_matter
 from jumpseat.store.session.database import split_statements
 from jumpseat.store.session.workspace import parse_workspace
+from jumpseat.tools.edits.engine import Edit, apply_edit
 from jumpseat_protocol.safe import exact, one_line, safe
 from jumpseat_protocol.visible import deceptive_characters, has_hidden_parts, visible, visible_url
 from tests.fuzz.texts import TOOLS

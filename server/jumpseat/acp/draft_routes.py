@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from jumpseat.acp.methods import authenticate, draft
-from jumpseat.acp.route import Notified, Route
 from jumpseat.acp.translation import params as p
 from jumpseat.acp.v1_routes import NOTIFICATIONS as V1_NOTIFICATIONS
 from jumpseat.acp.v1_routes import REQUESTS as V1_REQUESTS
+from jumpseat.acp.v1_routes import Notified, Route
 
 _GONE: Final = frozenset(
     ("authenticate", "logout", "session/load", "session/set_mode", "session/set_model", "session/resume")

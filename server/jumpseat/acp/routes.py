@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from jumpseat.acp.editor.context import AcpContext
-from jumpseat.acp.route import Notified, Route
-from jumpseat.acp.v1_routes import NOTIFICATIONS, REQUESTS
+from jumpseat.acp.v1_routes import NOTIFICATIONS, REQUESTS, Notified, Route
 from jumpseat.errors import InvalidRequestError
 from jumpseat.rpc.json_rpc_peer import ResponseError
 from jumpseat.rpc.wire_errors import check_size, invalid_params

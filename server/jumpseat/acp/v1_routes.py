@@ -1,10 +1,11 @@
-"""The table of the methods of version 1, and of the functions that serve them."""
+"""The entries of the tables of methods, and the table of version 1 with the functions that serve it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.methods import (
     authenticate,
     initialize,
@@ -16,8 +17,25 @@ from jumpseat.acp.methods import (
     session_open,
     session_prompt,
 )
-from jumpseat.acp.route import Notified, Route
 from jumpseat.acp.translation import params as p
+from jumpseat_protocol.wire import WireModel
+
+Answer: TypeAlias = dict[str, Any]
+
+
+class Route(NamedTuple):
+    """A method: its params, and its function. Plain functions run in the order of arrival, coroutines as tasks."""
+
+    params: type[WireModel]
+    serve: Callable[[AcpContext, Any], Answer | Awaitable[Answer]]
+
+
+class Notified(NamedTuple):
+    """A notification: its params, and its function."""
+
+    params: type[WireModel]
+    take: Callable[[AcpContext, Any], None]
+
 
 REQUESTS: Final[Mapping[str, Route]] = {
     "initialize": Route(p.InitializeParams, initialize.initialize),

@@ -455,7 +455,7 @@ class ToolRunner(Protocol):
     def specs(self, needed: str | None = None, *, small: bool = False) -> list[ToolSpec]:
         """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred.
 
-        They are fewer and shorter for a model with a ``small`` window, if nobody has chosen them.
+        They are fewer and shorter for a model with a ``small`` window, unless they were chosen explicitly.
         """
         ...
 

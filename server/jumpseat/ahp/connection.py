@@ -11,14 +11,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.ahp.hub.channels import Channel, Numbered, Origin
-from jumpseat.ahp.hub.held_deltas import HeldDeltas
+from jumpseat.ahp.hub.delta_coalescer import HeldDeltas
 from jumpseat.ahp.live.dispatches import attempt, carry_out
 from jumpseat.ahp.live.door import TAKEN, Door
 from jumpseat.ahp.live.errors import AhpError, error_of
 from jumpseat.ahp.methods import changesets, files, handshake, sessions
 from jumpseat.ahp.names import Names
 from jumpseat.ahp.states.values import Action, JsonObject
-from jumpseat.ahp.translation.limits import excess_of
+from jumpseat.ahp.translation.shapes import excess_of
 from jumpseat.ahp.translation.uris import ROOT
 from jumpseat.errors import JumpseatError
 from jumpseat.rpc.client import DRAIN_TIMEOUT_S

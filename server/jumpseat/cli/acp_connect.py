@@ -10,7 +10,7 @@ from jumpseat.cli.commands import CommandContext, CommandParser
 from jumpseat.errors import ConfigError
 
 if TYPE_CHECKING:
-    from jumpseat.bridge.links import Open
+    from jumpseat.acp.bridge.connections import Open
 
 DESCRIPTION: Final = (
     "Connect an editor that starts programs to a running server. The editor speaks the Agent Client Protocol on"
@@ -33,7 +33,7 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     # Imported here: with the event loop, it is most of the program.
     import anyio
 
-    from jumpseat.bridge.links import opener
+    from jumpseat.acp.bridge.connections import opener
 
     token = ctx.environ.get(args.token_env)
     if token is None and args.token_env != VARIABLE:
@@ -45,7 +45,7 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
 async def _run(connect: Open, token: str | None) -> None:
     import anyio
 
-    from jumpseat.bridge.bridge import Bridge
+    from jumpseat.acp.bridge.bridge import Bridge
     from jumpseat.rpc.transport import LINES, Wire, open_stdio, take_stdio
 
     stdio = take_stdio()

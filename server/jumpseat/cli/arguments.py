@@ -215,7 +215,7 @@ def _list_commands() -> str:
 
 
 def _tcp_options(parser: CommandParser, known: Any, token: str | None) -> TcpOptions:
-    # Arguments of SDKs that nobody else has a reason to write. SDKs before 1.0 cannot send a token; newer ones set
+    # Arguments that only SDKs have a reason to pass. SDKs before 1.0 cannot send a token; newer ones set
     # COPILOT_CONNECTION_TOKEN.
     started_by_sdk = known.no_auto_update or known.server
     if known.no_token and token is not None:

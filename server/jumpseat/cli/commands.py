@@ -159,7 +159,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "cluster": CommandInfo("list the replicas of a cluster", "cluster", "status"),
     "store": CommandInfo("copy sessions between files and a cluster", "store", "copy"),
     "script": CommandInfo("play a script against a server", "script", "FILE", group="build on it"),
-    "lab": CommandInfo("run tasks with an agent, and measure success and tokens", "lab"),
+    "lab": CommandInfo("run tasks with an agent, and measure success and tokens", "lab.command"),
     "schema": CommandInfo("print the protocol as JSON Schema", "schema"),
 }
 

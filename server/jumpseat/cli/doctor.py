@@ -25,13 +25,13 @@ from jumpseat.adapters.models.configured import TRIAL
 from jumpseat.adapters.models.explanations import proxies_in
 from jumpseat.adapters.models.known_adapters import COPILOT, place_of
 from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.setup.providers import Setup
 from jumpseat.cli.commands import FAILED, CommandContext, CommandParser, print_json, print_text
 from jumpseat.cli.models import with_models
 from jumpseat.config import Config, load_config
 from jumpseat.declared.places import declaration_files
 from jumpseat.errors import ConfigError
 from jumpseat.network.site import has_page
-from jumpseat.setup.providers import Setup
 from jumpseat.store.user.provider_keys import ProviderKeys
 from jumpseat.system.installation import how_to_add, how_to_add_page
 from jumpseat_protocol.version import __version__

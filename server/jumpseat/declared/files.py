@@ -20,7 +20,7 @@ from jumpseat.parsing.toml_text import TomlError, parse_toml
 from jumpseat.system.regular_files import read_whole
 
 LARGEST_BYTES: Final = 256 * 1024
-"""Limit on the size of a declaration file: 4 KiB of TOML take up to a millisecond, in which nobody is served."""
+"""Limit on the size of a declaration file: 4 KiB of TOML take up to a millisecond, and block all clients."""
 
 Stamp: TypeAlias = tuple[int, ...]
 """Differs between versions of a file."""

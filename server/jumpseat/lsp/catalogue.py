@@ -111,7 +111,7 @@ DEFAULTS: Final[Mapping[str, LanguageServerConfig]] = {
 class LanguageServer(Struct, frozen=True):
     """A server of a session; ``program`` is the absolute path of its command.
 
-    ``is_default``: nobody has configured it. ``trusted``: it may run where nothing confines it.
+    ``is_default``: no configuration names it. ``trusted``: it may run where nothing confines it.
     """
 
     name: str
@@ -227,7 +227,7 @@ def _valid(servers: Any, place: Path | str, problems: list[str]) -> Iterator[tup
 
 
 def _merged(default: LanguageServerConfig, config: LanguageServerConfig) -> LanguageServerConfig:
-    """Return a well-known server with the settings that somebody has changed."""
+    """Return a well-known server with the settings that the configuration changes."""
     given = {name: getattr(config, name) for name in config.model_fields_set}
     return default.model_copy(update=given)
 

@@ -143,7 +143,7 @@ class Client(LanguageClient):
         self.protocol.set_writer(outgoing)
 
     def decode(self, body: bytes) -> Any:
-        """Return a message of the server; ``None`` for one that nobody waits for. Runs in a thread.
+        """Return a message of the server; ``None`` for an answer that is no longer awaited. Runs in a thread.
 
         Raises:
             ValueError: the message is not an object in JSON.

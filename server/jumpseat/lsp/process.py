@@ -68,7 +68,7 @@ class Peer(Protocol):
         ...
 
     def decode(self, body: bytes) -> Any:
-        """Return a message; ``None`` for one that nobody waits for. Runs in a thread."""
+        """Return a message; ``None`` for an answer that is no longer awaited. Runs in a thread."""
         ...
 
     def handle(self, message: Any) -> None:

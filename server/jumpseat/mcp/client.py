@@ -266,7 +266,7 @@ class McpClient:
         timeout_s: float,
         on_progress: Progress | None = None,
     ) -> T:
-        """Send one request in a separate task, so that nobody waits for the notification of its cancellation."""
+        """Send one request in a separate task, so that no caller waits for the notification of its cancellation."""
         if self._gone:
             raise ServerGoneError
         results: list[T] = []

@@ -12,7 +12,6 @@ import anyio
 
 from jumpseat.agent.pending import PendingRequests
 from jumpseat.agent.session.session import Session
-from jumpseat.mcp.interests import HEADERS, OAUTH
 from jumpseat_protocol import events
 from jumpseat_protocol.mcp import (
     McpHeaders,
@@ -64,9 +63,9 @@ class Credentials:
 
     def release(self) -> None:
         """Cancel the open requests that no client is interested in any more."""
-        if not self._session.clients.has_interest(OAUTH):
+        if not self._session.clients.has_interest(events.McpOauthRequired.type):
             self.oauth.close_all(CANCELLED)
-        if not self._session.clients.has_interest(HEADERS):
+        if not self._session.clients.has_interest(events.McpHeadersRefreshRequired.type):
             self.headers.close_all(NO_HEADERS)
 
     def close(self) -> None:
@@ -113,7 +112,7 @@ class Credentials:
             token = await self._logins.renew(url, question.refused)
             if token is not None:
                 return token
-        if not self._session.clients.has_interest(OAUTH):
+        if not self._session.clients.has_interest(events.McpOauthRequired.type):
             return None
         from jumpseat.mcp.auth import challenge_params
 
@@ -145,7 +144,7 @@ class Credentials:
 
         The result is empty where the client has no headers or does not answer in time.
         """
-        if not self._session.clients.has_interest(HEADERS):
+        if not self._session.clients.has_interest(events.McpHeadersRefreshRequired.type):
             return None
         pending = self.headers.ask(server)
         answer: McpHeadersAnswer | None = None

@@ -1,4 +1,4 @@
-"""Where the requests of a login may go: the server names the addresses, and may be anybody."""
+"""Check the addresses of a login, which an unknown server names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GitHub's own MCP server: an entry that every session has, and that is disabled unless somebody wants it.
+"""GitHub's own MCP server: an entry that every session has, and that is disabled by default.
 
 Its tools would cost every request some thousand tokens, and its use sends the session's GitHub login over the
 network. So it needs a client that configures it, or the operator's ``[mcp] github = true``. It is reached at the

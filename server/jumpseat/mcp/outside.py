@@ -69,7 +69,7 @@ class OutsideStarts:
         ``config`` are its present settings, with variables replaced.
 
         Raises:
-            StartRefusedError: somebody has refused, or nobody can be asked.
+            StartRefusedError: a person has refused, or no client can be asked.
         """
         if not await self._is_outside():
             return config

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final
 
-import anyio
-
-from jumpseat.network.listener import Newcomer
+from jumpseat.network.listener import Newcomer, UnknownNewcomer
 
 _OBJECT: Final = b"{"
 
 
-class TcpNewcomer(asyncio.Protocol):
+class TcpNewcomer(UnknownNewcomer):
     """A TCP connection whose protocol is not known yet. See :class:`jumpseat.network.listener.Newcomer`.
 
     Messages of the Copilot SDK protocol begin with a header; ``connect`` creates such a client. Messages of the
@@ -21,35 +18,9 @@ class TcpNewcomer(asyncio.Protocol):
     """
 
     def __init__(self, connect: Callable[[], Newcomer], connect_acp: Callable[[], Newcomer]) -> None:
+        super().__init__()
         self._connect = connect
         self._connect_acp = connect_acp
-        self._client: Newcomer | None = None
-        self._transport: asyncio.Transport | None = None
-        self._begun = anyio.Event()
-
-    @property
-    def wire(self) -> asyncio.Protocol:
-        return self
-
-    @property
-    def admitted(self) -> bool:
-        return self._client is not None and self._client.admitted
-
-    async def wait_until_settled(self) -> None:
-        await self._begun.wait()
-        if self._client is not None:
-            await self._client.wait_until_settled()
-
-    def abort(self) -> None:
-        if self._client is not None:
-            self._client.abort()
-        elif self._transport is not None:
-            self._transport.abort()
-
-    # --- asyncio calls these ------------------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None

@@ -14,7 +14,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -57,6 +57,37 @@ class Newcomer(Protocol):
     def abort(self) -> None:
         """End the connection at once, also if it has no transport yet."""
         ...
+
+
+class UnknownNewcomer(asyncio.Protocol):
+    """A connection whose protocol is not known yet; see :class:`Newcomer`. What arrives decides on the client."""
+
+    def __init__(self) -> None:
+        self._client: Newcomer | None = None
+        self._transport: asyncio.Transport | None = None
+        self._begun = anyio.Event()
+
+    @property
+    def wire(self) -> asyncio.Protocol:
+        return self
+
+    @property
+    def admitted(self) -> bool:
+        return self._client is not None and self._client.admitted
+
+    async def wait_until_settled(self) -> None:
+        await self._begun.wait()
+        if self._client is not None:
+            await self._client.wait_until_settled()
+
+    def abort(self) -> None:
+        if self._client is not None:
+            self._client.abort()
+        elif self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
 
 
 class Limits(Struct, frozen=True):

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from urllib.parse import parse_qs
 from uuid import uuid4
 
-import anyio
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from jumpseat.network.listener import Newcomer
+from jumpseat.network.listener import Newcomer, UnknownNewcomer
 from jumpseat.network.site import ACP_PATH, CONNECTION_ID, DOORS, EDITOR_ORIGIN, METHODS, RPC_PATH, Answer, Site
 from jumpseat.rpc.transport import BUSY_BYTES, Framing, Wire
 from jumpseat_protocol.envelope import FramingError
@@ -101,7 +100,7 @@ def text_header(body_bytes: int) -> bytes:
     return b"\x81\x7f" + body_bytes.to_bytes(8)
 
 
-class WebSocketNewcomer(asyncio.Protocol):
+class WebSocketNewcomer(UnknownNewcomer):
     """The connection of a browser or another WebSocket client. See :class:`jumpseat.network.listener.Newcomer`.
 
     ``connect`` creates the client of the server behind the connection, after the handshake, and ``admit`` one of
@@ -117,6 +116,7 @@ class WebSocketNewcomer(asyncio.Protocol):
         admit: Admit | None = None,
         admit_http: AdmitHttp | None = None,
     ) -> None:
+        super().__init__()
         self._site = site
         self._connect = connect
         self._admit = admit
@@ -134,9 +134,6 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._messages = Messages()
         self._parts: list[bytes] = []
         self._rest = memoryview(b"")
-        self._client: Newcomer | None = None
-        self._transport: asyncio.Transport | None = None
-        self._begun = anyio.Event()
         self._ping_s = ping_s
         self._next_ping: asyncio.TimerHandle | None = None
         self._silent_pings = 0
@@ -144,28 +141,10 @@ class WebSocketNewcomer(asyncio.Protocol):
     # --- the listener calls these -------------------------------------------------------------------------------
 
     @property
-    def wire(self) -> asyncio.Protocol:
-        return self
-
-    @property
     def admitted(self) -> bool:
         return self._stream is not None or (self._client is not None and self._client.admitted)
 
-    async def wait_until_settled(self) -> None:
-        await self._begun.wait()
-        if self._client is not None:
-            await self._client.wait_until_settled()
-
-    def abort(self) -> None:
-        if self._client is not None:
-            self._client.abort()
-        elif self._transport is not None:
-            self._transport.abort()
-
     # --- asyncio calls these ------------------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._silent_pings = 0

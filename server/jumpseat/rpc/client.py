@@ -150,7 +150,7 @@ class ConnectedClient:
             self.wire.close()
 
     def stop_prompts(self) -> None:
-        """Stop the prompts whose requests are open: nobody would see much of a run."""
+        """Stop the prompts whose requests are open: no client would see much of a run."""
 
     # --- questions ----------------------------------------------------------------------------------------------
 

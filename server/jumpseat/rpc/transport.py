@@ -162,7 +162,7 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.behind and not self._closed:
-            # Messages that have arrived count; nobody reads the responses.
+            # Messages that have arrived count; the responses are not read.
             self._out, self._at_end = None, self._handle_loss
             self._drained.set()
         else:

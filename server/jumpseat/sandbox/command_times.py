@@ -229,6 +229,6 @@ def _runs(process: str) -> bool:
     except (ProcessLookupError, ValueError, OverflowError):
         return False
     except OSError:
-        # It belongs to somebody else, and its number was given to another process.
+        # It belongs to another user: the number was given to another process.
         return False
     return True

@@ -19,7 +19,7 @@ from jumpseat.sandbox.obeyed_files import is_obeyed, obeyed_inside
 SKIPPED: Final = frozenset(
     {"node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__", ".mypy_cache", ".ruff_cache"}
 )
-"""Folders of installed packages and caches, in which nobody starts an editor. They are only searched for
+"""Folders of installed packages and caches, in which no editor is started. They are only searched for
 repositories: git runs in each one that the index of another one names, wherever it is."""
 
 MAX_BEHIND: Final = 20_000

@@ -215,7 +215,7 @@ class GitSettings:
     def linked_folder(self, link: Path) -> Path | None:
         """Return the git folder that a ``.git`` file names, if something in that folder names the file's work tree.
 
-        The file may have come with a project of somebody else, and name any folder.
+        The file may have come with someone else's project, and name any folder.
         """
         folder = target_of(link)
         if folder is None:

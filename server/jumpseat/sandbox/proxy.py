@@ -131,7 +131,7 @@ class HostProxy:
         """Return the reason for a refusal, and the data that the client sent meanwhile.
 
         Raises:
-            anyio.EndOfStream: the client has disconnected, so that nobody needs to decide.
+            anyio.EndOfStream: the client has disconnected, so that no decision is needed.
         """
         early = bytearray()
         reasons: list[str | None] = []

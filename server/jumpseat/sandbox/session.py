@@ -46,7 +46,7 @@ REST: Final = 40
 """How many times as long as the last search of the same pace took, none follows: 2.5 % of the time at most."""
 
 Pace: TypeAlias = Literal["answer", "turn"]
-"""When installed packages are searched: while the model answers, which delays nobody, or at the end of a turn."""
+"""When installed packages are searched: while the model answers, which causes no delay, or at the end of a turn."""
 
 UNCONFINED: Final = (
     "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"

@@ -14,7 +14,7 @@ Mode: TypeAlias = Literal["auto", "require", "off"]
 """``auto``: commands are confined where that is possible. ``require``: no command runs unless it is confined."""
 
 Network: TypeAlias = Literal["approved", "none", "all"]
-"""The hosts that commands reach: those that somebody approved, none, or all."""
+"""The hosts that commands reach: approved ones, none, or all."""
 
 
 class SandboxSettings(Struct, frozen=True):
@@ -75,7 +75,7 @@ class SandboxSettings(Struct, frozen=True):
         )
 
     def _with_network(self, chosen: SandboxNetwork) -> SandboxSettings:
-        """Return the settings with the network of a session's options; nobody is asked about other hosts."""
+        """Return the settings with the network of a session's options; no question is asked about other hosts."""
         changed = replace(
             self,
             asks=False,

@@ -2,7 +2,7 @@
 
 Each start that is allowed records the contents of these files. A file whose contents are others at the next start
 was changed by a command if the system says that it, or a folder that it is in, was last changed while one ran
-(:mod:`jumpseat.sandbox.command_times`). Anything else is the work of a person, and nobody is asked about it.
+(:mod:`jumpseat.sandbox.command_times`). Anything else is the work of a person, and no question is asked about it.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Changesets(Struct):
     async def undo(self, wanted: str | None, path: Path | None = None) -> Undone:
         """Take back the changes of a set, or of one of its files, and tell the model.
 
-        Files that are not as the changes left them stay, also those that somebody else has changed between two
+        Files that are not as the changes left them stay, also those that were changed by others between two
         changes.
 
         Raises:

@@ -19,7 +19,7 @@ class IdleSessions:
     """The sessions without clients, and the times since when they have none.
 
     A session counts as idle if no client is attached, and nothing runs but what waits for a client. Sessions with
-    clients or schedules are not closed, because somebody counts on them.
+    clients or schedules are not closed, because they are relied on.
     """
 
     def __init__(self, registry: SessionRegistry, timeout_s: float) -> None:

@@ -226,7 +226,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         try:
             _join(ctx, session, attachment, params)
             if policies:
-                # Those of other clients that are at work with the session remain in force.
+                # The options of other clients of the open session remain in force.
                 others = session.settings.host_policies if live is not None else []
                 kept = [policy for policy in others if policy.client != ctx.connection.label]
                 session.settings.host_policies = kept + policies

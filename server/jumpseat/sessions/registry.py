@@ -625,7 +625,7 @@ class SessionRegistry:
         if model is None:
             return specs
         # Imported with the first session that offers tools.
-        from jumpseat.profiles import profile_of
+        from jumpseat.agent.profiles import profile_of
         from jumpseat.tools.filters import left_out
 
         hidden = left_out([spec.name for spec in specs], profile_of(model).edit_tools)

@@ -194,7 +194,7 @@ class Restoration:
         return [shown(change.path) for change, _ in self._done]
 
     async def plan(self, changes: Iterable[FileChange]) -> None:
-        """Decide which files can be restored: those that nobody else has changed."""
+        """Decide which files can be restored: those that only the session has changed."""
         for change in changes:
             content = await current_content(self._restorer.files, change.path) if change.kept else None
             if not change.kept:

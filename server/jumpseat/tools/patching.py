@@ -11,11 +11,11 @@ from typing import Final
 import anyio.to_thread
 from msgspec.structs import replace
 
-from jumpseat.edits.engine import Refused
-from jumpseat.edits.hunks import apply_hunks
-from jumpseat.edits.patches import FilePatch, PatchError, named_files, parse_patch
 from jumpseat.errors import StoreError
 from jumpseat.tools.editable import does_not_fit, read_editable
+from jumpseat.tools.edits.engine import Refused
+from jumpseat.tools.edits.hunks import apply_hunks
+from jumpseat.tools.edits.patches import FilePatch, PatchError, named_files, parse_patch
 from jumpseat.tools.files import folder_there, problem
 from jumpseat.tools.planned_changes import PlannedChange, diff_of, make_all, question_about, without_change
 from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure, impossible

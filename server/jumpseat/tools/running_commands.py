@@ -6,32 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from jumpseat.agent.interfaces import BackgroundCommand
 
-class RunningCommand(Protocol):
-    """A command that was started; it may have exited since.
 
-    The attributes are those of :class:`jumpseat.agent.interfaces.BackgroundCommand`.
-    """
-
-    description: str
-    in_background: bool
-    detached: bool
-    interactive: bool
-    reported: bool
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def command(self) -> str: ...
-
-    @property
-    def exit_code(self) -> int | None: ...
-
-    @property
-    def finished(self) -> bool:
-        """Return whether the command itself has exited."""
-        ...
+class RunningCommand(BackgroundCommand, Protocol):
+    """A command of a session, as the tools use it that read its output and write to it."""
 
     @property
     def leaves_call(self) -> bool:
@@ -57,30 +36,10 @@ class RunningCommand(Protocol):
     def has_stdin(self) -> bool: ...
 
     @property
-    def age_s(self) -> float: ...
-
-    @property
-    def output_bytes(self) -> int:
-        """Return the number of bytes written so far; it changes exactly when there is new output."""
-        ...
-
-    @property
     def unread_bytes(self) -> int: ...
-
-    def output(self, limit: int | None = None) -> str:
-        """Return all output so far, or its last ``limit`` bytes."""
-        ...
 
     def unread(self) -> str:
         """Return the output since the last call."""
-        ...
-
-    async def wait(self) -> None:
-        """Wait until the command itself has exited."""
-        ...
-
-    async def news(self, seen: int) -> None:
-        """Wait for more than ``seen`` bytes of output, or for the exit."""
         ...
 
     async def write(self, text: str, *, eof: bool = False) -> None:
@@ -89,10 +48,6 @@ class RunningCommand(Protocol):
         Raises:
             OSError: the command has closed its standard input, or has none.
         """
-        ...
-
-    async def stop(self) -> None:
-        """End the whole process group."""
         ...
 
 

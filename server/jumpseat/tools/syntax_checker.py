@@ -17,7 +17,7 @@ from jumpseat.tools.findings import Finding, Reporter
 from jumpseat.tools.workspace_files import FileEdit, Files
 
 if TYPE_CHECKING:
-    from jumpseat.syntax.versions import Versions
+    from jumpseat.tools.syntax.versions import Versions
 
 SOURCE: Final = "syntax"
 
@@ -66,9 +66,9 @@ class SyntaxChecker:
             ended.set()
 
     def _prepare(self, path: Path, files: Files) -> None:
-        from jumpseat.syntax.changes import LARGEST, prepare
-        from jumpseat.syntax.languages import language_of
-        from jumpseat.syntax.versions import Versions
+        from jumpseat.tools.syntax.changes import LARGEST, prepare
+        from jumpseat.tools.syntax.languages import language_of
+        from jumpseat.tools.syntax.versions import Versions
 
         if language_of(path.name) is not None:
             self.viewed = self.viewed or Versions(VIEWED_BYTES)
@@ -77,12 +77,12 @@ class SyntaxChecker:
     async def check(self, edits: Sequence[FileEdit]) -> list[Finding]:
         if not edits:
             return []
-        from jumpseat.syntax.languages import language_of
+        from jumpseat.tools.syntax.languages import language_of
 
         edits = [edit for edit in edits if edit.kept and edit.after and language_of(edit.path.name) is not None]
         found: list[Finding] = []
         if edits:
-            from jumpseat.syntax.versions import Versions
+            from jumpseat.tools.syntax.versions import Versions
 
             self._versions = self._versions or Versions()
             with anyio.move_on_after(LONGEST_S):
@@ -96,7 +96,7 @@ class SyntaxChecker:
 
 
 def _check(edits: Sequence[FileEdit], versions: Versions, viewed: Versions | None) -> list[Finding]:
-    from jumpseat.syntax.changes import new_problems
+    from jumpseat.tools.syntax.changes import new_problems
 
     found: list[Finding] = []
     for edit in edits:

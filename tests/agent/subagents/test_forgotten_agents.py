@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.agent.session.sub_agents import AgentLimits
-from jumpseat.agent.subagents.eviction import forget_old
+from jumpseat.agent.subagents.history import forget_old
 from jumpseat.agent.subagents.subagent import SubAgent
 from tests.agent.subagents.test_subagents_over_the_wire import named, results, task, turn
 from tests.support.server import calls, running_server

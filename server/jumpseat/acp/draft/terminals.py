@@ -13,8 +13,8 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from jumpseat.acp.translation.updates import Call, Translator, Update
-from jumpseat.shown.calls import argument
-from jumpseat.shown.outcomes import READERS, SHELL, outcome_of
+from jumpseat.sessions.shown.calls import argument
+from jumpseat.sessions.shown.outcomes import READERS, SHELL, outcome_of
 from jumpseat_protocol import events
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from jumpseat.agent.model import ModelInfo
-from jumpseat.shown import options as shown
+from jumpseat.sessions.shown import options as shown
 from jumpseat_protocol.events import SessionMode
 
 _MODES: Final = "https://agentclientprotocol.com/protocol/session-modes#"

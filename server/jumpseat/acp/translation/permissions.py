@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jumpseat.acp.translation.params import PermissionOutcome
-from jumpseat.shown.questions import session_label
+from jumpseat.sessions.shown.questions import session_label
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 
 ONCE: Final = {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"}

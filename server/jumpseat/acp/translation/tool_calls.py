@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from jumpseat.acp.translation.content import text_block
 from jumpseat.acp.translation.diffs import Diffs, Reader, Renderer, diffs_of
-from jumpseat.shown.calls import argument, kind_of, title_of
-from jumpseat.shown.questions import LANGUAGE, describe, fenced
+from jumpseat.sessions.shown.calls import argument, kind_of, title_of
+from jumpseat.sessions.shown.questions import LANGUAGE, describe, fenced
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     PermissionRequest,

@@ -25,10 +25,10 @@ from msgspec import Struct, field
 
 from jumpseat.adapters.adapter import Adapter, ForeignAdapter
 from jumpseat.adapters.declared.checks import check_fields
-from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
+from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, read_declaration
 from jumpseat.adapters.declared.handler_names import RESOLVE
-from jumpseat.adapters.declared.merged import WITHHELD, MergedAdapter, default_key, uses_other_server
-from jumpseat.adapters.declared.short_form import PROTOCOLS, expand_short_form
+from jumpseat.adapters.declared.merged import TOOL_PROTOCOL, WITHHELD, MergedAdapter, default_key, uses_other_server
+from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, load_adapter
 from jumpseat.declared.catalogue import Catalogue, Found, Origin
 from jumpseat.declared.env import SECRET_NAME
@@ -40,6 +40,10 @@ from jumpseat_protocol.members import hint, nearest
 
 EXTENDS: Final = "extends"
 CONFIGURATION: Final = "configuration"
+
+PROTOCOLS: Final = ("http", "acp")
+"""The values of ``type`` in a declaration."""
+_SHORT: Final = ("type", "base_url", "api_key_env", "models", TOOL_PROTOCOL)
 
 KEEP_CHOICES_S: Final = 1800.0
 """The time for which a list of models returned by a function is cached."""
@@ -339,3 +343,50 @@ def _wire(where: str, wire: Any, base: MergedAdapter | None, name: str) -> Adapt
         given: Any = wire() if isinstance(wire, type) else wire
         found = given if isinstance(given, Adapter) else ForeignAdapter(given)
     return found if found is None or found.signature == name else found.signing_as(name)
+
+
+def expand_short_form(raw: Mapping[str, Any], base: MergedAdapter | None) -> dict[str, Any]:
+    """Return a configuration table with its short keys replaced by those of a declaration."""
+    own = {key: value for key, value in raw.items() if key not in _SHORT and value is not None}
+    if raw.get("type") in PROTOCOLS:
+        own["type"] = raw["type"]
+    env: dict[str, Any] = dict(own.get("env") or {})
+    if raw.get("base_url"):
+        env[BASE_URL] = {"value": raw["base_url"], "literal": True}
+        if base is not None and base.declaration.url is not None and base.wire is not None:
+            own.setdefault("url", None)
+    if raw.get("api_key_env"):
+        env[API_KEY] = {"value": raw["api_key_env"], "variable": True}
+    if env:
+        own["env"] = env
+    if raw.get(TOOL_PROTOCOL):
+        own["opts"] = {**dict(own.get("opts") or {}), TOOL_PROTOCOL: raw[TOOL_PROTOCOL]}
+    if raw.get("models"):
+        schema = dict(own.get("schema") or {})
+        schema[MODEL] = {**dict(schema.get(MODEL) or {}), "choices": [_choice(model) for model in raw["models"]]}
+        schema[MODEL].setdefault("default", schema[MODEL]["choices"][0]["id"])
+        own["schema"] = schema
+    return own
+
+
+def _choice(model: Any) -> dict[str, Any]:
+    """Convert a model of the short form into a choice."""
+    if isinstance(model, str):
+        return {"id": model}
+    meta = {
+        "context_window": model.get("context_window"),
+        "max_tokens": model.get("max_output_tokens"),
+        "price": model.get("price"),
+        WIRE_MODEL: model.get("wire_model"),
+    }
+    choice: dict[str, Any] = {"id": model["id"], "meta": {k: v for k, v in meta.items() if v is not None}}
+    if model.get("name"):
+        choice["formatted_name"] = model["name"]
+    able = {
+        "has_vision": model.get("vision"),
+        "can_use_tools": model.get("tools"),
+        "can_reason": model.get("reasoning"),
+        TOOL_PROTOCOL: model.get(TOOL_PROTOCOL),
+    }
+    choice["opts"] = {key: value for key, value in able.items() if value is not None}
+    return choice

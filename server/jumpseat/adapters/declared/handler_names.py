@@ -6,7 +6,7 @@ an older name; both forms may be mixed. Each is looked up separately, so that re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.errors import ConfigError
@@ -78,13 +78,6 @@ def read_handlers(raw: Mapping[str, Any], where: str = "handlers") -> dict[str, 
     if unknown:
         raise ConfigError(f"{where}.{unknown[0]}: unknown handler, {hint(unknown[0], known | set(GROUPS))}")
     return found
-
-
-def handler_names() -> Iterator[str]:
-    """Iterate over all handlers as ``group.name``."""
-    for group, names in GROUPS.items():
-        for name in names:
-            yield f"{group}.{name}"
 
 
 def _callable(place: str, value: Any) -> Handler:

@@ -30,7 +30,7 @@ LOOKUP_RETRY: Final = RetryPolicy(
 )
 NOT_FOUND: Final = 404
 RETRY_WITHIN_S: Final = 3.0
-"""A look-up that has taken longer is not retried: somebody waits for it."""
+"""A look-up that took longer is not retried, because a request waits for it."""
 
 
 class CopilotAccount:

@@ -441,7 +441,7 @@ class _Question(Struct):
 
 
 def _explained(found: ResolvedModel, explain: Callable[[ProviderError], str]) -> ResolvedModel:
-    """Return a model whose failures ``explain`` explains. Those of a script have no key and address to check."""
+    """Return a model whose failures ``explain`` explains. A scripted model has no key or address to check."""
     from jumpseat.adapters.transport.http import HttpModel
 
     return replace(found, explain=explain) if isinstance(found.model, HttpModel) else found

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Final, cast
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
@@ -287,31 +287,15 @@ def named_schema(wanted: ResponseFormat) -> JsonObject:
     schema: JsonObject = {"name": re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "answer"}
     if wanted.description is not None:
         schema["description"] = wanted.description
-    schema["schema"] = strict_schema(wanted.schema) if wanted.strict else wanted.schema
+    schema["schema"] = wanted.schema
+    if wanted.strict:
+        # Imported here: few requests have a format.
+        from jumpseat.adapters.wires.schema_copies import strict_schema
+
+        schema["schema"] = strict_schema(wanted.schema)
     if wanted.strict is not None:
         schema["strict"] = wanted.strict
     return schema
-
-
-def strict_schema(schema: Any) -> Any:
-    """Copy a JSON Schema so that every object requires all its properties and allows no others."""
-    if isinstance(schema, list):
-        return [strict_schema(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    node = cast("JsonObject", schema)
-    copy: JsonObject = {}
-    for key, value in node.items():
-        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
-            copy[key] = {name: strict_schema(item) for name, item in cast("JsonObject", value).items()}
-        elif key in ("items", "anyOf", "oneOf", "allOf"):
-            copy[key] = strict_schema(value)
-        else:
-            copy[key] = value
-    if "properties" in node or node.get("type") == "object":
-        copy["required"] = list(as_object(node.get("properties")))
-        copy["additionalProperties"] = False
-    return copy
 
 
 def user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:

@@ -29,7 +29,7 @@ from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import arguments_object, as_list, as_object, decode_text, hosted_as_text
 from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
-from jumpseat.adapters.wires.output_schema import output_schema
+from jumpseat.adapters.wires.schema_copies import output_schema
 from jumpseat.adapters.wires.tool_schema import called_tools, object_parameters
 from jumpseat.agent.blocks import (
     NATIVE,

@@ -36,8 +36,9 @@ from jumpseat.adapters.wire import (
     parse_object,
 )
 from jumpseat.adapters.wires.base import AnswerDecoder, calls_of
-from jumpseat.adapters.wires.chat import PathAdapter, strict_schema, tool_to_wire
+from jumpseat.adapters.wires.chat import PathAdapter, tool_to_wire
 from jumpseat.adapters.wires.chat_quirks import omission_note
+from jumpseat.adapters.wires.schema_copies import strict_schema
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,

@@ -449,7 +449,7 @@ def _rest(pieces: list[str], whole: str) -> str:
 
 
 def _complaint(chunk: JsonObject) -> JsonObject:
-    """Give a failed answer without a reason a message."""
+    """Return the chunk of a failed answer, with a message if it gives no reason."""
     response = as_object(chunk.get("response"))
     if not response or response.get("error") or response.get("incomplete_details"):
         return chunk

@@ -296,7 +296,7 @@ async def find_model(session: Session) -> ResolvedModel:
 def _with_profile(session: Session, settings: SessionSettings, resolved: ResolvedModel) -> ResolvedModel:
     """Let the session know the profile of the model that these settings mean."""
     # Imported with the first session that calls a model.
-    from jumpseat.profiles import profile_of
+    from jumpseat.agent.profiles import profile_of
 
     profile, chosen = profile_of(resolved.wire_name, resolved.info.id), resolved.info.edit_tools
     session.note_profile(settings.options.model, replace(profile, edit_tools=chosen or profile.edit_tools))

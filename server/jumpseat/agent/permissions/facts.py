@@ -119,7 +119,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
     if any(moves() for moves in tuple(path_scope.movers)) and (
         written.any or line.redirects or any(map(_names_files, line.possible_commands))
     ):
-        # What is at these paths when the command comes to them, is not known.
+        # The files at these paths may be others by the time the command reads them.
         complete = False
     hosts = [host_of(address) for address in line.addresses]
     only_reads = line.certain and not typed and all(segment.command.read_only for segment in segments)

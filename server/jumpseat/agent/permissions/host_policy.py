@@ -95,7 +95,7 @@ def _path_rule(text: str, rule: Rule, policy: HostPolicy, *, allowing: bool) -> 
     elif pattern.startswith("./"):
         path = f"{policy.cwd}{pattern[1:]}"
     else:
-        # Nobody says where such a path begins: a rule that forbids means any place.
+        # The rule does not say where such a path begins: one that forbids applies in every folder.
         pattern = "**" if pattern == "*" else pattern
         path = f"{policy.root}/{pattern}" if allowing else f"/**/{pattern}"
     return Rule(rule.kind, path)

@@ -292,7 +292,7 @@ class Permissions:
         return self.wants_person(request, facts) or _asking_rule(self._rules(), facts, self._patterns(facts))
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
-        """Return whether rules, approvals or the operator allow a call of ``tool``, so that nobody is asked."""
+        """Return whether rules, approvals or the operator allow a call of ``tool`` without a question."""
         facts = await self.facts_of(request, tool)
         rules = self._rules()
         if self.denial_by_rule(facts) is not None or self.asking_rule(request, facts) is not None:
@@ -430,7 +430,7 @@ class Permissions:
             )
 
     def _warn_denied_unasked(self, reason: str) -> None:
-        """Warn once per session that a call was denied because nobody could be asked."""
+        """Warn once per session that a call was denied because no client could be asked."""
         if self._warned:
             return
         self._warned = True

@@ -124,7 +124,7 @@ class SessionApprovals:
         """Keep an approval that outlasts its call, and return the decision as it takes effect.
 
         If the client sends no approval, the narrowest one that covers the call applies. If none is safe, only this
-        call is approved. The same holds if a person changed the arguments: nobody approved those the model sent.
+        call is approved. The same holds if a person changed the arguments: those of the model were not approved.
         """
         once = self.once(decision)
         if once is decision:

@@ -2,7 +2,7 @@
 
 A task belongs to the client that has registered it, under an id that the client chooses. Only that client changes
 it, with numbered updates, so that an update that is sent twice counts once. When the client leaves the session, its
-unfinished tasks are orphaned: nobody knows their state. A session neither waits for such tasks nor stores them.
+unfinished tasks are orphaned: their state is unknown. A session neither waits for such tasks nor stores them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ClientTask(Struct, eq=False):
 
     @property
     def active(self) -> bool:
-        """Return whether the client still works on the task, as far as anybody knows."""
+        """Return whether the client still works on the task, as far as is known."""
         return self.status in ("running", "idle")
 
     def elapsed_s(self, now_s: float) -> float:

@@ -87,7 +87,7 @@ class HookLibrary(Protocol):
 class HookAnswer(NamedTuple):
     """The answer of a hook, and why it failed, if it did. A failed guard answers with a denial.
 
-    The user is not warned of a ``harmless`` problem, such as a text that nobody reads.
+    The user is not warned of a ``harmless`` problem, such as text that is never read.
     """
 
     output: JsonObject

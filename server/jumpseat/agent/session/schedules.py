@@ -172,7 +172,7 @@ class Schedules(Struct, Projection):
     emit: Callable[[events.EventPayload], object]
     _entries: dict[int, Schedule] = field(default_factory=dict[int, Schedule])
     _last_id: int = 0
-    # Set at the next change; `None` if nobody waits for one.
+    # Set at the next change; `None` while no task waits for one.
     _changed: anyio.Event | None = None
     _scope: anyio.CancelScope | None = None
     _closed: bool = False

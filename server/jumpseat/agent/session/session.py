@@ -52,10 +52,10 @@ from jumpseat_protocol.permissions import AssistedApproval, CustomToolPermission
 
 if TYPE_CHECKING:
     # Most sessions have none.
+    from jumpseat.agent.profiles import Profile
     from jumpseat.agent.session.budget import SessionBudget
     from jumpseat.agent.session.client_tasks import ClientTasks
     from jumpseat.agent.session.prefix import SentPrefix
-    from jumpseat.profiles import Profile
 
 log = logging.getLogger(__name__)
 
@@ -420,7 +420,7 @@ class Session:
         if self._profile is not None and self._profile[0] == model:
             return self._profile[1]
         # Imported with the first session that offers tools.
-        from jumpseat.profiles import profile_of
+        from jumpseat.agent.profiles import profile_of
 
         return profile_of(model or "")
 

@@ -108,7 +108,7 @@ def _identifier(words: Sequence[Word]) -> str | None:
         return None
     variables = (name for word in words if not word.fixed for name in _EXPANDED.findall(word.text))
     if not all(map(is_plain_variable, variables)):
-        # The model would see what they are.
+        # The model would see their values.
         return None
     name, arguments = words[0].text, list(words[1:])
     # A program that is called with its folder has the same options and subcommands.

@@ -17,8 +17,8 @@ class Likeness(Struct, frozen=True):
     ``bound`` hold in the folder of the command only, the others in all folders of the project. ``moved`` is the
     folder that the line goes to before the command, if it does. A command ``beside`` others does nothing that would
     have to be approved, once these are: it reads files of the project, or ends what the line has started.
-    ``scratch`` are files for output that nobody obeys. A command is also covered if, of each of its ``places``, an
-    approval gives one of the likenesses.
+    ``scratch`` are files for output that no program obeys. A command is also covered if, of each of its ``places``,
+    an approval gives one of the likenesses.
     """
 
     needs: tuple[str, ...] = ()

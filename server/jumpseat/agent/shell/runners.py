@@ -41,9 +41,8 @@ from jumpseat.agent.shell.project_tools import (
     unwrapped,
 )
 from jumpseat.agent.shell.service_likeness import service_likeness
-from jumpseat.agent.shell.settings import PLAIN_SETTING
 from jumpseat.agent.shell.tool_options import is_program, written
-from jumpseat.agent.shell.words import Word
+from jumpseat.agent.shell.words import PLAIN_SETTING, Word
 
 Kind: TypeAlias = Callable[[str, Sequence[str]], Likeness]
 

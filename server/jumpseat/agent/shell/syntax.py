@@ -32,8 +32,7 @@ from jumpseat.agent.shell.likeness import NOTHING, Likeness
 from jumpseat.agent.shell.lines import OWN_JOB, changes_later_commands, line_likenesses, program_path
 from jumpseat.agent.shell.plain_lines import plain_line
 from jumpseat.agent.shell.programs import CHANGES_FOLDER
-from jumpseat.agent.shell.settings import PLAIN_SETTING
-from jumpseat.agent.shell.words import Word
+from jumpseat.agent.shell.words import PLAIN_SETTING, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

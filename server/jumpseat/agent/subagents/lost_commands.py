@@ -1,6 +1,6 @@
 """The commands of the main agent that an earlier process of the server has left running, by the events of the log.
 
-They have ended with that process, and nobody has told the model.
+They have ended with that process, and the model was not told.
 """
 
 from __future__ import annotations

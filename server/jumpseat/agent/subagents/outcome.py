@@ -12,7 +12,7 @@ from jumpseat_protocol import events
 
 
 def error_of(agent: SubAgent, run: Run) -> str | None:
-    """Return why an agent has failed; ``None`` if it has answered, or was ended by somebody."""
+    """Return why an agent has failed; ``None`` if it has answered or was cancelled."""
     if agent.stop_reason is not None:
         return agent.stop_reason
     if run.error is not None and isinstance(run.error.payload, events.SessionError):

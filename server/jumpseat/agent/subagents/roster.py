@@ -17,8 +17,7 @@ from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
-from jumpseat.agent.subagents.eviction import forget_old
-from jumpseat.agent.subagents.history import AgentHistory
+from jumpseat.agent.subagents.history import AgentHistory, forget_old
 from jumpseat.agent.subagents.outcome import interruption_events
 from jumpseat.agent.subagents.revival import identity_of
 from jumpseat.agent.subagents.subagent import INTERRUPTED, SubAgent, find_named

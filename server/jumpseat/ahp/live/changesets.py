@@ -134,7 +134,7 @@ class OpenChangesets:
             await self.open(uri)
 
     def close_unwanted(self) -> None:
-        """Close the changesets that nobody watches."""
+        """Close the changesets without subscribers."""
         for uri in [uri for uri in self._open if not self._mirror.is_wanted(uri)]:
             self._close(uri)
 

@@ -1,4 +1,4 @@
-"""The customizations of a live session: shown, switched, and its MCP servers started and stopped."""
+"""The customizations of a live session: shown and switched; its MCP servers started, stopped and logged in to."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from jumpseat.sessions.changes import switch_skill
 from jumpseat.sessions.context import Process
 from jumpseat.sessions.mcp_servers import enable_server
 from jumpseat.store.project.skills import SessionSkills
+from jumpseat_protocol.events import McpOauthRequired
 
 log = logging.getLogger(__name__)
 
@@ -133,3 +134,22 @@ async def _change(mirror: Mirror, name: str, start: bool) -> None:
     except JumpseatError as error:
         log.info("session %s: MCP server %r: %s", mirror.session_id, name, error)
     mirror.customized.set()
+
+
+def offer_token(mirror: Mirror, url: str, token: str) -> bool:
+    """Give a token to the servers of a session at an address; return whether there are any.
+
+    A server that is connected needs none. One that is starting may ask for it at any moment.
+    """
+    host = mirror.context.mcp.get(mirror.session)
+    found = False
+    for server in host.servers() if host is not None else ():
+        entry = host.entry(server.name) if host is not None else None
+        if host is None or entry is None or entry.config is None or entry.config.url != url:
+            continue
+        found = True
+        if token and server.status in ("needs-auth", "pending"):
+            mirror.tokens[url] = token
+            mirror.interests.append(mirror.session.clients.add_interest(mirror, McpOauthRequired.type))
+            host.retry_auth(server.name)
+    return found

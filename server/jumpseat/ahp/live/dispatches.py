@@ -18,9 +18,8 @@ from jumpseat.ahp.live.mirror import Cause, Mirror
 from jumpseat.ahp.states.session import reduce_session
 from jumpseat.ahp.states.values import Action, JsonObject
 from jumpseat.ahp.translation import attachments, config, forms
-from jumpseat.ahp.translation.dispatched import problem_of
-from jumpseat.ahp.translation.limits import check_config
 from jumpseat.ahp.translation.permissions import decision_of
+from jumpseat.ahp.translation.shapes import check_config, problem_of
 from jumpseat.ahp.translation.uris import kind_of
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.sessions.changes import set_session_name

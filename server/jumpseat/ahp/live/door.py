@@ -20,14 +20,14 @@ from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools, customizations
 from jumpseat.ahp.live.audience import Reader
+from jumpseat.ahp.live.client_marks import kept_of
 from jumpseat.ahp.live.errors import AhpError
-from jumpseat.ahp.live.kept import kept_of
 from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.states.root import reduce_root
 from jumpseat.ahp.states.values import IDLE, Action, JsonObject
 from jumpseat.ahp.translation.agents import agents_with
 from jumpseat.ahp.translation.attachments import path_of, uri_of
-from jumpseat.ahp.translation.limits import check_config
+from jumpseat.ahp.translation.shapes import check_config
 from jumpseat.ahp.translation.uris import (
     PROVIDER,
     ROOT,
@@ -55,7 +55,7 @@ Clients that subscribe after the answer to ``createSession``, and wait for the a
 """
 SWEEP_S: Final = 15.0
 UNWANTED_S: Final = 60.0
-"""The time after which a session is closed that nobody wants: who has created one still has to subscribe to it."""
+"""The time after which a session without subscribers is closed: its creator still has to subscribe to it."""
 TAKEN: Final = "the clientId is that of another token in this session"
 
 _ATTENDED: Final[Mapping[str, bool]] = {**ATTENDED, "standsIn": True}
@@ -89,7 +89,7 @@ class Door:
         self._awaits_ready: dict[str, anyio.Event] = {}
         # By session: the rights of the clients that have acted there, by their ids.
         self._tokens: dict[str, dict[str, Access]] = {}
-        # Since when nobody wants a session, as the sweeps have seen it.
+        # The time of the first sweep that found a session without subscribers, by session.
         self._unwanted: dict[str, float] = {}
         self._agents = agents_with(server.models.declared(SessionSettings(cwd=Path.cwd())))
         self.hub.open_for_each(ROOT, self._root_state(), reduce_root)
@@ -294,7 +294,7 @@ class Door:
             await self.sweep()
 
     async def sweep(self) -> None:
-        """Forget the clients whose grace has ended, and close the sessions that nobody wants."""
+        """Forget the clients whose grace has ended, and close the sessions without subscribers."""
         for client_id, access in self.hub.expire():
             self.withdraw_tools(client_id, access)
         unwanted = self._unwanted_mirrors()

@@ -22,7 +22,7 @@ from jumpseat.ahp.hub.hub import Hub
 from jumpseat.ahp.live.audience import Audience, Reader
 from jumpseat.ahp.live.background import Background
 from jumpseat.ahp.live.changesets import OpenChangesets
-from jumpseat.ahp.live.kept import Keeper, Kept
+from jumpseat.ahp.live.client_marks import Keeper, Kept
 from jumpseat.ahp.states.channels import REDUCERS
 from jumpseat.ahp.states.chat import reduce_chat
 from jumpseat.ahp.states.session import reduce_session

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias, cast
 import orjson
 
 from jumpseat.ahp.hub.channels import envelope_of, older_turns
+from jumpseat.ahp.live.customizations import offer_token
 from jumpseat.ahp.live.door import Peer
 from jumpseat.ahp.live.errors import PROVIDER_NOT_FOUND, AhpError
-from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.states.values import IDLE, JsonObject, present
 from jumpseat.ahp.translation import config
 from jumpseat.ahp.translation.attachments import uri_of

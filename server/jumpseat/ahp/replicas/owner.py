@@ -13,10 +13,10 @@ from anyio.abc import TaskGroup
 from jumpseat.ahp.hub.channels import Channel, Numbered, Origin
 from jumpseat.ahp.hub.numbers import Numbers
 from jumpseat.ahp.live import client_tools
+from jumpseat.ahp.live.customizations import offer_token
 from jumpseat.ahp.live.dispatches import attempt, carry_out
 from jumpseat.ahp.live.door import TAKEN, Door
 from jumpseat.ahp.live.errors import error_of
-from jumpseat.ahp.live.logins import offer_token
 from jumpseat.ahp.live.mirror import Mirror
 from jumpseat.ahp.methods import changesets, files
 from jumpseat.ahp.states.values import JsonObject, State

@@ -8,7 +8,7 @@ from jumpseat.agent.model import ModelInfo
 from jumpseat.ahp.states.values import JsonObject, present
 from jumpseat.ahp.translation.config import effort_schema
 from jumpseat.ahp.translation.uris import PROVIDER
-from jumpseat.shown.options import EFFORTS
+from jumpseat.sessions.shown.options import EFFORTS
 
 
 def agents_with(models: Sequence[ModelInfo]) -> list[JsonObject]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from jumpseat.ahp.states.values import JsonObject, present
-from jumpseat.shown import options as shown
+from jumpseat.sessions.shown import options as shown
 from jumpseat_protocol.events import SessionMode
 
 MODE, MODEL, ALLOW_ALL, EFFORT = "mode", "model", "autoApprove", "thinkingLevel"

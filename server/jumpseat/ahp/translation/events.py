@@ -25,7 +25,7 @@ from jumpseat.ahp.states.values import Action, JsonObject, present
 from jumpseat.ahp.translation import attachments, forms, results
 from jumpseat.ahp.translation.permissions import OPTION_OF, options_for, question_text
 from jumpseat.ahp.translation.turns import Call, Turn
-from jumpseat.shown.calls import title_of
+from jumpseat.sessions.shown.calls import title_of
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest
 

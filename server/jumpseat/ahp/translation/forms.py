@@ -82,7 +82,7 @@ def completion_of(done: Completed) -> JsonObject:
 
 
 def open_request(chat: JsonObject, request_id: str) -> JsonObject | None:
-    """Return a question in the state of a chat that nobody has answered."""
+    """Return a question in the state of a chat, before it is answered."""
     active: JsonObject = chat.get("activeTurn") or {}
     parts: list[JsonObject] = active.get("responseParts") or []
     asked = [part["request"] for part in parts if part["kind"] == "inputRequest" and part.get("response") is None]

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from jumpseat.ahp.states.values import Action, JsonObject
-from jumpseat.shown.questions import describe, fenced, session_label
+from jumpseat.sessions.shown.questions import describe, fenced, session_label
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest, ShellPermission
 from jumpseat_protocol.visible import visible
 

@@ -1,4 +1,4 @@
-"""The shapes of what clients dispatch, as far as the types of the protocol require them. Pure.
+"""The shapes of what clients dispatch, as far as the types of the protocol require them, and limits. Pure.
 
 Much of it reaches other clients as it is, and is in the states that they fold. Those with strict types drop what
 does not fit, and a state that they cannot read is lost to them as long as it lasts.
@@ -7,13 +7,22 @@ does not fit, and a state that they cannot read is lost to them as long as it la
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
+import orjson
 from msgspec import Struct, ValidationError, convert, field
 
-from jumpseat.ahp.states.values import JsonObject
+from jumpseat.ahp.states.values import JsonObject, State
+from jumpseat.errors import InvalidRequestError
+from jumpseat.parsing import message_size
 
 LONGEST_PROBLEM: Final = 300
+MOST_ENTRIES: Final = 1000
+"""The entries of one array or object."""
+MOST_VALUES: Final = 100_000
+"""All values of a message."""
+MOST_CONFIG_BYTES: Final = 64 * 1024
+"""The size of the settings of a channel with their schema."""
 
 
 class Shape(Struct, rename="camel", kw_only=True):
@@ -288,11 +297,30 @@ def mismatch_of(value: Any, shape: type[Shape]) -> str | None:
     return None
 
 
-def is_active_client(value: Any) -> bool:
-    """Return whether a value is an active client with its tools."""
-    return mismatch_of(value, _ActiveClient) is None
-
-
 def is_draft(value: Any) -> bool:
     """Return whether a value is a message that a client may have begun to write."""
     return mismatch_of(value, _Message) is None
+
+
+def excess_of(value: Any) -> str | None:
+    """Return what a message has too much of, or ``None``."""
+    return message_size.excess_of(value, MOST_ENTRIES, MOST_VALUES)
+
+
+def check_config(state: State) -> None:
+    """Check the size of the settings in a state.
+
+    Raises:
+        InvalidRequestError: they are too large.
+    """
+    if len(orjson.dumps(state.get("config"))) > MOST_CONFIG_BYTES:
+        raise InvalidRequestError(f"the settings are larger than {MOST_CONFIG_BYTES} bytes")
+
+
+def problem_of(action: Any) -> str | None:
+    """Return why an action cannot be one of a client, or ``None``."""
+    if not isinstance(action, dict) or not isinstance(kind := cast("JsonObject", action).get("type"), str):
+        return "an action is an object with a string 'type'"
+    if (shape := ACTIONS.get(kind)) is None:
+        return f"{kind[:100]!r} is not an action of clients"
+    return excess_of(action) or mismatch_of(cast("JsonObject", action), shape)

@@ -18,7 +18,7 @@ from jumpseat.ahp.states.values import Action, JsonObject, State, present
 from jumpseat.ahp.translation.events import Translator
 from jumpseat.ahp.translation.turns import Call
 from jumpseat.ahp.translation.uris import session_uri, terminal_uri
-from jumpseat.shown.outcomes import READERS, SHELL, outcome_of
+from jumpseat.sessions.shown.outcomes import READERS, SHELL, outcome_of
 from jumpseat_protocol import events
 
 MOST_ENDED: Final = 64

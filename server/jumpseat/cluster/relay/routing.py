@@ -293,7 +293,7 @@ class ClientRoutes:
         await call.wait()
 
     async def _read(self, call: Call) -> None:
-        """Serve a request about a session that nobody has open."""
+        """Serve a request about a session that no client has open."""
         ownerships, session_id = self._replica.ownerships, call.session_id
         async with ownerships.locked(session_id):
             await ownerships.copy(session_id)

@@ -162,7 +162,7 @@ class Membership:
             await self.beat()
 
     def _doubt(self) -> None:
-        """Note that nobody reached this replica for a while: others may have taken it for gone."""
+        """Note that this replica was unreachable for a while: others may consider it gone."""
         self.doubts += 1
         if self._certain.is_set():
             self._certain = anyio.Event()

@@ -1,6 +1,6 @@
 """The rest of a run whose replica was killed: its interruption is recorded and announced, or the run continues.
 
-The end of each run is stored before it is announced. A run without a stored end has none for anybody yet.
+The end of each run is stored before it is announced. No client has seen the end of a run without a stored end.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jumpseat.adapters.completion import call
+from jumpseat.adapters.completion.conversion import to_conversation
+from jumpseat.adapters.completion.portability import report
+from jumpseat.adapters.completion.request import resolve_model, settings_of
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.completion import call
-from jumpseat.completion.conversion import to_conversation
-from jumpseat.completion.portability import report
-from jumpseat.completion.request import resolve_model, settings_of
 from jumpseat.errors import InvalidRequestError, ProviderProtocolError
 from jumpseat.sessions.context import Context
 from jumpseat.system.file_trees import existing_folder
@@ -17,7 +17,7 @@ from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.wire import to_wire
 
 PIECES_PER_DRAIN: Final = 64
-"""The number of notifications after which a slow client is waited for: nobody else waits for its answer."""
+"""The number of notifications after which a slow client is waited for: no other client waits for its answer."""
 
 
 async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:

@@ -12,9 +12,9 @@ from jumpseat.adapters.models.configured import TRIAL
 from jumpseat.adapters.models.explanations import Explanations
 from jumpseat.adapters.models.known_adapters import COPILOT
 from jumpseat.adapters.models.usual_model import usual_model
+from jumpseat.adapters.setup.providers import Setup
 from jumpseat.errors import ProviderError
 from jumpseat.sessions.context import Context
-from jumpseat.setup.providers import Setup
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.setup import (
     SetupCheckParams,

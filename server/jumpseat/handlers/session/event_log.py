@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.mcp.interests import HEADERS, OAUTH
 from jumpseat.sessions.context import Context
 from jumpseat.store.session.log_lines import backward, find, forward, size_of
 from jumpseat.store.session.storage import StoredLog
@@ -28,6 +27,7 @@ from jumpseat_protocol.event_log import (
     InterestResult,
     ReleaseInterestParams,
 )
+from jumpseat_protocol.events import McpHeadersRefreshRequired, McpOauthRequired
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 
@@ -59,7 +59,10 @@ def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Register this client as one that answers events of a type. It is sent all events either way."""
     session = ctx.registry.live(params.session_id)
     handle = session.clients.add_interest(ctx.connection, params.event_type)
-    if params.event_type in (OAUTH, HEADERS) and (host := ctx.mcp.get(session)) is not None:
+    if (
+        params.event_type in (McpOauthRequired.type, McpHeadersRefreshRequired.type)
+        and (host := ctx.mcp.get(session)) is not None
+    ):
         # A server may have requested a token or headers before a client could provide them.
         host.retry_auth()
     return InterestResult(handle=handle)

@@ -77,7 +77,7 @@ async def preview_rewind(ctx: Context, params: PreviewRewindParams) -> PreviewRe
 async def rewind(ctx: Context, params: RewindParams) -> RewindResult:
     """Go back to the beginning of a prompt: remove it and all that follows, and restore the files if asked to.
 
-    Files that somebody else has changed since are left alone, and named in the result.
+    Files that were changed by others since are left alone, and named in the result.
 
     Raises:
         InvalidRequestError: the mode is unknown, or there is no such prompt.

@@ -11,9 +11,8 @@ from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.mcp.catalogue import check_server
 from jumpseat.mcp.host import McpHost
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.mcp_requests import loaded_mcp_host, mcp_host, page_params, request_mcp_server
+from jumpseat.sessions.mcp_requests import loaded_mcp_host, mcp_host, page_params, request_mcp_server, sample
 from jumpseat.sessions.mcp_servers import enable_server, listed_servers
-from jumpseat.sessions.sampling import sample
 from jumpseat_protocol.mcp import (
     HandlePendingHeadersParams,
     HandlePendingOauthParams,

@@ -8,9 +8,9 @@ from typing import Final
 
 import anyio
 
+from jumpseat.adapters.completion.portability import depends_on_the_model, report
 from jumpseat.agent.blocks import Message
 from jumpseat.agent.session.session import Session
-from jumpseat.completion.portability import depends_on_the_model, report
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions import changes

@@ -1,6 +1,6 @@
 """``apply_patch``: create, change, move and delete files by one patch, all of them or none.
 
-This is the tool that GPT-5 and codex models were trained on; see :mod:`jumpseat.profiles`.
+This is the tool that GPT-5 and codex models were trained on; see :mod:`jumpseat.agent.profiles`.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ def _change(before: str, args: EditArgs, mode: int) -> _Plan | ToolOutcome:
     """Return the text before and after the edit of a file with this text, or a failure."""
     if args.insert_line is not None:
         return _insertion(before, args, args.insert_line, mode)
-    from jumpseat.edits.engine import Edit, Refused, apply_edits
     from jumpseat.tools.editable import does_not_fit
+    from jumpseat.tools.edits.engine import Edit, Refused, apply_edits
 
     edits = [Edit(edit.old_str, edit.new_str, edit.replace_all) for edit in (args, *args.edits)]
     result = apply_edits(before, edits, args.path)

@@ -149,7 +149,7 @@ class BuiltinTools:
         settings, configured = self._session.settings, self._environment.tool_set
         chosen = set_of(settings, configured)
         wanted = chosen == "all" or (chosen == "default" and self._environment.scripts.by_default)
-        # To know that a sandbox works takes as long as twenty turns, so that nobody waits for it in vain.
+        # Last, because finding out whether a sandbox works takes as long as twenty turns.
         return (
             wanted
             and sys.platform != "win32"
