@@ -10,7 +10,8 @@ import { unaskedBy } from "../state/permissions.ts";
 import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
-import { Boundary, Html, Icon, Menu, MenuItem } from "./common.tsx";
+import { Arguments, Code } from "./arguments.tsx";
+import { Boundary, Copy, copy, Html, Icon, Menu, MenuItem } from "./common.tsx";
 import { Diff } from "./diff.tsx";
 import { PromptText } from "./folded.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -187,27 +188,13 @@ function Copyable({ streaming, children }: { streaming: boolean; children: Compo
   return <div ref={ref} class="copyable">{children}</div>;
 }
 
-function Copy({ text, what }: { text: string; what: string }) {
-  return <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={(event) => void copy(text, event.currentTarget)}>Copy</button>;
-}
-
-async function copy(text: string, button: HTMLElement): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Not allowed";
-  }
-  setTimeout(() => { button.textContent = "Copy"; }, 1500);
-}
-
 function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; agent: Agent | undefined }) {
   const command = (row.args as { command?: unknown } | null)?.command;
   return (
     <div class="call-body">
       {row.intention && row.intention !== command && !agent && <p class="faint">{row.intention}</p>}
       {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && !agent && (
-        <Code label="Arguments" text={JSON.stringify(row.args, null, 2)} language="json" />
+        <Arguments tool={row.tool} args={row.args} folder={state.folder} />
       )}
       {row.decisions.filter((decision) => !decision.allowed || decision.feedback).map((decision) => (
         <p key={decision.requestId} class={decision.allowed ? "decision" : "decision bad"}>
@@ -231,11 +218,6 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
       </footer>
     </div>
   );
-}
-
-function Code({ label, text, language }: { label: string; text: string; language: string }) {
-  const html = useMemo(() => renderCode(text, language), [text, language]);
-  return <div class="copyable"><pre class="code" tabIndex={0} role="group" aria-label={label}><Html as="code" html={html} /></pre><Copy text={text} what={label.toLowerCase()} /></div>;
 }
 
 function Output({ row }: { row: CallRow }) {
