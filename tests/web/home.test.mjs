@@ -33,7 +33,7 @@ test("the overview begins sessions by typing, and shows what asks, what runs, an
     await page.getByRole("combobox", { name: "Model" }).locator("optgroup[label='Not connected'] option", { hasText: /anthropic/i }).waitFor({ state: "attached" });
     await shot(page, "home");
     await page.getByLabel(/^Folder/).fill(server.work);
-    const box = page.getByRole("textbox", { name: "What shall the agent do?" });
+    const box = page.getByRole("textbox", { name: "What should the agent do?" });
     await box.fill("Begun by typing");
     await page.reload();
     assert.equal(await box.inputValue(), "Begun by typing");

@@ -245,6 +245,8 @@ export interface Verdict {
   feedback: string;
   afterMs: number | null;
   callKey: string | null;
+  /** The name of the sub-agent that asked; empty for the session's own. */
+  agent: string;
 }
 
 /** Return who decided what, in the order of time, with the calls that ran without a question. */
@@ -261,10 +263,12 @@ export function verdictsOf(state: SessionState, calls: readonly CallRow[]): Verd
   const decided = state.decisions.map((decision: Decision): Verdict => ({
     key: decision.requestId, time: decision.time, what: what(decision), allowed: decision.allowed, asked: true, by: decision.by,
     rule: ruleOf(results.get(decision.requestId)), feedback: decision.feedback ?? "", afterMs: decision.time - decision.asked, callKey: decision.callId,
+    agent: state.agents[decision.agentId ?? ""]?.name ?? "",
   }));
+  const inAgent = new Map(Object.values(state.agents).flatMap((agent) => agent.rows.map((row) => [row.key, agent.name] as const)));
   const unasked = calls.filter((call) => call.start !== null && !asked.has(call.key)).map((call): Verdict => ({
     key: `call ${call.key}`, time: call.start!, what: text(call), allowed: call.status !== "denied", asked: false,
-    ...unaskedBy(call.unasked), feedback: "", afterMs: null, callKey: call.key,
+    ...unaskedBy(call.unasked), feedback: "", afterMs: null, callKey: call.key, agent: inAgent.get(call.key) ?? "",
   }));
   return [...decided, ...unasked].sort((one, other) => one.time - other.time);
 }

@@ -72,8 +72,8 @@ export function App({ store, connection }: { store: Store; connection: Connectio
 function ThemeChoice() {
   if (!useContext(HostContext).choosesTheme) return null;
   return (
-    <select aria-label="Colours" title="Colours of the page in this browser" value={theme.value} onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}>
-      <option value="system">as the system</option><option value="light">light</option><option value="dark">dark</option>
+    <select aria-label="Colours" title="Colours of the page in this browser; auto: those of the system" value={theme.value} onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}>
+      <option value="system">auto</option><option value="light">light</option><option value="dark">dark</option>
     </select>
   );
 }

@@ -29,7 +29,7 @@ export function Decisions({ store, session, verdicts }: { store: Store; session:
     <>
       {kept.length > 0 && (
         <section class="kept" aria-labelledby="kept-heading">
-          <h2 id="kept-heading">Approvals that still hold</h2>
+          <h2 id="kept-heading">Approvals in force</h2>
           <ul>
             {kept.map((one) => (
               <li key={one.id}>
@@ -58,7 +58,7 @@ function VerdictRow({ one, sessionId, folder }: { one: Verdict; sessionId: strin
     <div class={one.asked ? "verdict" : "verdict unasked"}>
       <time title={dateTime(one.time)}>{clock(one.time)}</time>
       <span class={!one.allowed ? "badge bad" : one.asked ? "badge good" : "badge"}>{!one.allowed ? "denied" : one.asked ? "approved" : "not asked"}</span>
-      <span class="verdict-what">{one.callKey ? <a href={href({ view: "session", id: sessionId, tab: "transcript", at: one.callKey })}>{what}</a> : what}</span>
+      <span class="verdict-what">{one.callKey ? <a href={href({ view: "session", id: sessionId, tab: "transcript", at: one.callKey })}>{what}</a> : what}{one.agent && <span class="faint"> in {one.agent}</span>}</span>
       <span class="verdict-by">{one.by}{(one.rule || after) && <span class="faint"> {[one.rule, after].filter(Boolean).join(" · ")}</span>}{one.feedback && <span class="faint"> “{one.feedback}”</span>}</span>
     </div>
   );

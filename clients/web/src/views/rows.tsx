@@ -153,8 +153,8 @@ export function RunFoot({ state, run, facts, rows }: { state: SessionState; run:
   const parts = times.filter(([, ms]) => ms > 0).map(([name, ms]) => `${name} ${duration(ms)}`);
   return (
     <footer class="row run-foot" aria-label={`Run ${run + 1}`}>
-      {!one.ok && one.stop && <span class="badge bad">{one.stop}</span>}
-      <span>{!isOpen ? "" : state.questions.length > 0 ? "waits for you: " : "works: "}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
+      {!one.ok && one.stop && <span class="badge bad" title={one.stop}>{rows.some((row) => row.kind === "note" && row.level === "error") ? one.stop.split(":")[0] : one.stop}</span>}
+      <span>{!isOpen ? "" : state.questions.length > 0 ? "waits for you: " : "so far: "}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
       {facts.tokensIn + facts.tokensOut > 0 && <span>{tokens(facts.tokensIn)} in, {tokens(facts.tokensOut)} out</span>}
       {facts.costUsd !== null && <span>{dollars(facts.costUsd)}</span>}
       {files.length > 0 && (
@@ -194,7 +194,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
     <div class="call-body">
       {row.intention && row.intention !== command && !agent && <p class="faint">{row.intention}</p>}
       {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && !agent && (
-        <Arguments tool={row.tool} args={row.args} folder={state.folder} />
+        <Arguments row={row} folder={state.folder} />
       )}
       {row.decisions.filter((decision) => !decision.allowed || decision.feedback).map((decision) => (
         <p key={decision.requestId} class={decision.allowed ? "decision" : "decision bad"}>
@@ -225,7 +225,7 @@ function Output({ row }: { row: CallRow }) {
   const isLong = row.output.length > LONGEST_OUTPUT;
   const text = isLong && !opened.value.get(key) ? row.output.slice(0, LONGEST_OUTPUT) : row.output;
   const path = (row.args as { path?: unknown } | null)?.path;
-  const language = row.tool === "view" && typeof path === "string" ? languageOf(path) : "";
+  const language = row.tool === "view" && row.status === "done" && typeof path === "string" ? languageOf(path) : "";
   const html = useMemo(() => (language ? renderCode(text, language) : null), [text, language]);
   return (
     <>
