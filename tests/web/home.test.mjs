@@ -165,6 +165,8 @@ test("of a streaming answer, only the last block is rendered again; a prompt of 
     await prompt(page).fill("Many links");
     await prompt(page).press("Enter");
     await page.locator(".answer .markdown:not(.streaming) a[href='https://example.org/one']").last().waitFor({ state: "attached" });
+    // Links of earlier blocks follow when the definition at the end has been read.
+    await page.locator(".answer").last().locator("a[href='https://example.org/one']").nth(1999).waitFor({ state: "attached" });
     assert.equal(await page.locator(".answer").last().locator("a[href='https://example.org/one']").count(), 2000);
     const heights = () => page.locator(".answer").last().locator(".part").evaluateAll((parts) => parts.map((part) => part.offsetHeight));
     assert.ok((await heights()).length > 5);
