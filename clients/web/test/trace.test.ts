@@ -94,7 +94,7 @@ test("each line of the log says what it is about and how it ended, also after th
   const told = Object.fromEntries(lines.slice(0, 10).map((line) => [line.name, [line.about, line.outcome]]));
   assert.deepEqual(told["tool.execution_complete"], ["bash make all make more", "exit 1 · 7.0 s"]);
   assert.deepEqual(told["permission.completed"], ["approved by ada in VS Code, for this session: run make all", "rule: commands: make · after 1 min 0 s"]);
-  assert.deepEqual(lines.slice(-2).map((line) => line.about), ["state new", ""]);
+  assert.deepEqual(lines.slice(-2).map((line) => line.about), ["the future: state new", ""]);
   assert.deepEqual(lines.slice(0, -1).filter((line) => !line.about).map((line) => line.name), []);
   assert.deepEqual([lines[7]!.sincePrompt, lines[7]!.topic, lines[7]!.bad], [71_000, "error", true]);
   const [asked, done, named] = eventLines([

@@ -66,10 +66,14 @@ class Reader {
   private readonly requests = new Map<string, { text: string; time: number; callId?: string }>();
   private readonly turns = new Map<string, number>();
   private prompt: number | null = null;
+  /** The folder of the session, with a slash at its end, which paths are told without. */
+  private folder = "";
 
   line(event: WireEvent): LogLine {
     const time = Date.parse(event.timestamp) || 0;
     if (event.type === "user.message" && !event.agentId) this.prompt = time;
+    const cwd = event.type === "session.start" ? event.data?.context?.cwd : null;
+    if (typeof cwd === "string" && cwd.length > 1) this.folder = `${cwd.replace(/\/$/, "")}/`;
     let found: About;
     try {
       found = this.about(event, event.data ?? {}, time);
@@ -81,7 +85,7 @@ class Reader {
     return {
       key: event.id, time, sincePrompt: this.prompt === null ? null : time - this.prompt, topic: topicOf(event.type, found.bad === true),
       mark: event.ephemeral ? "◌" : "●", markText: event.ephemeral ? "not stored" : "stored", name: event.type,
-      about: `${agent}${oneLine(found.about)}`, outcome: found.outcome ?? "", bad: found.bad === true, body: event, event, message: null,
+      about: `${agent}${this.folder ? oneLine(found.about).replaceAll(this.folder, "") : oneLine(found.about)}`, outcome: found.outcome ?? "", bad: found.bad === true, body: event, event, message: null,
     };
   }
 
@@ -154,8 +158,7 @@ class Reader {
         const asked = this.requests.get(data.requestId);
         return { about: `a client has run ${asked?.text ?? "a tool"}`, outcome: since(asked?.time, time) };
       }
-      // The last part of the type says what happened: "title changed".
-      default: return { about: anything(data) || event.type.split(".").at(-1)!.replaceAll("_", " ") };
+      default: return { about: anything(event.type, data) };
     }
   }
 }
@@ -178,11 +181,12 @@ function oneLine(text: unknown): string {
   return String(text ?? "").slice(0, 4 * LONGEST_TEXT).replace(/\s+/g, " ").trim().slice(0, LONGEST_TEXT);
 }
 
-/** Return what says most about the data of any event: a text that is known to, else its members. */
-function anything(data: any): string {
+/** Return what says most about any event: a text that is known to, else its type ("tools updated") and its members without ids. */
+function anything(type: string, data: any): string {
   const known = data.content ?? data.deltaContent ?? data.message ?? data.title ?? data.newModel ?? data.newMode ?? data.mode ?? data.name ?? data.inputDelta ?? data.context?.cwd;
-  if (typeof known === "string") return known;
-  return Object.entries(data).filter(([, value]) => typeof value !== "object").map(([name, value]) => `${name} ${value}`).join(", ");
+  if (typeof known === "string" && known) return known;
+  const members = Object.entries(data).filter(([name, value]) => typeof value !== "object" && value !== "" && !/id$/i.test(name)).map(([name, value]) => `${name} ${value}`);
+  return [type.slice(type.indexOf(".") + 1).replace(/[._]/g, " "), members.join(", ")].filter(Boolean).join(": ");
 }
 
 function topicOf(type: string, bad: boolean): Topic {
