@@ -28,7 +28,6 @@ from jumpseat.store.session.database import SessionDatabase
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
 from jumpseat.store.session.files import WorkspaceFiles
 from jumpseat.store.session.index import SessionIndex, join
-from jumpseat.store.session.model_calls import ModelCallFile
 from jumpseat.store.session.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session.state_files import DiskFiles
 from jumpseat.store.session.storage import WORKSPACE, SessionStorage
@@ -39,6 +38,7 @@ from jumpseat.system.private_files import create_private_folder, owner_only, res
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 if TYPE_CHECKING:
+    from jumpseat.store.session.model_calls import ModelCallFile
     from jumpseat.store.session.pruning import Pruned
 
 SESSIONS: Final = "session-state"
@@ -85,6 +85,9 @@ class SessionFolder(SessionStorage):
 
     @property
     def model_calls(self) -> ModelCallFile:
+        # Imported here: lists need no model calls.
+        from jumpseat.store.session.model_calls import ModelCallFile
+
         return ModelCallFile(self.path, self.state)
 
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
