@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_FENCE: Final = re.compile(r"( *)(`{3,}|~{3,})(.*)")
+_FENCE: Final = re.compile(r"( *)(`{3,}+|~{3,}+)(.*)")
 _LINES: Final = re.compile(r"\r\n?|\n")
 _RUN: Final = re.compile("`+")
 _PART: Final = re.compile(r"[^`\\]+")

@@ -3,7 +3,7 @@
 // What is code stays as it is. Viewers differ in what they take for code in lists and quotes; wherever two of them
 // may disagree, the rest of the text counts as no code, and a "<" in its code is "&lt;".
 
-const FENCE = /^( *)(`{3,}|~{3,})(.*)$/;
+const FENCE = /^( *)(`{3,}(?!`)|~{3,}(?!~))([^]*)$/;
 const DEFINITION = /^[\s>*+\-\d.)]*\[[^\]]*\]:/;
 const MOST_INDENTED = 3;
 /** Longer lines are searched for no code. */
