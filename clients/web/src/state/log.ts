@@ -1,6 +1,7 @@
 // The lines of the log: what each event and message is about, in words, and what was decided, as a file. Pure.
 
 import { callOutput, toolText } from "./calls.ts";
+import { withoutFolder } from "./diff.ts";
 import { dollars, duration, tokens } from "./format.ts";
 import { decidedBy, describeRequest, unaskedBy } from "./permissions.ts";
 import type { CallRow, Decision, SessionState, WireEvent } from "./types.ts";
@@ -66,14 +67,14 @@ class Reader {
   private readonly requests = new Map<string, { text: string; time: number; callId?: string }>();
   private readonly turns = new Map<string, number>();
   private prompt: number | null = null;
-  /** The folder of the session, with a slash at its end, which paths are told without. */
+  /** The folder of the session, which paths in it are told without. */
   private folder = "";
 
   line(event: WireEvent): LogLine {
     const time = Date.parse(event.timestamp) || 0;
     if (event.type === "user.message" && !event.agentId) this.prompt = time;
     const cwd = event.type === "session.start" ? event.data?.context?.cwd : null;
-    if (typeof cwd === "string" && cwd.length > 1) this.folder = `${cwd.replace(/\/$/, "")}/`;
+    if (typeof cwd === "string") this.folder = cwd;
     let found: About;
     try {
       found = this.about(event, event.data ?? {}, time);
@@ -85,7 +86,7 @@ class Reader {
     return {
       key: event.id, time, sincePrompt: this.prompt === null ? null : time - this.prompt, topic: topicOf(event.type, found.bad === true),
       mark: event.ephemeral ? "◌" : "●", markText: event.ephemeral ? "not stored" : "stored", name: event.type,
-      about: `${agent}${this.folder ? oneLine(found.about).replaceAll(this.folder, "") : oneLine(found.about)}`, outcome: found.outcome ?? "", bad: found.bad === true, body: event, event, message: null,
+      about: `${agent}${withoutFolder(oneLine(found.about), this.folder)}`, outcome: found.outcome ?? "", bad: found.bad === true, body: event, event, message: null,
     };
   }
 

@@ -1,6 +1,7 @@
 // The timeline of a session: its runs, the bars in each, what took longest, and the scale that they share. Pure.
 
 import { toolText } from "./calls.ts";
+import { withoutFolder } from "./diff.ts";
 import { callsOf, type Facts } from "./facts.ts";
 import { duration, tokens } from "./format.ts";
 import { timesOf } from "./runs.ts";
@@ -96,7 +97,7 @@ class Subjects {
   private readonly folder: string;
 
   constructor(state: SessionState) {
-    this.folder = state.folder ? `${state.folder.replace(/\/$/, "")}/` : "";
+    this.folder = state.folder;
     this.calls = new Map(callsOf(state).map((call) => [call.key, call]));
     this.asked = new Map(state.decisions.map((decision) => [`wait ${decision.requestId}`, decision.what]));
     this.delegating = new Set([...this.calls.values()].filter((call) => call.agentId !== null).map((call) => call.key));
@@ -107,7 +108,7 @@ class Subjects {
     const text = span.kind === "wait" ? this.asked.get(span.key) ?? (call ? toolText(call.args, call.intention) : "")
       : span.kind === "tool" || span.kind === "agent" ? (call ? toolText(call.args, call.intention) : "") : span.label;
     const line = text.split("\n", 1)[0]!.trim();
-    return this.folder ? line.replaceAll(this.folder, "") : line;
+    return withoutFolder(line, this.folder);
   }
 }
 

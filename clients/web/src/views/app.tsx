@@ -52,7 +52,7 @@ export function App({ store, connection }: { store: Store; connection: Connectio
           <a class="button" href={href({ view: "new" })} onClick={() => setDrawer(false)}><Icon name="plus" size={15} /> New</a></header>
         <SessionList store={store} onChoose={() => setDrawer(false)} />
         <footer class="link-state"><span class={`dot link-${connection.link.value}`} aria-hidden="true" />
-          {connection.link.value === "open" ? `Connected · ${connection.version.value}` : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}
+          {connection.link.value === "open" ? <span title={`Version ${connection.version.value}`}>Connected<span class="version"> · {connection.version.value}</span></span> : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}
           <span class="grow" />
           <ThemeChoice />
           {connection.logOut && <button type="button" class="link" title="Forget this browser, in all its tabs" onClick={() => connection.logOut?.()}>Log out</button>}</footer>

@@ -1,6 +1,7 @@
 // Who decided what, by which rule and when, and the approvals that still hold: a part of the log.
 
 import { useEffect, useState } from "preact/hooks";
+import { withoutFolder } from "../state/diff.ts";
 import { clock, dateTime, duration } from "../state/format.ts";
 import type { Verdict } from "../state/log.ts";
 import type { OpenSession, Store } from "../store.ts";
@@ -52,7 +53,7 @@ export function Decisions({ store, session, verdicts }: { store: Store; session:
 }
 
 function VerdictRow({ one, sessionId, folder }: { one: Verdict; sessionId: string; folder: string }) {
-  const what = <code>{folder ? one.what.replaceAll(`${folder.replace(/\/$/, "")}/`, "") : one.what}</code>;
+  const what = <code>{withoutFolder(one.what, folder)}</code>;
   const after = one.afterMs !== null && one.afterMs > 0 ? `after ${duration(one.afterMs)}` : "";
   return (
     <div class={one.asked ? "verdict" : "verdict unasked"}>
