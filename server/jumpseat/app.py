@@ -148,13 +148,13 @@ class App:
             lambda: self.ending or self.stopping,
             cluster,
         )
-        self.observability = Observability(options, home, self.secrets, self.state.gauges())
+        store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
+        self.observability = Observability(options, home, self.secrets, self.state.gauges(), store.model_calls)
         self.models.observers = self.observability.observers
         if cluster is not None:
             self.user_settings, approvals = cluster.user_settings, cluster.approvals
         else:
             self.user_settings, approvals = settings_in(home), approvals_in(home)
-        store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.plugins = PluginFolders(plugin_folders(options.plugin_dirs), home, lambda: self.installed_plugins)
         self.instructions = InstructionFiles(home, options.environ)

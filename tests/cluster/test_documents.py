@@ -12,7 +12,7 @@ from tests.agent.permissions.test_permissions_over_the_wire import bash, open_se
 from tests.cluster.replicas import running_replicas
 from tests.cluster.test_operating import command
 from tests.support.nats import running_nats
-from tests.support.server import JsonObject, Wire, running_server
+from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +100,20 @@ async def test_approvals_and_settings_are_copied_without_those_of_other_programs
             assert json.loads((back / "settings.json").read_text()) == {"model": "mine"}
         assert json.loads((tmp_path / "alpha" / "approvals.json").read_text()) == before
         assert json.loads((tmp_path / "beta" / "approvals.json").read_text())["locations"] == {}
+
+
+async def test_usage_by_day_and_by_call_is_known_to_all_replicas(tmp_path: Path) -> None:
+    async with running_replicas(tmp_path, 2) as replicas:
+        wires = [await replicas.connect(number) for number in range(2)]
+        model = scripted({"text": "Done.", "usage": {"input": 100, "output": 20}})
+        sessions = [await wire.create(model) for wire in wires]
+        for wire, session in zip(wires, sessions, strict=True):
+            await wire.prompt(session)
+            # What belongs to it is stored.
+            await wire.call("session.destroy", {"sessionId": session})
+        for wire in wires:
+            [day] = (await wire.call("jumpseat.web.usage"))["usage"]
+            assert (day["calls"], day["inputTokens"], day["outputTokens"]) == (2, 200, 40)
+            for session in sessions:
+                calls = (await wire.call("jumpseat.web.modelCalls", {"sessionId": session}))["calls"]
+                assert [call["inputTokens"] for call in calls] == [100]

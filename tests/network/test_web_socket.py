@@ -86,9 +86,11 @@ async def test_a_message_in_many_small_frames_arrives_before_the_next_one(tmp_pa
         assert text in answers[0]["result"]["message"]
 
 
-async def get(port: int, path: str, host: str | None = None) -> tuple[int, dict[str, str], str]:
-    """Send a GET request and return the status, the headers by their lower-case names and the body."""
-    head = f"GET {path} HTTP/1.1\r\nHost: {host or f'127.0.0.1:{port}'}\r\n\r\n"
+async def get(
+    port: int, path: str, host: str | None = None, *, method: str = "GET"
+) -> tuple[int, dict[str, str], str]:
+    """Send a request and return the status, the headers by their lower-case names and the body."""
+    head = f"{method} {path} HTTP/1.1\r\nHost: {host or f'127.0.0.1:{port}'}\r\n\r\n"
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         await stream.send(head.encode())
         received = b""
@@ -159,6 +161,31 @@ async def test_pages_of_other_hosts_and_origins_are_refused(tmp_path: Path) -> N
         assert (await get(port, "/about.json", host=f"evil.example:{port}"))[0] == 403
         assert (await get(port, "/about.json", host=f"localhost:{port}"))[0] == 200
         assert (await get(port, "/about.json", host="agents.example.org"))[0] == 200
+
+
+async def test_the_page_is_read_only_and_tells_strangers_nothing_of_the_server(tmp_path: Path) -> None:
+    async with web_server(tmp_path, token="sesame") as (_, port):
+        status, headers, body = await get(port, "/about.json")
+        assert status == 200
+        assert json.loads(body).keys() == {"name", "id"}
+        length = headers["content-length"]
+        status, headers, body = await get(port, "/about.json", method="HEAD")
+        assert (status, headers["content-length"], body) == (200, length, "")
+        with all_cases() as case:
+            for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"):
+                for path, wanted in {"/about.json": (405, "GET, HEAD"), "/none": (404, None)}.items():
+                    with case(f"{method} {path}"):
+                        status, headers, _ = await get(port, path, method=method)
+                        assert (status, headers.get("allow")) == wanted
+            for method, path in (
+                ("PUT", "/acp"),
+                ("HEAD", "/acp"),
+                ("PUT", "/ahp"),
+                ("POST", "/rpc"),
+                ("HEAD", "/rpc"),
+            ):
+                with case(f"{method} {path}"):
+                    assert (await get(port, path, method=method))[0] == 405
 
 
 async def test_a_web_socket_client_needs_the_token_before_anything_else(tmp_path: Path) -> None:

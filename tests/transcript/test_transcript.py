@@ -8,11 +8,14 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from jumpseat_transcript.as_html import as_html
 from jumpseat_transcript.as_markdown import as_markdown
+from jumpseat_transcript.plain_markdown import plain_markdown
 from jumpseat_transcript.transcript import INTERRUPTED_CALL, Answer, Call, Note, Usage, build_transcript
 from jumpseat_transcript.words import time_ago
+from tests.support.cases import all_cases
 
 HOSTILE = "</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -238,6 +241,38 @@ def test_output_cannot_leave_its_fence_in_markdown() -> None:
     ]
     assert "> # no\n> > heading" in text
     assert "```a``b```" in text
+
+
+def test_an_exported_answer_runs_nothing_and_keeps_its_code() -> None:
+    tag = "<script>alert(1)</script>"
+    hidden = (
+        *(
+            tag,
+            f"- a\n  ```\n{tag}",
+            f"- ```\n  x\n  ```\n  {tag}",
+            f"   ```\n     ```\n```\n{tag}",
+            f"\\`{tag}\\`",
+        ),
+        *(
+            f"`foo\n` {tag} `",
+            f"- `\n- {tag} ` x `",
+            f"- x `\n- y `\nz ` {tag} `",
+            f"> ```\n{tag}",
+            f"[a]:\n```\n\n{tag}",
+        ),
+        *(
+            f"<!--\n```\n-->\n{tag}",
+            f"~~~\n~~~ x\n~~~\n{tag}",
+            f"p\n    ```\n    {tag}",
+            f"| a | b |\n|-|-|\n| ` | {tag} ` |",
+        ),
+    )
+    with all_cases() as case:
+        for text in hidden:
+            with case(text):
+                assert "<script" not in MarkdownIt("commonmark").enable("table").render(plain_markdown(text))
+    for same in ("a < b and `List<String>`", "1. so:\n   ```html\n   <b>\n   ```\n2. next `<i>`"):
+        assert plain_markdown(same) == same
 
 
 def test_times_are_seen_from_now() -> None:

@@ -8,7 +8,7 @@ import { AXE, call, shot as shotIn } from "../web/support.mjs";
 import { Editor, missing, SHOTS } from "./support.mjs";
 
 const PROMPTS = [
-  { when: "greet in French", turns: [{ tool_calls: [call("edit", { path: "greet.py", old_str: "Hello", new_str: "Bonjour" }, "change")] }, { text: "It says: {{last_tool_result}}" }] },
+  { when: "greet in French", turns: [{ tool_calls: [call("edit", { path: "greet.py", old_str: "Hello", new_str: "Bonjour" }, "change")], usage: { input: 900, output: 40, cache_read: 0 } }, { usage: { input: 1100, output: 30, cache_read: 800 }, text: "It says: {{last_tool_result}}" }] },
   { when: "write a note", turns: [{ tool_calls: [call("create", { path: "note.txt", file_text: "remember\n" }, "note")] }, { text: "The result: {{last_tool_result}}" }] },
   { when: "which problems", turns: [{ tool_calls: [call("vscode_diagnostics", { path: "broken.json" }, "look")] }, { text: "The editor says: {{last_tool_result}}" }] },
   { when: "what is selected", turns: [{ tool_calls: [call("vscode_selection", {}, "one"), call("vscode_open_files", {}, "two")] }, { text: "Both: {{last_tool_result}}" }] },
@@ -142,6 +142,7 @@ test("an answer in the page closes the diff, too", options, async () => {
   // What the editor shows is not shown in the side bar again.
   await editor.frame().locator(".question").getByText("The editor shows the change.").waitFor();
   assert.equal(await editor.frame().locator(".question .diff").count(), 0);
+  await shot("decide");
   await editor.frame().getByRole("button", { name: /^Allow once/ }).click();
   await answer("The result:").waitFor();
   await tab.waitFor({ state: "detached" });

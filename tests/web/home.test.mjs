@@ -33,7 +33,7 @@ test("the overview begins sessions by typing, and shows what asks, what runs, an
     await page.getByRole("combobox", { name: "Model" }).locator("optgroup[label='Not connected'] option", { hasText: /anthropic/i }).waitFor({ state: "attached" });
     await shot(page, "home");
     await page.getByLabel(/^Folder/).fill(server.work);
-    const box = page.getByRole("textbox", { name: "What shall the agent do?" });
+    const box = page.getByRole("textbox", { name: "What should the agent do?" });
     await box.fill("Begun by typing");
     await page.reload();
     assert.equal(await box.inputValue(), "Begun by typing");
@@ -165,6 +165,8 @@ test("of a streaming answer, only the last block is rendered again; a prompt of 
     await prompt(page).fill("Many links");
     await prompt(page).press("Enter");
     await page.locator(".answer .markdown:not(.streaming) a[href='https://example.org/one']").last().waitFor({ state: "attached" });
+    // Links of earlier blocks follow when the definition at the end has been read.
+    await page.locator(".answer").last().locator("a[href='https://example.org/one']").nth(1999).waitFor({ state: "attached" });
     assert.equal(await page.locator(".answer").last().locator("a[href='https://example.org/one']").count(), 2000);
     const heights = () => page.locator(".answer").last().locator(".part").evaluateAll((parts) => parts.map((part) => part.offsetHeight));
     assert.ok((await heights()).length > 5);

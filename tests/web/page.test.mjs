@@ -62,7 +62,7 @@ test("a stranger reads from the facts what the session cost, what was slow, what
   assert.match(fact("Decisions"), /^Decisions: \d approved; by a person$/);
   assert.match(fact("Tokens"), /% from the cache$/);
   assert.match(fact("Context"), /context \d+%$/);
-  assert.equal(fact("Why it stopped"), "Why it stopped: Finished: the model gave its answer");
+  assert.equal(fact("Why it stopped"), "Why it stopped: Finished");
 });
 
 test("the transcript shows Markdown, folded reasoning, calls with exit code and output, side-by-side diffs and a sub-agent", async () => {
@@ -256,9 +256,9 @@ test("an approval says what it grants; a denial with a reason reaches the model"
   const texts = await page.locator(".verdict").allInnerTexts();
   assert.match(texts[0], /denied[^]*a person in the page[^]*“Use a virtual environment”/);
   assert.match(texts[2], /approved[^]*a person in the page, for this session\s+rule: commands: touch/);
-  await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor();
+  await page.getByRole("heading", { name: "Approvals in force" }).waitFor();
   await page.getByRole("button", { name: "Revoke" }).first().click();
-  await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Approvals in force" }).waitFor({ state: "detached" });
 });
 
 test("a question of the model has its choices as buttons", async () => {

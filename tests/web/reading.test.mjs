@@ -112,7 +112,7 @@ test("the times are the same live and after a reload, also for a question of the
   await question().getByRole("button", { name: "Long" }).click();
   await page.locator(".answer", { hasText: "Thanks." }).waitFor();
   await page.locator(".fact", { hasText: "Finished" }).waitFor();
-  await page.locator(".run-foot:not(:has-text('works'))").waitFor();
+  await page.locator(".run-foot:not(:has-text('so far'))").waitFor();
   // The page shows its own count until the server's has come: both tabs end with the latter.
   const again = await page.context().newPage();
   await again.goto(page.url());

@@ -1,6 +1,7 @@
 """A transcript as Markdown.
 
-Prompts are quotations, and outputs are in fences that they cannot close. Answers are Markdown already.
+Prompts are quotations, and outputs are in fences that they cannot close. Answers are Markdown already; what
+looks like HTML in them is text.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from jumpseat_transcript.calls import main_argument
+from jumpseat_transcript.plain_markdown import plain_markdown
 from jumpseat_transcript.summary import facts, usage_table
 from jumpseat_transcript.transcript import Answer, Call, Item, Note, Thought, Transcript
 from jumpseat_transcript.words import display_time
@@ -43,7 +45,7 @@ def _blocks(transcript: Transcript) -> Iterator[str]:
 def _item(item: Item) -> Iterator[str]:
     match item:
         case Answer(text=text, interrupted=interrupted):
-            yield text.strip()
+            yield plain_markdown(text.strip())
             if interrupted:
                 yield "*(interrupted)*"
         case Thought(text=text):
@@ -71,7 +73,7 @@ def _plain(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
+    return "\n".join(f"> {line}".rstrip() for line in plain_markdown(text.strip()).split("\n"))
 
 
 def _code(text: str) -> str:

@@ -21,7 +21,7 @@ export class StatusItem {
       server.status.kind === "failed" ? ["$(error) jumpseat", server.status.problem, "errorBackground"]
       : server.status.kind === "starting" ? ["$(sync~spin) jumpseat", "The server starts", null]
       : asks > 0 ? [`$(question) jumpseat asks you`, asks === 1 ? "A question waits for you" : `${asks} questions wait for you`, "warningBackground"]
-      : works > 0 ? [`$(loading~spin) jumpseat`, works === 1 ? "An agent works" : `${works} agents work`, null]
+      : works > 0 ? [`$(loading~spin) jumpseat`, works === 1 ? "1 agent is working" : `${works} agents are working`, null]
       : ["$(comment-discussion) jumpseat", server.status.kind === "ready" ? `Ready, version ${server.status.version}` : "Open the sessions", null];
     this.item.text = text!;
     this.item.tooltip = tooltip!;

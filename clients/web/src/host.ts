@@ -42,6 +42,8 @@ export interface Host {
   /** The folders that new sessions are offered first; with one, a session begins there without a question. */
   folders: readonly string[];
   save(name: string, content: string, type: string): void;
+  /** Whether a person chooses the colours in the page; otherwise they are those of the host. */
+  choosesTheme?: boolean;
   /** Show a file; a browser cannot. The path is absolute; lines are counted from 1. */
   openFile?(path: string, line: number | null): void;
   /** The permission requests whose changes the host itself shows, beside the page. */
@@ -50,6 +52,7 @@ export interface Host {
 
 export const browserHost: Host = {
   folders: [],
+  choosesTheme: true,
   save(name, content, type) {
     const url = URL.createObjectURL(new Blob([content], { type }));
     const link = document.createElement("a");
@@ -62,12 +65,13 @@ export const browserHost: Host = {
 
 export const HostContext = createContext<Host>(browserHost);
 
-/** Call a function when the colours change: with the system, or with the theme of an editor. Returns how to stop that. */
+/** Call a function when the colours change: with the system, by choice, or with the theme of an editor. Returns how to stop that. */
 export function onSchemeChange(change: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = new MutationObserver(change);
   dark.addEventListener("change", change);
   theme.observe(document.body, { attributeFilter: ["class"] });
+  theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   return () => {
     dark.removeEventListener("change", change);
     theme.disconnect();

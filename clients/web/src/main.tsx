@@ -6,12 +6,14 @@ import { followAddress } from "./route.ts";
 import { Rpc } from "./rpc.ts";
 import { SocketConnection, takePass } from "./socket.ts";
 import { Store } from "./store.ts";
+import { followTheme } from "./theme.ts";
 
 const pass = takePass(location, history);
 const rpc = new Rpc();
 const connection = new SocketConnection(rpc, pass);
 const store = new Store(rpc);
 connection.onOpen = () => void store.begin();
+followTheme();
 followAddress();
 // An address with a pass that is opened in a tab with this page does not load the page again.
 addEventListener("hashchange", () => {

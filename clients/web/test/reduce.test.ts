@@ -76,7 +76,7 @@ test("events of a sub-agent are rows of the sub-agent, below the call that start
 });
 
 const STOPS: [string, WireEvent[], string, boolean][] = [
-  ["an answer", [event("assistant.message", { messageId: "a", content: "Done" }, 1)], "Finished: the model gave its answer", true],
+  ["an answer", [event("assistant.message", { messageId: "a", content: "Done" }, 1)], "Finished", true],
   ["an error", [event("session.error", { errorType: "query", message: "Execution failed: HTTP 401" }, 1)], "Failed: HTTP 401", false],
   ["a person", [event("abort", { reason: "user_initiated" }, 1)], "Stopped by a person", false],
   ["a denial", callEvents("c", "bash", 1, 2, { success: false, error: { message: "no", code: "rejected" } }), "Ended: bash was denied", false],

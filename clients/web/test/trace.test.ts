@@ -41,7 +41,11 @@ test("the timeline has all runs, whose bars name commands, files and models, and
   assert.deepEqual(lanes[0]!.bars.map((bar) => [bar.kind, bar.label, bar.subject, bar.workMs, bar.depth]), [
     ["model", "large", "large", 4000, 0], ["tool", "bash", "make all", 7000, 0], ["wait", "waits for an approval", "run make all", 60_000, 1],
   ]);
-  assert.deepEqual(lanes[1]!.bars.map((bar) => [bar.kind, bar.subject, bar.depth, bar.leaf]), [["tool", "Look around", 0, false], ["agent", "Look around", 0, false], ["tool", "needle", 1, true]]);
+  assert.deepEqual(lanes[1]!.bars.map((bar) => [bar.kind, bar.subject, bar.depth, bar.leaf]), [["tool", "Look around", 0, false], ["agent", "Look around", 1, false], ["tool", "needle", 2, true]]);
+  // The wait is below its call, not below one that began meanwhile.
+  const ask = (id: string, seconds: number): WireEvent => event("permission.requested", { requestId: id, permissionRequest: { kind: "shell", fullCommandText: id, toolCallId: id } }, seconds);
+  const parallel = reduce(emptySession("s"), [prompt("Both", 0), start("c1", "bash", { command: "one" }, 1), start("c2", "bash", { command: "two" }, 1), ask("c1", 2), end("c2", 3), end("c1", 4), event("session.idle", {}, 5)]);
+  assert.deepEqual(lanesOf(parallel, true)[0]!.bars.map((bar) => [bar.kind, bar.start / 1000 - 1_700_000_000, bar.depth]), [["tool", 1, 0], ["wait", 2, 1], ["tool", 1, 0]]);
   const bash = lanes[0]!.bars[1]!;
   assert.deepEqual([lanes[0]!.clock.at(bash.start), lanes[0]!.clock.at(bash.end!)], [4000, 11_000]);
   assert.equal(lanesOf(state, true)[0]!.clock.length, 72_000);
@@ -90,7 +94,7 @@ test("each line of the log says what it is about and how it ended, also after th
   const told = Object.fromEntries(lines.slice(0, 10).map((line) => [line.name, [line.about, line.outcome]]));
   assert.deepEqual(told["tool.execution_complete"], ["bash make all make more", "exit 1 · 7.0 s"]);
   assert.deepEqual(told["permission.completed"], ["approved by ada in VS Code, for this session: run make all", "rule: commands: make · after 1 min 0 s"]);
-  assert.deepEqual(lines.slice(-2).map((line) => line.about), ["state new", ""]);
+  assert.deepEqual(lines.slice(-2).map((line) => line.about), ["the future: state new", ""]);
   assert.deepEqual(lines.slice(0, -1).filter((line) => !line.about).map((line) => line.name), []);
   assert.deepEqual([lines[7]!.sincePrompt, lines[7]!.topic, lines[7]!.bad], [71_000, "error", true]);
   const [asked, done, named] = eventLines([

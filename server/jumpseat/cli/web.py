@@ -77,7 +77,10 @@ def _is_running(server: PageServer) -> bool:
         return False
     finally:
         connection.close()
-    return isinstance(value, dict) and cast("dict[str, Any]", value).get("pid") == server.pid
+    if not isinstance(value, dict):
+        return False
+    about = cast("dict[str, Any]", value)
+    return about.get("id") == server.id if server.id else about.get("pid") == server.pid
 
 
 def _open(access: PageAccess, server: PageServer, *, only_print: bool) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
@@ -33,6 +34,8 @@ DOORS: Final = frozenset({AHP_PATH, ACP_PATH})
 
 METHODS: Final = (b"POST ", b"DELETE ")
 """The beginnings of requests that are none for files and none for WebSockets."""
+
+_ALLOWED: Final = {ACP_PATH: "GET, POST, DELETE", AHP_PATH: "GET", RPC_PATH: "GET"}
 
 EDITOR_ORIGIN: Final = "vscode-file://vscode-app"
 """The origin of the windows of VS Code, whose connections present a token at once."""
@@ -62,7 +65,7 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 
 class Answer(Struct, frozen=True):
-    """The answer to a GET request."""
+    """The answer to a request for a file. One to a HEAD request has the length of ``body``, without the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -150,6 +153,14 @@ class Site:
         if name.endswith(".html"):
             headers["Content-Security-Policy"] = self._policy(host)
         return Answer(200, headers, body)
+
+    def refuse_method(self, path: str, host: str) -> Answer:
+        """Return the answer to a request for a path by a method that it does not have."""
+        name = path.partition("?")[0]
+        if name not in _ALLOWED and (found := self.get(path, host)).status != HTTPStatus.OK:
+            return found
+        answer = _text(HTTPStatus.METHOD_NOT_ALLOWED, "Not by this method.\n")
+        return Answer(answer.status, {**answer.headers, "Allow": _ALLOWED.get(name, "GET, HEAD")}, answer.body)
 
     def _login(self, query: str, host: str) -> Answer:
         """Answer the question of a page whether this is a server that knows its login."""

@@ -17,7 +17,6 @@ from jumpseat.network.site import Site, has_page
 from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import Framing
 from jumpseat.store.user.page_access import PageAccess
-from jumpseat_protocol.version import __version__
 
 try:
     from jumpseat.network.web_socket import WebSocketNewcomer
@@ -79,7 +78,7 @@ class WebServer:
         scheme = "http" if options.tls is None else "https"
         host = options.host or "127.0.0.1"
         self._url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-        about = json.dumps({"name": "jumpseat", "version": __version__, "pid": os.getpid()}).encode()
+        about = json.dumps({"name": "jumpseat", "id": self._access.server_id}).encode()
         site = Site(
             host=options.host,
             origins=options.web_origins,

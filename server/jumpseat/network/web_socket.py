@@ -177,7 +177,8 @@ class WebSocketNewcomer(UnknownNewcomer):
         if host is None or not self._site.accepts_host(host):
             return self._refusal("another host")
         if path not in DOORS or self._admit_http is None:
-            return HttpAnswer(HTTPStatus.NOT_FOUND, b"Not found.\n")
+            refusal = self._site.refuse_method(target, host)
+            return HttpAnswer(refusal.status, refusal.body, refusal.headers)
         if origin != EDITOR_ORIGIN and not self._site.accepts_origin(origin, host):
             return self._refusal("another origin")
         token = token_of(query, headers.get("authorization"))
@@ -277,6 +278,10 @@ class WebSocketNewcomer(UnknownNewcomer):
             return self._refuse("another host")
         path, _, query = request.path.partition("?")
         connect = self._connect
+        # Older websockets refuse all other methods.
+        method = getattr(request, "method", "GET")
+        if method not in ("GET", "HEAD") or (method == "HEAD" and path in (*DOORS, RPC_PATH)):
+            return self._send(self._site.refuse_method(request.path, host), has_body=method != "HEAD")
         if path == ACP_PATH and "Upgrade" not in request.headers and self._admit_http is not None:
             self._open_stream(request)
             if self._stream is not None:
@@ -293,7 +298,7 @@ class WebSocketNewcomer(UnknownNewcomer):
         elif not self._site.accepts_origin(origin, host):
             return self._refuse("another origin")
         elif path != RPC_PATH:
-            return self._send(self._site.get(request.path, host))
+            return self._send(self._site.get(request.path, host), has_body=method != "HEAD")
         response = self._protocol.accept(request)
         if path == ACP_PATH:
             response.headers[CONNECTION_ID] = uuid4().hex
@@ -314,12 +319,14 @@ class WebSocketNewcomer(UnknownNewcomer):
             Answer(HTTPStatus.FORBIDDEN, {"Content-Type": "text/plain"}, _FORBIDDEN),
         )
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Answer, *, has_body: bool = True) -> None:
         headers = Headers(
             {**answer.headers, "Content-Length": str(len(answer.body)), "Connection": "close"},
         )
         status = HTTPStatus(answer.status)
-        self._protocol.send_response(Response(status.value, status.phrase, headers, answer.body))
+        self._protocol.send_response(
+            Response(status.value, status.phrase, headers, answer.body if has_body else b"")
+        )
 
     # --- WebSocket ----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+from collections.abc import Callable
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model import Usage
@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 
 class ModelCallFiles:
-    """Writes a line for each model call that gave an answer; ``root`` is the folder of all sessions."""
+    """Writes a line for each model call that gave an answer; ``file_of`` returns the file of a session."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, file_of: Callable[[str], ModelCallFile]) -> None:
+        self._file_of = file_of
 
     def begin(self, record: Record) -> None:
         """Do nothing."""
@@ -45,7 +45,7 @@ class ModelCallFiles:
             "agentId": record.agent_id,
         }
         try:
-            ModelCallFile(self._root / record.session_id).append(
+            self._file_of(record.session_id).append(
                 {name: value for name, value in call.items() if value is not None}
             )
         except OSError as error:

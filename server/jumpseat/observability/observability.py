@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -32,6 +32,7 @@ from jumpseat.system.log_fields import fields
 if TYPE_CHECKING:
     from jumpseat.observability.prometheus import PrometheusMetrics
     from jumpseat.observability.telemetry import Telemetry
+    from jumpseat.store.session.model_calls import ModelCallFile
     from jumpseat.store.user.running_servers import RunningServers
 
 log = logging.getLogger(__name__)
@@ -180,8 +181,15 @@ class Observed(Protocol):
 class Observability:
     """The observers of the process, and their outputs. The libraries of an output are loaded if it is used."""
 
-    def __init__(self, options: Options, home: Path, secrets: Secrets, gauges: Sequence[Gauge]) -> None:
-        """Open the outputs that the arguments and the environment ask for.
+    def __init__(
+        self,
+        options: Options,
+        home: Path,
+        secrets: Secrets,
+        gauges: Sequence[Gauge],
+        calls_of: Callable[[str], ModelCallFile],
+    ) -> None:
+        """Open the outputs that the arguments and the environment ask for. ``calls_of`` is for kept model calls.
 
         Raises:
             ConfigError: a variable is invalid, a file cannot be written, or OpenTelemetry is required and missing.
@@ -206,7 +214,7 @@ class Observability:
         if options.keep_model_calls:
             from jumpseat.observability.model_call_files import ModelCallFiles
 
-            observers.append(ModelCallFiles(home / "session-state"))
+            observers.append(ModelCallFiles(calls_of))
         self.observers = Observers(tuple(observers))
 
     async def serve(self, tasks: TaskGroup, server: Observed) -> None:

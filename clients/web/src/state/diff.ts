@@ -84,6 +84,14 @@ function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, new
   flush();
 }
 
+/** Return a text whose paths in a folder are told without it; the folder itself is ".". */
+export function withoutFolder(text: string, folder: string): string {
+  const root = folder.replace(/\/$/, "");
+  if (!root) return text;
+  const short = text.replaceAll(`${root}/`, "");
+  return short.endsWith(` ${root}`) ? `${short.slice(0, -root.length)}.` : short;
+}
+
 /** Return a path relative to the folder of the session, if it is inside. Diffs leave out the first slash. */
 export function shownPath(path: string, folder: string): string {
   const whole = folder && `/${path}`.startsWith(`${folder}/`) ? `/${path}` : path;

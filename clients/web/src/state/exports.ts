@@ -3,6 +3,7 @@
 import { countChanges, toolText } from "./calls.ts";
 import { dateTime, duration } from "./format.ts";
 import type { Facts } from "./facts.ts";
+import { plainMarkdown } from "./plain_markdown.ts";
 import type { Row, SessionState, WireEvent } from "./types.ts";
 
 /** Return the events of a session as JSON lines. Events that are not stored are left out. */
@@ -10,19 +11,19 @@ export function asJsonLines(state: SessionState): string {
   return state.events.filter((event) => !event.ephemeral).map((event) => `${JSON.stringify(event)}\n`).join("");
 }
 
-/** Return a session as Markdown. */
+/** Return a session as Markdown. What looks like HTML in it is text. */
 export function asMarkdown(state: SessionState, facts: Facts): string {
-  const lines = [`# ${state.title || "Session"}`, "", `${state.folder} · ${dateTime(state.started)} · ${facts.models.map((one) => one.model).join(", ") || state.model || ""}`, ""];
+  const lines = [`# ${plainMarkdown(state.title) || "Session"}`, "", `${state.folder} · ${dateTime(state.started)} · ${facts.models.map((one) => one.model).join(", ") || state.model || ""}`, ""];
   const add = (rows: readonly Row[], depth: number): void => {
     for (const row of rows) {
-      if (row.kind === "prompt") lines.push(`## ${"> ".repeat(depth)}Prompt`, "", row.text, "");
-      else if (row.kind === "answer") lines.push(row.text, "");
-      else if (row.kind === "thought") lines.push("<details><summary>Reasoning</summary>", "", row.text, "", "</details>", "");
-      else if (row.kind === "note") lines.push(`*${row.text}*`, "");
+      if (row.kind === "prompt") lines.push(`## ${"> ".repeat(depth)}Prompt`, "", plainMarkdown(row.text), "");
+      else if (row.kind === "answer") lines.push(plainMarkdown(row.text), "");
+      else if (row.kind === "thought") lines.push("<details><summary>Reasoning</summary>", "", plainMarkdown(row.text), "", "</details>", "");
+      else if (row.kind === "note") lines.push(`*${plainMarkdown(row.text)}*`, "");
       else {
         const ms = row.start !== null && row.end !== null ? `, ${duration(row.end - row.start)}` : "";
         const changes = row.diff ? countChanges(row.diff) : null;
-        lines.push(`**${row.tool}** \`${toolText(row.args, row.intention).split("\n")[0]}\` (${row.status}${changes ? `, +${changes.added} -${changes.removed}` : ""}${ms})`, "");
+        lines.push(`**${plainMarkdown(row.tool)}** ${codeOf(toolText(row.args, row.intention).split(/[\r\n]/)[0]!)} (${row.status}${changes ? `, +${changes.added} -${changes.removed}` : ""}${ms})`, "");
         if (row.diff || row.output) lines.push(fence(row.diff ? "diff" : "", row.diff || row.output), "");
         const agent = row.agentId ? state.agents[row.agentId] : undefined;
         if (agent) add(agent.rows, depth + 1);
@@ -34,9 +35,18 @@ export function asMarkdown(state: SessionState, facts: Facts): string {
 }
 
 function fence(language: string, text: string): string {
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-  const marks = "`".repeat(longest + 1);
+  const marks = marksAround(text, 3);
   return `${marks}${language}\n${text}\n${marks}`;
+}
+
+function codeOf(text: string): string {
+  const marks = marksAround(text, 1);
+  return text.includes("`") || text.trim() === "" ? `${marks} ${text} ${marks}` : `${marks}${text}${marks}`;
+}
+
+/** Return more backticks than any of a text, and at least so many. */
+function marksAround(text: string, least: number): string {
+  return "`".repeat(Math.max(least, ...(text.match(/`+/g) ?? []).map((run) => run.length + 1)));
 }
 
 /** Return an event as a step that waits for it. */

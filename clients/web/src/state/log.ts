@@ -1,6 +1,7 @@
 // The lines of the log: what each event and message is about, in words, and what was decided, as a file. Pure.
 
 import { callOutput, toolText } from "./calls.ts";
+import { withoutFolder } from "./diff.ts";
 import { dollars, duration, tokens } from "./format.ts";
 import { decidedBy, describeRequest, unaskedBy } from "./permissions.ts";
 import type { CallRow, Decision, SessionState, WireEvent } from "./types.ts";
@@ -66,10 +67,14 @@ class Reader {
   private readonly requests = new Map<string, { text: string; time: number; callId?: string }>();
   private readonly turns = new Map<string, number>();
   private prompt: number | null = null;
+  /** The folder of the session, which paths in it are told without. */
+  private folder = "";
 
   line(event: WireEvent): LogLine {
     const time = Date.parse(event.timestamp) || 0;
     if (event.type === "user.message" && !event.agentId) this.prompt = time;
+    const cwd = event.type === "session.start" ? event.data?.context?.cwd : null;
+    if (typeof cwd === "string") this.folder = cwd;
     let found: About;
     try {
       found = this.about(event, event.data ?? {}, time);
@@ -81,7 +86,7 @@ class Reader {
     return {
       key: event.id, time, sincePrompt: this.prompt === null ? null : time - this.prompt, topic: topicOf(event.type, found.bad === true),
       mark: event.ephemeral ? "◌" : "●", markText: event.ephemeral ? "not stored" : "stored", name: event.type,
-      about: `${agent}${oneLine(found.about)}`, outcome: found.outcome ?? "", bad: found.bad === true, body: event, event, message: null,
+      about: `${agent}${withoutFolder(oneLine(found.about), this.folder)}`, outcome: found.outcome ?? "", bad: found.bad === true, body: event, event, message: null,
     };
   }
 
@@ -154,8 +159,7 @@ class Reader {
         const asked = this.requests.get(data.requestId);
         return { about: `a client has run ${asked?.text ?? "a tool"}`, outcome: since(asked?.time, time) };
       }
-      // The last part of the type says what happened: "title changed".
-      default: return { about: anything(data) || event.type.split(".").at(-1)!.replaceAll("_", " ") };
+      default: return { about: anything(event.type, data) };
     }
   }
 }
@@ -178,11 +182,12 @@ function oneLine(text: unknown): string {
   return String(text ?? "").slice(0, 4 * LONGEST_TEXT).replace(/\s+/g, " ").trim().slice(0, LONGEST_TEXT);
 }
 
-/** Return what says most about the data of any event: a text that is known to, else its members. */
-function anything(data: any): string {
+/** Return what says most about any event: a text that is known to, else its type ("tools updated") and its members without ids. */
+function anything(type: string, data: any): string {
   const known = data.content ?? data.deltaContent ?? data.message ?? data.title ?? data.newModel ?? data.newMode ?? data.mode ?? data.name ?? data.inputDelta ?? data.context?.cwd;
-  if (typeof known === "string") return known;
-  return Object.entries(data).filter(([, value]) => typeof value !== "object").map(([name, value]) => `${name} ${value}`).join(", ");
+  if (typeof known === "string" && known) return known;
+  const members = Object.entries(data).filter(([name, value]) => typeof value !== "object" && value !== "" && !/id$/i.test(name)).map(([name, value]) => `${name} ${value}`);
+  return [type.slice(type.indexOf(".") + 1).replace(/[._]/g, " "), members.join(", ")].filter(Boolean).join(": ");
 }
 
 function topicOf(type: string, bad: boolean): Topic {
@@ -245,6 +250,8 @@ export interface Verdict {
   feedback: string;
   afterMs: number | null;
   callKey: string | null;
+  /** The name of the sub-agent that asked; empty for the session's own. */
+  agent: string;
 }
 
 /** Return who decided what, in the order of time, with the calls that ran without a question. */
@@ -261,10 +268,12 @@ export function verdictsOf(state: SessionState, calls: readonly CallRow[]): Verd
   const decided = state.decisions.map((decision: Decision): Verdict => ({
     key: decision.requestId, time: decision.time, what: what(decision), allowed: decision.allowed, asked: true, by: decision.by,
     rule: ruleOf(results.get(decision.requestId)), feedback: decision.feedback ?? "", afterMs: decision.time - decision.asked, callKey: decision.callId,
+    agent: state.agents[decision.agentId ?? ""]?.name ?? "",
   }));
+  const inAgent = new Map(Object.values(state.agents).flatMap((agent) => agent.rows.map((row) => [row.key, agent.name] as const)));
   const unasked = calls.filter((call) => call.start !== null && !asked.has(call.key)).map((call): Verdict => ({
     key: `call ${call.key}`, time: call.start!, what: text(call), allowed: call.status !== "denied", asked: false,
-    ...unaskedBy(call.unasked), feedback: "", afterMs: null, callKey: call.key,
+    ...unaskedBy(call.unasked), feedback: "", afterMs: null, callKey: call.key, agent: inAgent.get(call.key) ?? "",
   }));
   return [...decided, ...unasked].sort((one, other) => one.time - other.time);
 }

@@ -261,7 +261,7 @@ function stopOf(state: SessionState, run: Run): { stop: string; ok: boolean } {
     const row = state.rows[at]!;
     if (row.time < run.start) break;
     if (row.kind === "answer") {
-      return row.interrupted ? { stop: "Stopped by a person", ok: false } : { stop: "Finished: the model gave its answer", ok: true };
+      return row.interrupted ? { stop: "Stopped by a person", ok: false } : { stop: "Finished", ok: true };
     }
     if (row.kind === "call") {
       if (row.status === "denied") {

@@ -1,6 +1,7 @@
 // The timeline of a session: its runs, the bars in each, what took longest, and the scale that they share. Pure.
 
 import { toolText } from "./calls.ts";
+import { withoutFolder } from "./diff.ts";
 import { callsOf, type Facts } from "./facts.ts";
 import { duration, tokens } from "./format.ts";
 import { timesOf } from "./runs.ts";
@@ -96,7 +97,7 @@ class Subjects {
   private readonly folder: string;
 
   constructor(state: SessionState) {
-    this.folder = state.folder ? `${state.folder.replace(/\/$/, "")}/` : "";
+    this.folder = state.folder;
     this.calls = new Map(callsOf(state).map((call) => [call.key, call]));
     this.asked = new Map(state.decisions.map((decision) => [`wait ${decision.requestId}`, decision.what]));
     this.delegating = new Set([...this.calls.values()].filter((call) => call.agentId !== null).map((call) => call.key));
@@ -107,11 +108,11 @@ class Subjects {
     const text = span.kind === "wait" ? this.asked.get(span.key) ?? (call ? toolText(call.args, call.intention) : "")
       : span.kind === "tool" || span.kind === "agent" ? (call ? toolText(call.args, call.intention) : "") : span.label;
     const line = text.split("\n", 1)[0]!.trim();
-    return this.folder ? line.replaceAll(this.folder, "") : line;
+    return withoutFolder(line, this.folder);
   }
 }
 
-/** Return the bars of a run in the order of their beginning, those of a sub-agent below its own. */
+/** Return the bars of a run in the order of their beginning; the waits and the sub-agent of a call are below it. */
 function barsOf(state: SessionState, spans: readonly Span[], subjects: Subjects, now: number): Bar[] {
   const waits = new Map<string, number>();
   const byAgent = new Map<string | null, Span[]>();
@@ -126,17 +127,30 @@ function barsOf(state: SessionState, spans: readonly Span[], subjects: Subjects,
   }
   const bars: Bar[] = [];
   const add = (lane: string | null, depth: number): void => {
-    for (const span of (byAgent.get(lane) ?? []).sort((one, other) => one.start - other.start)) {
-      const waited = span.kind === "tool" && span.rowKey !== null ? waits.get(span.rowKey) ?? 0 : 0;
-      bars.push({
-        ...span,
-        // A wait is a part of its call.
-        depth: depth + (span.kind === "wait" && span.rowKey !== null ? 1 : 0),
-        subject: subjects.of(span), workMs: Math.max(0, lengthOf(span, now) - waited),
-        leaf: span.kind !== "agent" && !(span.kind === "tool" && span.rowKey !== null && subjects.delegating.has(span.rowKey)),
-      });
-      if (span.kind === "agent" && span.agentId && depth < 8) add(span.agentId, depth + 1);
+    const all = (byAgent.get(lane) ?? []).sort((one, other) => one.start - other.start);
+    const calls = new Set(all.flatMap((span) => (span.kind === "tool" && span.rowKey !== null ? [span.rowKey] : [])));
+    const parts = new Map<string, Span[]>();
+    const ofCall = (span: Span): boolean => (span.kind === "wait" || span.kind === "agent") && span.rowKey !== null && calls.has(span.rowKey);
+    for (const span of all) {
+      if (ofCall(span)) parts.set(span.rowKey!, [...parts.get(span.rowKey!) ?? [], span]);
     }
+    for (const span of all) {
+      if (ofCall(span)) continue;
+      addOne(span, depth);
+      if (span.kind !== "tool" || span.rowKey === null) continue;
+      for (const part of parts.get(span.rowKey) ?? []) addOne(part, depth + 1);
+      parts.delete(span.rowKey);
+    }
+  };
+  const addOne = (span: Span, depth: number): void => {
+    const waited = span.kind === "tool" && span.rowKey !== null ? waits.get(span.rowKey) ?? 0 : 0;
+    bars.push({
+      ...span,
+      depth,
+      subject: subjects.of(span), workMs: Math.max(0, lengthOf(span, now) - waited),
+      leaf: span.kind !== "agent" && !(span.kind === "tool" && span.rowKey !== null && subjects.delegating.has(span.rowKey)),
+    });
+    if (span.kind === "agent" && span.agentId && depth < 16) add(span.agentId, depth + 1);
   };
   add(null, 0);
   return bars;
@@ -209,7 +223,7 @@ function whyOf(bar: Bar, state: SessionState): string {
   const waited = bar.kind === "tool" ? (bar.end ?? state.changed) - bar.start - bar.workMs : 0;
   if (waited > 0) parts.push(`after a wait of ${duration(waited)}`);
   if (bar.end === null) parts.push("still running");
-  else if (!bar.ok) parts.push("without success");
+  else if (!bar.ok) parts.push("failed");
   return parts.join(", ");
 }
 

@@ -1,9 +1,10 @@
 // The frame of the page: the list of sessions, the chosen view, and what concerns the connection.
 
-import { useEffect, useState } from "preact/hooks";
-import type { Connection } from "../host.ts";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { HostContext, type Connection } from "../host.ts";
 import type { Store } from "../store.ts";
 import { href, route } from "../route.ts";
+import { chooseTheme, theme, type Theme } from "../theme.ts";
 import { Compare } from "./compare.tsx";
 import { Boundary, Icon } from "./common.tsx";
 import { Home, NewSession } from "./home.tsx";
@@ -51,8 +52,10 @@ export function App({ store, connection }: { store: Store; connection: Connectio
           <a class="button" href={href({ view: "new" })} onClick={() => setDrawer(false)}><Icon name="plus" size={15} /> New</a></header>
         <SessionList store={store} onChoose={() => setDrawer(false)} />
         <footer class="link-state"><span class={`dot link-${connection.link.value}`} aria-hidden="true" />
-          {connection.link.value === "open" ? `Connected · ${connection.version.value}` : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}
-          {connection.logOut && <><span class="grow" /><button type="button" class="link" title="Forget this browser, in all its tabs" onClick={() => connection.logOut?.()}>Log out</button></>}</footer>
+          {connection.link.value === "open" ? <span title={`Version ${connection.version.value}`}>Connected<span class="version"> · {connection.version.value}</span></span> : connection.link.value === "lost" ? "Connection lost, trying again…" : "Connecting…"}
+          <span class="grow" />
+          <ThemeChoice />
+          {connection.logOut && <button type="button" class="link" title="Forget this browser, in all its tabs" onClick={() => connection.logOut?.()}>Log out</button>}</footer>
       </aside>
       {drawer && <div class="shade" onClick={() => setDrawer(false)} />}
       <Boundary key={to.view === "session" ? to.id : to.view} what="this view">{to.view === "session" ? <SessionView key={to.id} store={store} id={to.id} tab={to.tab} at={to.at} />
@@ -63,6 +66,15 @@ export function App({ store, connection }: { store: Store; connection: Connectio
       {store.problem.value && <p class="toast error" role="alert"><span>{store.problem.value}</span><button type="button" class="quiet" aria-label="Close" onClick={() => { store.problem.value = ""; }}><Icon name="cross" /></button></p>}
       <p class="hidden" role="status" aria-live="polite">{store.said.value}</p>
     </div>
+  );
+}
+
+function ThemeChoice() {
+  if (!useContext(HostContext).choosesTheme) return null;
+  return (
+    <select aria-label="Colours" title="Colours of the page in this browser; auto: those of the system" value={theme.value} onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}>
+      <option value="system">auto</option><option value="light">light</option><option value="dark">dark</option>
+    </select>
   );
 }
 

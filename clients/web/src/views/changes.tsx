@@ -66,7 +66,7 @@ export function ChangesView({ store, session, at }: { store: Store; session: Ope
     <div class="changes" role="region" aria-label="Changes">
       <header class="changes-head">
         <span>{files.length === 0 ? "No tool has left a changed file." : <>{count(files.length, "file")} <span class="added">+{added}</span> <span class="removed">−{removed}</span></>}</span>
-        <span class="faint">Of file tools, and of commands if the session tracks files.</span>
+        <span class="faint">By file tools, and by commands if the session tracks files.</span>
         <span class="grow" />
         {files.length > 1 && <Undo label="Undo all" confirm={`Undo the changes of ${count(files.length, "file")}`} enabled={canUndo} onUndo={() => undo(null)} />}
       </header>

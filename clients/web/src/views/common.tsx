@@ -148,3 +148,17 @@ export function Menu({ label, icon, children }: { label: string; icon: string; c
 export function MenuItem({ onClick, children }: { onClick: () => void; children: ComponentChildren }) {
   return <button type="button" role="menuitem" tabIndex={-1} onClick={onClick}>{children}</button>;
 }
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  return <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={(event) => void copy(text, event.currentTarget)}>Copy</button>;
+}
+
+export async function copy(text: string, button: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}

@@ -26,7 +26,7 @@ export function Compare({ store, left, right }: { store: Store; left: string; ri
       {other && (
         <Table label="Facts of both sessions" class="compare-facts">
           <caption class="hidden">Facts of both sessions</caption>
-          <thead><tr><th scope="col">Fact</th><th scope="col">Left</th><th scope="col">Right</th><th scope="col">Right against left</th></tr></thead>
+          <thead><tr><th scope="col">Fact</th><th scope="col">Left</th><th scope="col">Right</th><th scope="col">Difference</th></tr></thead>
           <tbody>{FACTS.map(([name, read, show]) => {
             const [before, after] = [read(one.facts, one.state), read(other.facts, other.state)];
             return <tr key={name}><th scope="row">{name}</th><td>{show(before)}</td><td>{show(after)}</td><td>{ratio(before, after)}</td></tr>;

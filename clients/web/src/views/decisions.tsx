@@ -1,6 +1,7 @@
 // Who decided what, by which rule and when, and the approvals that still hold: a part of the log.
 
 import { useEffect, useState } from "preact/hooks";
+import { withoutFolder } from "../state/diff.ts";
 import { clock, dateTime, duration } from "../state/format.ts";
 import type { Verdict } from "../state/log.ts";
 import type { OpenSession, Store } from "../store.ts";
@@ -29,7 +30,7 @@ export function Decisions({ store, session, verdicts }: { store: Store; session:
     <>
       {kept.length > 0 && (
         <section class="kept" aria-labelledby="kept-heading">
-          <h2 id="kept-heading">Approvals that still hold</h2>
+          <h2 id="kept-heading">Approvals in force</h2>
           <ul>
             {kept.map((one) => (
               <li key={one.id}>
@@ -52,13 +53,13 @@ export function Decisions({ store, session, verdicts }: { store: Store; session:
 }
 
 function VerdictRow({ one, sessionId, folder }: { one: Verdict; sessionId: string; folder: string }) {
-  const what = <code>{folder ? one.what.replaceAll(`${folder.replace(/\/$/, "")}/`, "") : one.what}</code>;
+  const what = <code>{withoutFolder(one.what, folder)}</code>;
   const after = one.afterMs !== null && one.afterMs > 0 ? `after ${duration(one.afterMs)}` : "";
   return (
     <div class={one.asked ? "verdict" : "verdict unasked"}>
       <time title={dateTime(one.time)}>{clock(one.time)}</time>
       <span class={!one.allowed ? "badge bad" : one.asked ? "badge good" : "badge"}>{!one.allowed ? "denied" : one.asked ? "approved" : "not asked"}</span>
-      <span class="verdict-what">{one.callKey ? <a href={href({ view: "session", id: sessionId, tab: "transcript", at: one.callKey })}>{what}</a> : what}</span>
+      <span class="verdict-what">{one.callKey ? <a href={href({ view: "session", id: sessionId, tab: "transcript", at: one.callKey })}>{what}</a> : what}{one.agent && <span class="faint"> in {one.agent}</span>}</span>
       <span class="verdict-by">{one.by}{(one.rule || after) && <span class="faint"> {[one.rule, after].filter(Boolean).join(" · ")}</span>}{one.feedback && <span class="faint"> “{one.feedback}”</span>}</span>
     </div>
   );

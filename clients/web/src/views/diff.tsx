@@ -9,21 +9,24 @@ const FIRST_ROWS = 400;
 /** The width of a diff in pixels from which on it has two sides. */
 const TWO_SIDES_PX = 620;
 
-export function Diff({ text, folder = "" }: { text: string; folder?: string }) {
+/** A diff whose place in the file is not known (`isPlaced`) has no numbers of lines. */
+export function Diff({ text, folder = "", isPlaced = true }: { text: string; folder?: string; isPlaced?: boolean }) {
   const files = useMemo(() => sideBySide(text), [text]);
   if (files.length === 0) return <pre class="output" tabIndex={0}>{text}</pre>;
-  return <>{files.map((file) => <FileTable key={file.path} path={shownPath(file.path, folder)} folder={folder} rows={file.rows} added={file.added} removed={file.removed} />)}</>;
+  return <>{files.map((file) => <FileTable key={file.path} path={shownPath(file.path, folder)} folder={folder} rows={file.rows} added={file.added} removed={file.removed} isPlaced={isPlaced} />)}</>;
 }
 
-function FileTable({ path, folder, rows, added, removed }: { path: string; folder: string; rows: DiffRow[]; added: number; removed: number }) {
+interface FileProps { path: string; folder: string; rows: DiffRow[]; added: number; removed: number; isPlaced: boolean }
+
+function FileTable({ path, folder, rows, added, removed, isPlaced }: FileProps) {
   const [all, setAll] = useState(false);
   const { openFile } = useContext(HostContext);
   const frame = useRef<HTMLDivElement>(null);
   const isWide = useIsWide(frame);
-  const line = rows.find((row) => row.kind !== "same" && row.right)?.right?.line ?? null;
+  const line = !isPlaced ? null : rows.find((row) => row.kind !== "same" && row.right)?.right?.line ?? null;
   const lines = all ? rows : rows.slice(0, FIRST_ROWS);
   return (
-    <div class="diff" ref={frame}>
+    <div class={isPlaced ? "diff" : "diff unplaced"} ref={frame}>
       <div class="diff-name">{openFile
         ? <button type="button" class="link" onClick={() => openFile(path.startsWith("/") || !folder ? path : `${folder}/${path}`, line)}><code>{path}</code></button>
         : <code>{path}</code>} <span class="added">+{added}</span> <span class="removed">−{removed}</span></div>

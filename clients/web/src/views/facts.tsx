@@ -13,12 +13,12 @@ export function FactLine({ session, facts }: { session: OpenSession; facts: Fact
   const cached = facts.input > 0 ? Math.round((facts.cacheRead / facts.input) * 100) : 0;
   const slowest = facts.slowest && facts.slowest.totalMs > 0 ? facts.slowest : null;
   const people = [...new Set(state.decisions.map((decision) => decision.by.replace(/, .*| could.*/, "")))];
-  const parts = [`model ${duration(facts.modelMs)}`, `tools ${duration(facts.toolMs)}`, ...(facts.waitMs ? [`waiting for you ${duration(facts.waitMs)}`] : [])];
+  const parts = ([["model", facts.modelMs], ["tools", facts.toolMs], ["waiting for you", facts.waitMs]] as const).filter(([, ms]) => ms > 0).map(([part, ms]) => `${part} ${duration(ms)}`);
   return (
     <div class="facts" role="group" aria-label="Facts about this session" tabIndex={0}>
       <Status session={session} />
       {state.runs.length > 0 && !state.working && state.questions.length === 0 && !facts.stopOk && <Fact name="Why it stopped" value={facts.stop} bad />}
-      {facts.runMs > 0 && <Fact name="Time" value={duration(facts.runMs)} detail={` (${parts.join(", ")})`} more={slowest ? `slowest tool: ${slowest.tool}, ${duration(slowest.totalMs)}` : ""} to="timeline" id={state.id} />}
+      {facts.runMs > 0 && <Fact name="Time" value={duration(facts.runMs)} detail={parts.length > 0 ? ` (${parts.join(", ")})` : ""} more={slowest ? `slowest tool: ${slowest.tool}, ${duration(slowest.totalMs)}` : ""} to="timeline" id={state.id} />}
       {calls > 0 && <Fact name="Cost" value={facts.costUsd === null ? "no known price" : dollars(facts.costUsd)} more={`${calls} model ${calls === 1 ? "call" : "calls"}`} to="usage" id={state.id} />}
       {facts.input + facts.output > 0 && <Fact name="Tokens" value={`${tokens(facts.input)} in, ${tokens(facts.output)} out`} more={`${cached}% from the cache`} to="usage" id={state.id} />}
       {last && <Fact name="Context" value={`context ${Math.round((last.tokens / last.limit) * 100)}%`} to="usage" id={state.id} />}
@@ -41,6 +41,6 @@ function Status({ session }: { session: OpenSession }) {
   const { state, status } = session;
   if (status === "loading") return <span class="pill">loading</span>;
   if (state.questions.length > 0) return <span class="pill asks">asks you</span>;
-  if (state.working) return <span class="pill working">works</span>;
+  if (state.working) return <span class="pill working">working</span>;
   return <span class={`pill ${status}`}>{status === "live" ? "ready" : status === "elsewhere" ? "open in another process" : "stored"}</span>;
 }

@@ -93,8 +93,8 @@ function Begin({ store, connection, focused = false }: { store: Store; connectio
     <form class="begin" onSubmit={(event) => { event.preventDefault(); void begin(); }}>
       <div class="composer">
         <Files store={store} id={NEW} />
-        <label class="hidden" for="begin">What shall the agent do?</label>
-        <PromptBox store={store} id={NEW} box={box} name="begin" rows={2} placeholder="What shall the agent do?" send={() => void begin()} />
+        <label class="hidden" for="begin">What should the agent do?</label>
+        <PromptBox store={store} id={NEW} box={box} name="begin" rows={2} placeholder="What should the agent do?" send={() => void begin()} />
         <div class="composer-row">
           <AttachButton store={store} id={NEW} />
           <span class="grow" />

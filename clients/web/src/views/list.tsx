@@ -109,7 +109,7 @@ export function SessionList({ store, onChoose }: { store: Store; onChoose: () =>
   );
 }
 
-const STATES: Record<Description["state"], string> = { working: "works", idle: "open", elsewhere: "open in another process", stored: "" };
+const STATES: Record<Description["state"], string> = { working: "working", idle: "open", elsewhere: "open in another process", stored: "" };
 
 interface EntryProps {
   session: Listed;

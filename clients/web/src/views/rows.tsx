@@ -10,7 +10,8 @@ import { unaskedBy } from "../state/permissions.ts";
 import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
-import { Boundary, Html, Icon, Menu, MenuItem } from "./common.tsx";
+import { Arguments, Code } from "./arguments.tsx";
+import { Boundary, Copy, copy, Html, Icon, Menu, MenuItem } from "./common.tsx";
 import { Diff } from "./diff.tsx";
 import { PromptText } from "./folded.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -152,8 +153,8 @@ export function RunFoot({ state, run, facts, rows }: { state: SessionState; run:
   const parts = times.filter(([, ms]) => ms > 0).map(([name, ms]) => `${name} ${duration(ms)}`);
   return (
     <footer class="row run-foot" aria-label={`Run ${run + 1}`}>
-      {!one.ok && one.stop && <span class="badge bad">{one.stop}</span>}
-      <span>{!isOpen ? "" : state.questions.length > 0 ? "waits for you: " : "works: "}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
+      {!one.ok && one.stop && <span class="badge bad" title={one.stop}>{rows.some((row) => row.kind === "note" && row.level === "error") ? one.stop.split(":")[0] : one.stop}</span>}
+      <span>{!isOpen ? "" : state.questions.length > 0 ? "waits for you: " : "so far: "}{duration(facts.totalMs)}{parts.length > 0 ? ` (${parts.join(", ")})` : ""}</span>
       {facts.tokensIn + facts.tokensOut > 0 && <span>{tokens(facts.tokensIn)} in, {tokens(facts.tokensOut)} out</span>}
       {facts.costUsd !== null && <span>{dollars(facts.costUsd)}</span>}
       {files.length > 0 && (
@@ -187,27 +188,13 @@ function Copyable({ streaming, children }: { streaming: boolean; children: Compo
   return <div ref={ref} class="copyable">{children}</div>;
 }
 
-function Copy({ text, what }: { text: string; what: string }) {
-  return <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={(event) => void copy(text, event.currentTarget)}>Copy</button>;
-}
-
-async function copy(text: string, button: HTMLElement): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Not allowed";
-  }
-  setTimeout(() => { button.textContent = "Copy"; }, 1500);
-}
-
 function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; agent: Agent | undefined }) {
   const command = (row.args as { command?: unknown } | null)?.command;
   return (
     <div class="call-body">
       {row.intention && row.intention !== command && !agent && <p class="faint">{row.intention}</p>}
       {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && !agent && (
-        <Code label="Arguments" text={JSON.stringify(row.args, null, 2)} language="json" />
+        <Arguments row={row} folder={state.folder} />
       )}
       {row.decisions.filter((decision) => !decision.allowed || decision.feedback).map((decision) => (
         <p key={decision.requestId} class={decision.allowed ? "decision" : "decision bad"}>
@@ -233,17 +220,12 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
   );
 }
 
-function Code({ label, text, language }: { label: string; text: string; language: string }) {
-  const html = useMemo(() => renderCode(text, language), [text, language]);
-  return <div class="copyable"><pre class="code" tabIndex={0} role="group" aria-label={label}><Html as="code" html={html} /></pre><Copy text={text} what={label.toLowerCase()} /></div>;
-}
-
 function Output({ row }: { row: CallRow }) {
   const key = `output ${row.key}`;
   const isLong = row.output.length > LONGEST_OUTPUT;
   const text = isLong && !opened.value.get(key) ? row.output.slice(0, LONGEST_OUTPUT) : row.output;
   const path = (row.args as { path?: unknown } | null)?.path;
-  const language = row.tool === "view" && typeof path === "string" ? languageOf(path) : "";
+  const language = row.tool === "view" && row.status === "done" && typeof path === "string" ? languageOf(path) : "";
   const html = useMemo(() => (language ? renderCode(text, language) : null), [text, language]);
   return (
     <>

@@ -70,7 +70,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
           <MenuItem onClick={() => go({ view: "compare", left: id, right: null })}>Compare with another session</MenuItem>
           <MenuItem onClick={() => save(`${fileName}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
           <MenuItem onClick={() => save(`${fileName}.jsonl`, asJsonLines(state), "application/x-ndjson")}>Export as JSON lines</MenuItem>
-          <MenuItem onClick={() => void store.load(id)}>Load again</MenuItem>
+          <MenuItem onClick={() => void store.load(id)}>Reload</MenuItem>
           {session.status !== "elsewhere" && <MenuItem onClick={() => setDeleting(true)}>Delete…</MenuItem>}
         </Menu>
         <FactLine session={session} facts={facts} />
@@ -137,7 +137,7 @@ function Dock({ store, session, isTranscript, isAlone }: { store: Store; session
       )}
       {isTranscript && status === "elsewhere" && (
         <p class="stored"><span>Another process has this session open: it can only be read.</span>
-          <button type="button" onClick={() => void store.load(session.id)}>Load again</button></p>
+          <button type="button" onClick={() => void store.load(session.id)}>Reload</button></p>
       )}
     </div>
   );

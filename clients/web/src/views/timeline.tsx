@@ -13,6 +13,8 @@ import { VirtualList } from "./virtual.tsx";
 
 /** The most marks of the scale, and the pixels that each has at least. */
 const TICKS = 6;
+/** The room that the label of a mark needs. */
+const LABEL_PX = 52;
 const TICK_PX = 70;
 /** The places of a run that is closed in which something has happened, or not. */
 const COLUMNS = 400;
@@ -99,7 +101,7 @@ export function Timeline({ state, facts }: { state: SessionState; facts: Facts }
       <div class="lane-tools">
         <span class="faint">{count(lanes.length, "run")}{lanes.length > 1 && <>, <button type="button" class="link" onClick={() => { setToggled(new Set(few === allOpen ? lanes.map((lane) => lane.run.index) : [])); setView(null); }}>{allOpen ? "close all" : "open all"}</button></>}</span>
         <span class="grow" />
-        <label class="check"><input type="checkbox" checked={withWaits} onChange={(event) => { setWithWaits(event.currentTarget.checked); setView(null); }} /> waits at their length</label>
+        <label class="check"><input type="checkbox" checked={withWaits} onChange={(event) => { setWithWaits(event.currentTarget.checked); setView(null); }} /> waits in full</label>
         <button type="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>Table</button>
         <span class="buttons" role="group" aria-label="Zoom">
           <button type="button" aria-label="Zoom out" title="Zoom out (-)" onClick={() => change(zoom(shown, whole, 2, 0.5))}>−</button>
@@ -209,7 +211,7 @@ function Lanes({ state, items, shown, whole, ranks, target, isOpen, onToggle, on
           }}
           onDblClick={() => onZoom(whole)}
         >
-          {marks(shown, Math.min(TICKS, Math.max(1, Math.floor(width / TICK_PX)))).map((tick) => <span key={tick} class="tick" style={{ left: `${((tick - shown.from) / length) * 100}%` }}>{duration(tick)}</span>)}
+          {marks(shown, Math.min(TICKS, Math.max(1, Math.floor(width / TICK_PX)))).map((tick) => <span key={tick} class="tick" style={{ left: `${((tick - shown.from) / length) * 100}%` }}>{(1 - (tick - shown.from) / length) * width > LABEL_PX && duration(tick)}</span>)}
           {drag && <span class="lane-drag" style={{ left: `${Math.min(...drag) * 100}%`, width: `${Math.abs(drag[1] - drag[0]) * 100}%` }} />}
         </span>
       </div>

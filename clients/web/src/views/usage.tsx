@@ -18,7 +18,9 @@ export function UsageView({ state, facts, live }: { state: SessionState; facts: 
   return (
     <div class="page usage" tabIndex={0} role="region" aria-label="Usage">
       <ModelSums facts={facts} />
-      {state.usage.length > 0 ? <Plots calls={state.usage} state={state} /> : (
+      {state.usage.some((call) => call.input + call.output > 0) ? <Plots calls={state.usage} state={state} /> : state.usage.length > 0 ? (
+        <p class="faint">The provider of the model did not say how many tokens its calls took.</p>
+      ) : (
         <p class="faint">{facts.models.length > 0
           ? "Only the sums are known: the server that made these calls was told not to keep them one by one, or is older than that."
           : live ? "No model was called yet." : "No usage is stored for this session."}</p>

@@ -136,7 +136,7 @@ function Line({ item, chosen, onChoose }: { item: LogLine; chosen: boolean; onCh
   const wall = `${time.toLocaleTimeString([], { hour12: false })}.${String(item.time % 1000).padStart(3, "0")}`;
   return (
     <button type="button" class={`wire-line topic-${item.topic}${chosen ? " chosen" : ""}${item.bad ? " bad" : ""}`} aria-pressed={chosen} title={`${wall} · ${item.markText}`} onClick={() => onChoose(item.key)}>
-      <time>{item.sincePrompt === null ? wall : `+${duration(item.sincePrompt)}`}</time>
+      <time>{item.sincePrompt === null ? wall.slice(0, wall.indexOf(".")) : `+${duration(item.sincePrompt)}`}</time>
       <span class="wire-mark" title={item.markText}>{item.mark}</span>
       <span class="wire-name">{item.name}</span>
       <span class="wire-about">{item.about}</span>

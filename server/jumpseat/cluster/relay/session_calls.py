@@ -61,6 +61,7 @@ LISTING: Final = frozenset(
         "sessions.checkInUse",
         "sessions.enrichMetadata",
         "sessions.getSizes",
+        "jumpseat.web.usage",
     }
 )
 """The methods about the sessions of the whole cluster."""

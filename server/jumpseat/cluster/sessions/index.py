@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.lowlevel
 import orjson
 from anyio.abc import TaskGroup
 from msgspec import Struct
@@ -39,7 +40,7 @@ _SCHEMA: Final = (
     "PRAGMA journal_mode=MEMORY",
     "PRAGMA synchronous=OFF",
     "CREATE TABLE sessions (id TEXT PRIMARY KEY, changed_ns INTEGER NOT NULL, created_by TEXT, host TEXT,"
-    " metadata BLOB, cwd TEXT, size INTEGER NOT NULL, named INTEGER NOT NULL)",
+    " metadata BLOB, cwd TEXT, size INTEGER NOT NULL, named INTEGER NOT NULL, usage BLOB)",
 )
 _ORDERS: Final = (
     # Sessions that were never prompted are in no list.
@@ -57,14 +58,19 @@ _LISTED: Final = "SELECT created_by, metadata, changed_ns FROM sessions WHERE me
 _OF_ALL: Final = f"{_LISTED} ORDER BY changed_ns DESC"
 _IN_FOLDER: Final = f"{_LISTED} AND cwd = ? ORDER BY changed_ns DESC"
 _BY_CREATOR: Final = f"{_LISTED} AND created_by IS ? ORDER BY changed_ns DESC"
-_PUT: Final = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT: Final = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_USAGE: Final = (
+    "SELECT id, created_by, usage FROM sessions WHERE id > ? AND changed_ns >= ? AND usage IS NOT NULL"
+    " ORDER BY id LIMIT ?"
+)
 
 
 class IndexEntry(Struct, frozen=True):
     """A session in the index.
 
     ``host`` is set if the session's files are on one host. ``size`` is that of all of its files in bytes; ``named``
-    says whether the user has named the session.
+    says whether the user has named the session. ``usage`` has its days as JSON, see
+    :mod:`jumpseat.store.session.daily_usage`; entries of earlier versions have none.
     """
 
     session_id: str
@@ -75,6 +81,7 @@ class IndexEntry(Struct, frozen=True):
     cwd: str | None
     size: int = 0
     named: bool = False
+    usage: bytes | None = None
 
 
 class Index:
@@ -173,6 +180,18 @@ class Index:
             found = self._table.execute(_OF_ALL)
         return (Entry(creator, metadata) for creator, metadata, _ in found)
 
+    async def usages(self, since_ns: int) -> AsyncIterator[tuple[str | None, bytes]]:
+        """Yield creator and usage of the sessions that have changed since a time, with pauses between pages."""
+        last = ""
+        while True:
+            rows = self._table.execute(_USAGE, (last, since_ns, PAGE)).fetchall()
+            for _, created_by, usage in rows:
+                yield created_by, usage
+            if len(rows) < PAGE:
+                return
+            last = rows[-1][0]
+            await anyio.lowlevel.checkpoint()
+
     async def catch_up(self) -> None:
         """Wait until all changes are known that were stored before the call.
 
@@ -195,6 +214,7 @@ class Index:
             "cwd": entry.cwd,
             "size": entry.size,
             "named": entry.named,
+            "usage": orjson.Fragment(entry.usage) if entry.usage is not None else None,
             "metadata": orjson.Fragment(entry.metadata) if entry.metadata is not None else None,
         }
         await self._stream.put_surely(self._stream.names.index, token_of(entry.session_id), value)
@@ -254,9 +274,9 @@ def _row(session_id: str, value: dict[str, Any]) -> tuple[Any, ...]:
         TypeError: a member has another type than expected.
         OverflowError: a number is too large.
     """
-    metadata = value.get("metadata")
-    if not isinstance(metadata, dict | None):
-        raise TypeError("metadata: expected an object")
+    metadata, usage = value.get("metadata"), value.get("usage")
+    if not isinstance(metadata, dict | None) or not isinstance(usage, dict | None):
+        raise TypeError("metadata, usage: expected an object")
     return (
         session_id,
         _number(value.get("changedNs")),
@@ -267,6 +287,7 @@ def _row(session_id: str, value: dict[str, Any]) -> tuple[Any, ...]:
         _number(value.get("size")),
         # Earlier versions did not tell.
         bool(value.get("named", True)),
+        orjson.dumps(usage) if usage is not None else None,
     )
 
 
@@ -283,6 +304,8 @@ def _number(value: Any) -> int:
     return number
 
 
-def _entry(row: tuple[str, int, str | None, str | None, bytes | None, str | None, int, int]) -> IndexEntry:
-    session_id, changed_ns, created_by, host, metadata, cwd, size, named = row
-    return IndexEntry(session_id, changed_ns, created_by, host, metadata, cwd, size, bool(named))
+def _entry(
+    row: tuple[str, int, str | None, str | None, bytes | None, str | None, int, int, bytes | None],
+) -> IndexEntry:
+    session_id, changed_ns, created_by, host, metadata, cwd, size, named, usage = row
+    return IndexEntry(session_id, changed_ns, created_by, host, metadata, cwd, size, bool(named), usage)

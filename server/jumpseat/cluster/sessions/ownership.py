@@ -30,6 +30,7 @@ from jumpseat.cluster.sessions.missed_events import ENDS, RunEnds, last_id
 from jumpseat.cluster.sessions.records import Content, records_of, write_folder
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.session.daily_usage import days_of, encode_days
 from jumpseat.store.session.sessions import SESSIONS, SessionFolder, session_path
 from jumpseat.system.file_trees import delete_folder
 
@@ -388,5 +389,6 @@ class Ownerships:
                 workspace.cwd if workspace is not None else None,
                 await anyio.to_thread.run_sync(folder.size_bytes),
                 workspace is not None and workspace.user_named,
+                encode_days(days_of(workspace)) if workspace is not None and workspace.usage else None,
             )
         )

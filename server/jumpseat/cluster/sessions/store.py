@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.cluster.sessions.folder import ReplicatedFolder
 from jumpseat.cluster.sessions.index import Index, IndexEntry
 from jumpseat.cluster.sessions.ownership import Ownerships
+from jumpseat.store.session.daily_usage import Days, day_before, parse_days, sum_days
 from jumpseat.store.session.index import join
 from jumpseat.store.session.pruning import Pruned
 from jumpseat.store.session.sessions import Places, SessionFolder, SessionStore
@@ -81,6 +83,13 @@ class ClusterStore(SessionStore):
 
     async def sizes(self) -> dict[str, int]:
         return {entry.session_id: entry.size for entry in self._seen_entries()}
+
+    async def usage_by_day(self, now_s: float, days: int) -> Days:
+        sees = self._sees
+        first_day, since_s = day_before(now_s, days)
+        found = self._cluster_index.usages(int(since_s * 1e9))
+        each = [usage async for created_by, usage in found if sees is None or sees(created_by)]
+        return await anyio.to_thread.run_sync(lambda: sum_days(map(parse_days, each), first_day))
 
     async def in_use(self, session_ids: Iterable[str]) -> list[str]:
         owners = await self._ownerships.owned_elsewhere()

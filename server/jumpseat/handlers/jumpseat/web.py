@@ -13,7 +13,6 @@ from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
-from jumpseat.store.session.model_calls import ModelCallFile
 from jumpseat.store.session.sessions import SessionFolder, shorten
 from jumpseat.store.session.texts import find_words, texts_of
 from jumpseat.store.user.page_access import LOGIN_S
@@ -92,7 +91,7 @@ async def model_calls(ctx: Context, params: SessionParams) -> ModelCallsResult:
     Raises:
         SessionNotFoundError: there is no such session.
     """
-    file = ModelCallFile(ctx.registry.store.get_existing(params.session_id).path)
+    file = ctx.registry.store.get_existing(params.session_id).model_calls
     calls: list[ModelCallUsage] = []
     for call in await anyio.to_thread.run_sync(file.read):
         with suppress(ValidationError):

@@ -8,7 +8,7 @@ stored, a moment after the call.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -34,16 +34,21 @@ def add_to_days(workspace: Workspace, total: Mapping[str, ModelUsage], day: str)
     }
     if not growth:
         return workspace.usage_days
-    days = _parse(workspace.usage_days)
+    days = parse_days(workspace.usage_days)
     _add(days.setdefault(day, {}), growth)
+    return encode_days(days).decode()
+
+
+def encode_days(days: Days) -> bytes:
+    """Return days as JSON."""
     return orjson.dumps(
         {day: {model: _encode(used) for model, used in models.items()} for day, models in days.items()}
-    ).decode()
+    )
 
 
 def days_of(workspace: Workspace) -> Days:
     """Return the usage of a session by day; what has no day, as of older servers, is of the day of its creation."""
-    days = _parse(workspace.usage_days)
+    days = parse_days(workspace.usage_days)
     dated: dict[str, ModelUsage] = {}
     for models in days.values():
         _add(dated, models)
@@ -85,11 +90,11 @@ class UsageOfSessions:
                 yield entry[1]
 
 
-def sum_days(workspaces: Iterator[Workspace], first_day: str) -> Days:
-    """Return the usage of all workspaces from a day on."""
+def sum_days(each: Iterable[Days], first_day: str) -> Days:
+    """Return the usage of all sessions from a day on."""
     total: Days = {}
-    for workspace in workspaces:
-        for day, models in days_of(workspace).items():
+    for days in each:
+        for day, models in days.items():
             if day >= first_day:
                 _add(total.setdefault(day, {}), models)
     return total
@@ -118,7 +123,7 @@ def _encode(used: ModelUsage) -> list[int | float | None]:
     return [*(getattr(used, name) for name in _COUNTS), used.dollars]
 
 
-def _parse(text: str | None) -> Days:
+def parse_days(text: str | bytes | None) -> Days:
     """Return stored days; without those that other programs have damaged."""
     try:
         stored: Any = orjson.loads(text or "{}")

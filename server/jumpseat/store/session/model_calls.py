@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import orjson
 
-from jumpseat.system.private_files import owner_only
+from jumpseat.store.session.state_files import StateFiles
 
 FILE: Final = "model-calls.jsonl"
 MOST_BYTES: Final = 4 * 1024 * 1024
@@ -20,9 +20,10 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 
 
 class ModelCallFile:
-    """The file of one session, which is in ``folder``."""
+    """The file of one session, which is in ``folder``, and is changed by ``files``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: StateFiles) -> None:
+        self._files = files
         self._path = folder / FILE
 
     def append(self, call: dict[str, Any]) -> None:
@@ -33,11 +34,7 @@ class ModelCallFile:
         """
         if not self._path.parent.is_dir():
             return
-        file = owner_only(str(self._path), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        try:
-            os.write(file, orjson.dumps(call) + b"\n")
-        finally:
-            os.close(file)
+        self._files.append(FILE, orjson.dumps(call) + b"\n")
 
     def read(self) -> list[dict[str, Any]]:
         """Return the latest calls in their order; blocks on the file."""

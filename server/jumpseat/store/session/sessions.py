@@ -23,7 +23,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
-from jumpseat.store.session.daily_usage import Days, UsageOfSessions, day_before, sum_days
+from jumpseat.store.session.daily_usage import Days, UsageOfSessions, day_before, days_of, sum_days
 from jumpseat.store.session.database import SessionDatabase
 from jumpseat.store.session.event_log import FileEventLog, LogSyncer, read_log
 from jumpseat.store.session.files import WorkspaceFiles
@@ -38,6 +38,7 @@ from jumpseat.system.private_files import create_private_folder, owner_only, res
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 if TYPE_CHECKING:
+    from jumpseat.store.session.model_calls import ModelCallFile
     from jumpseat.store.session.pruning import Pruned
 
 SESSIONS: Final = "session-state"
@@ -81,6 +82,13 @@ class SessionFolder(SessionStorage):
     @property
     def files(self) -> WorkspaceFiles:
         return WorkspaceFiles(self.path / "files")
+
+    @property
+    def model_calls(self) -> ModelCallFile:
+        # Imported here: lists need no model calls.
+        from jumpseat.store.session.model_calls import ModelCallFile
+
+        return ModelCallFile(self.path, self.state)
 
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
         path = (Path(folder) if folder is not None else self.path / "temp") / name
@@ -191,6 +199,10 @@ class SessionStore:
             raise SessionNotFoundError(session_id)
         return folder
 
+    def model_calls(self, session_id: str) -> ModelCallFile:
+        """Return the file with the model calls of a session, which need not exist."""
+        return self.folder(session_id).model_calls
+
     def list(self, context: Mapping[str, str] | None = None) -> list[SessionMetadata]:
         """Return the sessions that were prompted, the last changed first.
 
@@ -266,7 +278,7 @@ class SessionStore:
 
         def add_up() -> Days:
             found = self._usage.workspaces(self._names(), since_s)
-            return sum_days((one for one in found if sees is None or sees(one.created_by)), first_day)
+            return sum_days((days_of(one) for one in found if sees is None or sees(one.created_by)), first_day)
 
         async with self._summing:
             return await anyio.to_thread.run_sync(add_up)

@@ -55,11 +55,15 @@ _LONGEST_ID: Final = 64
 
 
 class PageServer(Struct, frozen=True):
-    """A server with a page, which may have been killed. ``url`` is its address, such as ``http://127.0.0.1:4322``."""
+    """A server with a page, which may have been killed. ``url`` is its address, such as ``http://127.0.0.1:4322``.
+
+    ``id`` is what the server at the address tells of itself; empty for servers of older versions.
+    """
 
     pid: int
     url: str
     started_at: str
+    id: str = ""
 
 
 class Login(Struct, frozen=True):
@@ -82,6 +86,8 @@ class PageAccess:
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
         self._folder = home / "web"
         self._now = now
+        #: Tells this process, if it is a server, from another one that has its port later. Says nothing else.
+        self.server_id = secrets.token_urlsafe(12)
         # By the nonce of the server: when it was made, and the proof that the page has to give.
         self._challenges: dict[str, tuple[float, str, str]] = {}
 
@@ -188,7 +194,7 @@ class PageAccess:
         Raises:
             StoreError: the file cannot be written.
         """
-        entry = orjson.dumps({"url": url, "startedAt": utc_now()})
+        entry = orjson.dumps({"url": url, "startedAt": utc_now(), "id": self.server_id})
         write_text(self._folder / f"server-{os.getpid()}", entry.decode())
 
     def remove_server(self, pid: int) -> None:
@@ -251,4 +257,5 @@ def _read_server(path: Path) -> PageServer | None:
     url, started_at = members.get("url"), members.get("startedAt")
     if not isinstance(url, str) or not isinstance(started_at, str):
         return None
-    return PageServer(int(pid), url, started_at)
+    server_id = members.get("id", "")
+    return PageServer(int(pid), url, started_at, server_id if isinstance(server_id, str) else "")
