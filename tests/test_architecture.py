@@ -424,6 +424,14 @@ def test_no_guard_against_hanging_in_a_test_is_shorter_than_twenty_seconds() -> 
     assert matching_lines(short, ROOT / "tests") == []
 
 
+def test_no_module_class_or_function_is_described_by_a_riddle() -> None:
+    """A verb or a noun says the same in fewer words: see "Words" in CONTRIBUTING.md."""
+    riddle = re.compile(r'(?:\A|:\n\s+)(r?"""(?:What|Whether|How|Who|Where)\b.*)')
+    paths = [path for package in (SERVER, PROTOCOL) for path in package.rglob("*.py")]
+    found = {path.name: riddle.findall(path.read_text(encoding="utf-8")) for path in paths}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
 def test_nothing_changes_at_module_level() -> None:
     assert matching_lines(r"^\s*global\s", SERVER, PROTOCOL, CLIENT, TESTKIT, TRANSCRIPT, TERMINAL) == []
 

@@ -306,7 +306,7 @@ class HttpRequestChunkParams(WireModel):
 
 
 class CanvasSessionContext(WireModel):
-    """Where the session of a canvas works."""
+    """The folder and host of a canvas's session."""
 
     working_directory: str | None = None
 

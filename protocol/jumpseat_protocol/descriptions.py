@@ -1,4 +1,4 @@
-"""What the members of wire types mean, for the schema and the reference.
+"""The meanings of the members of wire types, for the schema and the reference.
 
 A member is described by the docstring below its field. What means the same in every type is described once, in
 :data:`COMMON`. This module reads the source of the types, so only the generation of the schema needs it.

@@ -101,7 +101,7 @@ class WorkingDirectoryContext(WireStruct, kw_only=True):
 
 
 class SessionLimits(WireStruct, kw_only=True):
-    """How much the session may use."""
+    """The limits on the usage of a session."""
 
     max_ai_credits: float | None = None
     """The most AI credits of a Copilot plan that the session may use."""
@@ -564,7 +564,7 @@ class SessionContextChanged(Payload, kw_only=True):
 
 
 class SessionRemoteSteerableChanged(Payload, kw_only=True):
-    """Whether other devices may send prompts has changed."""
+    """The permission of other devices to send prompts has changed."""
 
     type: ClassVar[str] = "session.remote_steerable_changed"
     remote_steerable: bool
@@ -628,7 +628,7 @@ class SessionShutdown(Payload, kw_only=True):
 
 
 class SessionUsageInfo(Payload, kw_only=True):
-    """What the context consists of."""
+    """The parts of the context, in tokens."""
 
     type: ClassVar[str] = "session.usage_info"
     persisted: ClassVar[bool] = False
@@ -1097,7 +1097,7 @@ class ModelCallFailure(Payload, kw_only=True):
 
 
 class ShellToolInfo(WireStruct, kw_only=True):
-    """What is known of a command before it runs."""
+    """The facts about a command that are known before it runs."""
 
     possible_paths: list[str]
     """The paths that the command may touch, as far as they can be read from it."""
@@ -1134,7 +1134,7 @@ class ToolExecutionPartialResult(Payload, kw_only=True):
 
 
 class ToolExecutionProgress(Payload, kw_only=True):
-    """What a tool is doing."""
+    """The progress of a running tool."""
 
     type: ClassVar[str] = "tool.execution_progress"
     persisted: ClassVar[bool] = False
@@ -1569,7 +1569,7 @@ class SessionCanvasUnavailable(Payload, kw_only=True):
 
 
 class UiChanges(WireStruct, kw_only=True):
-    """What clients can show now."""
+    """The user interfaces that clients can show now."""
 
     elicitation: bool
     """Whether a client can show forms."""

@@ -272,7 +272,7 @@ class McpHostContextResult(WireModel):
 
 
 class McpAppCapability(WireModel):
-    """Whether apps of MCP servers can be shown, and why not."""
+    """The ability to show apps of MCP servers, or the reason why it is missing."""
 
     advertised: StrictBool
     """Whether a client has declared that it shows apps."""

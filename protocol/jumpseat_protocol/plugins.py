@@ -222,7 +222,7 @@ class MarketplaceRefreshParams(WireModel):
 
 
 class MarketplaceRefresh(WireModel):
-    """What became of one marketplace."""
+    """The outcome for one marketplace."""
 
     name: str
     """The name of the marketplace."""

@@ -63,7 +63,7 @@ class SandboxNetwork(WireModel):
 
 
 class SandboxUserPolicy(WireModel):
-    """What a session's sandbox lets commands do."""
+    """The permissions of commands in a session's sandbox."""
 
     filesystem: SandboxFiles | None = None
     """What commands may read and write."""

@@ -16,7 +16,7 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class FsCapabilities(WireModel):
-    """What a client's file system can do."""
+    """The abilities of a client's file system."""
 
     sqlite: StrictBool | None = None
     """Whether the client runs SQL."""

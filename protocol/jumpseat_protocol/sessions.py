@@ -140,7 +140,7 @@ class AzureOptions(WireModel):
 
 
 class ModelSupports(WireModel):
-    """What a model can do."""
+    """The abilities of a model."""
 
     vision: StrictBool | None = None
     """Whether the model reads images."""
@@ -148,7 +148,7 @@ class ModelSupports(WireModel):
 
 
 class ModelLimits(WireModel):
-    """How many tokens a model takes and gives."""
+    """The limits on the tokens that a model takes and returns."""
 
     max_prompt_tokens: int | None = Field(default=None, alias="max_prompt_tokens")
     """The most tokens of a request."""
@@ -471,7 +471,7 @@ ResponseFormatConfig: TypeAlias = JsonSchemaFormat | TextFormat
 
 
 class MemoryOptions(WireModel):
-    """Whether the model may store facts for later sessions."""
+    """The permission of the model to store facts for later sessions."""
 
     enabled: StrictBool
 
@@ -742,7 +742,7 @@ class SessionResumeParams(SessionOptions):
 
 
 class UiCapabilities(WireStruct, kw_only=True):
-    """What clients can show."""
+    """The user interfaces that clients can show."""
 
     elicitation: StrictBool = always(False)
     """Whether forms can be shown."""
@@ -753,7 +753,7 @@ class UiCapabilities(WireStruct, kw_only=True):
 
 
 class Capabilities(WireStruct, kw_only=True):
-    """What the attached clients can do together."""
+    """The combined abilities of the attached clients."""
 
     ui: UiCapabilities
     """What clients can show."""

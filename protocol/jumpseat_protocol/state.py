@@ -58,7 +58,7 @@ class AppliedResult(WireModel):
 
 
 class CodeChanges(WireModel):
-    """How much of the files was changed in the session."""
+    """The size of the changes to files in the session."""
 
     lines_added: int
     lines_removed: int

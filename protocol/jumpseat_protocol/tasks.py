@@ -262,7 +262,7 @@ class ReadOutputParams(TaskParams):
 
 
 class OutputExit(WireModel):
-    """How a command in the background ended."""
+    """The end of a command in the background."""
 
     status: Literal["completed", "failed", "cancelled"]
     """How the command ended."""

@@ -321,7 +321,7 @@ class BudgetConfig(_Section):
 
 
 class ProjectConfig(_Section):
-    """What models are told about projects; ``False`` switches it off for all sessions."""
+    """The description of projects for models; ``False`` switches it off for all sessions."""
 
     brief: bool | None = None
     """Whether models are told what a project consists of, also in sessions of SDKs."""
@@ -330,7 +330,7 @@ class ProjectConfig(_Section):
 
 
 class EditsConfig(_Section):
-    """What happens after a tool has changed a file."""
+    """The checks after a tool has changed a file."""
 
     check_syntax: bool = True
     """Whether the results of changes tell new syntax errors: docs/edits.md."""

@@ -1,4 +1,4 @@
-"""What the parts of the server get from the options and the configuration."""
+"""Derive the settings of the server's parts from the options and the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both versions of the protocol have, and what this server serves of it.
+"""The parts that both versions of the protocol have, and those that this server serves.
 
 The names are those of the schemas of version 2.4.0 of the npm package ``@agentclientprotocol/sdk``, stable and
 unstable; a test compares them.

@@ -164,7 +164,7 @@ class Capabilities(Struct, frozen=True):
 
 
 class ContextEditing(Struct, frozen=True):
-    """How a provider shall shorten a conversation. ``begin`` and ``at_least`` are in tokens.
+    """The settings by which a provider shortens a conversation. ``begin`` and ``at_least`` are in tokens.
 
     From ``begin`` on, it compacts the conversation, or clears old results of tools: ``at_least`` so many tokens,
     but not the latest ``kept`` results, nor those of the tools ``spared``.

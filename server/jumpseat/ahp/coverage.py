@@ -1,4 +1,4 @@
-"""What this server serves of the protocol: ``python -m jumpseat.ahp.coverage > docs/ahp-coverage.md``."""
+"""Write the page of what is served: ``python -m jumpseat.ahp.coverage > docs/ahp-coverage.md``."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class CommandContext(Struct, frozen=True):
 
     @property
     def in_cluster(self) -> bool:
-        """Whether the sessions of the home folder are in the store of a cluster."""
+        """Return whether the sessions of the home folder are in the store of a cluster."""
         from jumpseat.config import has_store_section
 
         return has_store_section(self.home)

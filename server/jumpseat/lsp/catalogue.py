@@ -122,7 +122,7 @@ class LanguageServer(Struct, frozen=True):
 
 
 class Sources(Struct, frozen=True):
-    """Where servers are configured: ``configured`` are those of ``config.toml`` in the folder ``home``.
+    """The sources of configured servers: ``configured`` are those of ``config.toml`` in the folder ``home``.
 
     ``project`` is the working directory, ``None`` if its files may configure nothing. ``find`` returns the path of
     a program that can be relied on, and ``environ`` has the variables of child processes.

@@ -33,7 +33,7 @@ class Diagnostic(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What is the same, wherever the diagnostic is."""
+        """Return the parts of a diagnostic that do not depend on its position."""
         return _PLACES.sub("", self.message), self.source, self.code
 
 

@@ -49,7 +49,7 @@ class Document(Struct):
 
 
 class File(Struct):
-    """What is known about a file, open or not.
+    """The known facts about a file, open or not.
 
     ``known`` are the diagnostics before the last change, which belong to ``known_text``; ``None``: not known yet.
     ``pushed`` and ``pulled`` are the latest ones; ``version`` is that of the text that ``pushed`` belongs to, and

@@ -81,7 +81,7 @@ class Peer(Protocol):
 
 
 class Outgoing:
-    """What is sent to a server; pygls writes to it."""
+    """The queue of messages to a server; pygls writes to it."""
 
     def __init__(self) -> None:
         self._unread = 0

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class LanguageServers:
-    """What the language servers of all sessions share.
+    """The parts that the language servers of all sessions share.
 
     ``config`` is the section of ``config.toml`` in the folder ``home``, ``environ`` returns the environment of the
     child processes of a session, and ``is_trusted`` decides which folders may define servers.

@@ -1,4 +1,4 @@
-"""What a server says about its own work, and the waits for its end."""
+"""The reports of a server about its own work, and the waits for its end."""
 
 from __future__ import annotations
 

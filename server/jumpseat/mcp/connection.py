@@ -347,7 +347,7 @@ class Connection:
 
     @property
     def _has_client_credentials(self) -> bool:
-        """Whether this side logs in without a person. For servers of clients, their clients do so."""
+        """Return whether this side logs in without a person. For servers of clients, their clients do so."""
         config = self.resolved_config
         return config is not None and not self.entry.literal and config.oauth_grant_type == "client_credentials"
 

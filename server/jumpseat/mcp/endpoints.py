@@ -18,7 +18,7 @@ class NearerError(Exception):
 
 
 class _Reach(IntEnum):
-    """Who reaches a host: everybody, the network around this machine, or this machine alone."""
+    """The reach of a host: the internet, the network around this machine, or this machine alone."""
 
     PUBLIC = 0
     PRIVATE = 1

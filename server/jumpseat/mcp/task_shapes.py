@@ -15,7 +15,7 @@ Status: TypeAlias = Literal["working", "input_required", "completed", "failed", 
 
 
 class Task(types.Result):
-    """What all messages about a task have in common. Times are in milliseconds."""
+    """The members that all messages about a task have. Times are in milliseconds."""
 
     task_id: str
     status: Status

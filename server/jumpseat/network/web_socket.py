@@ -235,7 +235,7 @@ class WebSocketNewcomer(UnknownNewcomer):
 
     @property
     def _is_behind(self) -> bool:
-        """Whether messages of this client wait already."""
+        """Return whether messages of this client wait already."""
         return self._client is not None and isinstance(wire := self._client.wire, Wire) and wire.behind
 
     def _go_on(self) -> None:

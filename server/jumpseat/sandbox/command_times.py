@@ -54,7 +54,7 @@ class Record(Protocol):
 
 
 class _Folder(Struct):
-    """What is known of a folder in this process: commands that run, since when, and spans that are not stored."""
+    """The known facts about a folder: commands that run, since when, and spans that are not stored."""
 
     running: int = 0
     since: int = 0

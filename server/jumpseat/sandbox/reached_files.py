@@ -98,7 +98,7 @@ class CommandLine(Struct, frozen=True):
 
 
 class Reached(Struct):
-    """What a program may load: single files and links, and folders of installed packages as a whole."""
+    """The files that a program may load: single files and links, and folders of installed packages as a whole."""
 
     files: set[str] = field(default_factory=set[str])
     packages: set[str] = field(default_factory=set[str])

@@ -1,4 +1,4 @@
-"""What commands have changed in the files that a program loads which is started outside of the sandbox.
+"""The changes by commands to the files of programs that are started outside of the sandbox.
 
 Each start that is allowed records the contents of these files. A file whose contents are others at the next start
 was changed by a command if the system says that it, or a folder that it is in, was last changed while one ran

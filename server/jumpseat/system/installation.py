@@ -1,4 +1,4 @@
-"""How this copy of jumpseat was installed: the only module that tells how to change it.
+"""The installation of this copy of jumpseat: the only module that knows the commands to change it.
 
 No name is recommended that a package index would look up: whoever owns the name there would run code here.
 """
@@ -33,7 +33,7 @@ _NODE: Final = "Node.js 20 or newer"
 
 
 class Installation(Struct, frozen=True):
-    """How a copy was installed.
+    """The way in which a copy was installed.
 
     ``source`` is a folder, the path of an archive, or a URL as pip takes it; empty if it is unknown. ``extras`` are
     those that a new installation would otherwise lose.

@@ -1,4 +1,4 @@
-"""What the owner of a session does for an editor, which may be connected to another replica."""
+"""The services of a session's owner for an editor, which may be connected to another replica."""
 
 from __future__ import annotations
 

@@ -434,7 +434,7 @@ class Models:
 
 
 class _Question(Struct):
-    """How often a server was ``asked`` about a model; ``lock`` is held meanwhile."""
+    """Requests about a model: ``asked`` counts them, and ``lock`` is held during each."""
 
     lock: anyio.Lock = field(default_factory=lambda: anyio.Lock())
     asked: int = 0

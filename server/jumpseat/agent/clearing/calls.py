@@ -1,4 +1,4 @@
-"""What the calls of tools have read and changed, and the line that takes the place of a cleared result."""
+"""The files that tool calls have read and changed, and the line that replaces a cleared result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to):(.
 
 
 class Reading(Struct, frozen=True):
-    """What a call has read: a ``source``, and of a file the lines from ``first`` to ``last``, or to the end."""
+    """The input of a call: a ``source``, and of a file the lines from ``first`` to ``last``, or to the end."""
 
     source: tuple[str, str]
     first: int = 1

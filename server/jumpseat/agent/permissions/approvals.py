@@ -65,7 +65,7 @@ class ApprovalRecord(Struct, frozen=True):
 
     @property
     def of_whole_server(self) -> bool:
-        """Whether the approval covers all tools of an MCP server."""
+        """Return whether the approval covers all tools of an MCP server."""
         return self.approval is not None and self.approval.kind == "mcp" and self.approval.tool_name is None
 
     def rules(self) -> list[Rule]:

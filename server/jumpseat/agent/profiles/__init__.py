@@ -1,4 +1,4 @@
-"""What families of models do best, apart from the provider and the wire that serve them.
+"""Profiles of families of models: their strengths, apart from the provider and the wire that serve them.
 
 Every module of this folder but ``profile.py`` describes one family, as ``PROFILE``.
 """

@@ -11,7 +11,7 @@ from jumpseat.agent.model import EditTools
 
 
 class Profile(Struct, frozen=True):
-    """What a family of models does best.
+    """The strengths of a family of models.
 
     ``matches`` finds the family in the last part of a model's name, in lower case. ``free_form`` is whether models
     of the family take tools whose input is free text that follows a grammar, where their wire has such tools.

@@ -48,7 +48,7 @@ async def _drain_one(client: Client, waiting: anyio.CancelScope) -> None:
 
 
 class _Offer(NamedTuple):
-    """What the attached clients provide together."""
+    """The combined offer of the attached clients."""
 
     capabilities: tuple[bool, bool]
     commands: dict[str, ClientCommand]

@@ -119,7 +119,7 @@ class SessionServices(Struct, frozen=True):
 
 
 class Work(Struct):
-    """What a prompt has changed: whether that was ``checked`` since, and whether the model was ``reminded``."""
+    """The changes of a prompt: they were ``checked`` since, or the model was ``reminded`` of that."""
 
     checked: bool = False
     reminded: bool = False

@@ -31,7 +31,7 @@ class Doubt(Struct, frozen=True):
 
 
 class Constructs(Struct):
-    """What the constructs of a line say: the first ``doubt``, names of ``functions``, and paths in ``values``."""
+    """The constructs of a line: the first ``doubt``, names of ``functions``, and paths in ``values``."""
 
     doubt: Doubt | None
     functions: frozenset[str]

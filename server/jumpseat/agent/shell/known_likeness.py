@@ -1,4 +1,4 @@
-"""Which known commands are like other known ones: branches and commits of git, requests to localhost."""
+"""Recognize known commands that are like other known ones: branches and commits of git, requests to localhost."""
 
 from __future__ import annotations
 

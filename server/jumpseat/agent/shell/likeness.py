@@ -1,4 +1,4 @@
-"""What a command has in common with others, so that an approval of one in a sandbox covers the other."""
+"""The traits that commands share, so that an approval of one in a sandbox covers the other."""
 
 from __future__ import annotations
 

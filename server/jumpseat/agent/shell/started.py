@@ -41,7 +41,7 @@ SYSTEM_FOLDERS: Final = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/loc
 
 
 class Forbidden(Struct, frozen=True):
-    """What a host forbids: ``commands`` are the words of each command."""
+    """The prohibitions of a host: ``commands`` are the words of each command."""
 
     commands: tuple[tuple[str, ...], ...]
 
@@ -80,7 +80,7 @@ class StartedFile(Struct, frozen=True):
 
 
 class Started(Struct):
-    """What a line starts: the first ``doubt`` about it, and the files that it runs."""
+    """The programs that a line starts: the first ``doubt`` about them, and the files that it runs."""
 
     doubt: Doubt | None = None
     files: list[StartedFile] = field(default_factory=list[StartedFile])

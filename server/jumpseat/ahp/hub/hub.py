@@ -27,7 +27,7 @@ MOST_CLIENTS: Final = 10_000
 
 
 class Identity(NamedTuple):
-    """What makes a client: tokens do not share the names of their clients."""
+    """The identity of a client: the clients of different tokens may have the same name."""
 
     client_id: str
     access: Access

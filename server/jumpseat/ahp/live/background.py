@@ -1,4 +1,4 @@
-"""What runs in the background of a session: its chats list it, and terminals show the output of its commands.
+"""Background work of a session: its chats list it, and terminals show the output of its commands.
 
 Both are those of this process: the log has only what the model has read of a command, and so does its terminal
 after a restart.

@@ -1,4 +1,4 @@
-"""What clients keep with a session: the marks for read and archived ones, and the draft of a message.
+"""Data that clients keep with a session: the marks for read and archived ones, and the draft of a message.
 
 It is stored as strings of clients, which go wherever the session goes.
 """

@@ -64,7 +64,7 @@ _CUSTOMIZING: Final = (events.SessionSkillsLoaded, events.McpServersLoaded, even
 
 
 class Cause(NamedTuple):
-    """What a client has asked for: the kind of action that will tell of it, and its subject."""
+    """A request of a client: the kind of action that will report it, and its subject."""
 
     kind: str
     subject: str = ""

@@ -1,4 +1,4 @@
-"""What the owner of a session does for the doors of other replicas, and for that of its own."""
+"""The services of a session's owner for the doors of all replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the background, as entries of chats. Pure."""
+"""Background work as entries of chats. Pure."""
 
 from __future__ import annotations
 

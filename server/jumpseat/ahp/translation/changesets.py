@@ -30,7 +30,7 @@ _NAMED: Final = 5
 
 
 class ContentAddress(NamedTuple):
-    """Where a content is read: the URI of a changeset, the path of the file, and the side of the change."""
+    """The address of a content: the URI of a changeset, the path of the file, and the side of the change."""
 
     changeset: str
     path: Path

@@ -1,4 +1,4 @@
-"""What of a chat the channel of its session shows, and lists of sessions. Pure.
+"""Summaries of chats for the channel of their session, and lists of sessions. Pure.
 
 No action says that a session works or is idle again, and folds of clients may differ from its status there: the
 chat's status in the catalogue is right, and so are the summaries in the list of sessions.

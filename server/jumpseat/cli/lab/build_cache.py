@@ -1,4 +1,4 @@
-"""What Go has compiled of its standard library, so that the commands of a task take no longer than those of others.
+"""Go's compiled standard library, so that the commands of a task take no longer than those of others.
 
 It is made once per run of the lab, and each task gets links to it: no task sees what another one has compiled.
 """

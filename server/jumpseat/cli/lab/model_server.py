@@ -31,7 +31,7 @@ class RealModel(Struct, frozen=True):
 
 
 class Traffic(Struct):
-    """What one task has cost: requests, characters sent, and characters that began as the request before."""
+    """The cost of one task: requests, characters sent, and characters that began as the request before."""
 
     requests: int = 0
     characters: int = 0

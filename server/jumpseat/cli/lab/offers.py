@@ -1,4 +1,4 @@
-"""What an agent offers a model: its tools, sorted by what they can do, whatever their names are.
+"""The tools that an agent offers a model, sorted by their abilities, whatever their names are.
 
 The simulated model knows no agent. It sorts the tools by the names of their arguments, as a model does that was
 trained on several agents.

@@ -28,7 +28,7 @@ WINDOW: Final = 128_000
 
 
 class Outcome(Struct, frozen=True):
-    """What came of a task. ``skipped`` names the missing program, ``problems`` what is wrong."""
+    """The outcome of a task. ``skipped`` names the missing program; ``problems`` are the mistakes."""
 
     task: str
     kind: str
@@ -47,7 +47,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """How tasks are run: with the agent's command, its protocol, the seeds of mistakes, or a real model."""
+    """The settings of a run: the agent's command, its protocol, the seeds of mistakes, or a real model."""
 
     command: Sequence[str]
     protocol: str

@@ -45,7 +45,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a solution looks like: the parts of a file or of the answer, or the output of a command."""
+    """The expectations of a solution: the parts of a file or of the answer, or the output of a command."""
 
     file: str = ""
     has: tuple[str, ...] = ()

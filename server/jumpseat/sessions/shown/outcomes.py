@@ -1,4 +1,4 @@
-"""What the results of ``bash`` and its companions tell people about a command. Pure."""
+"""The outcome of a command for people, from the results of ``bash`` and its companions. Pure."""
 
 from __future__ import annotations
 

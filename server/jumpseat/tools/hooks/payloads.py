@@ -122,7 +122,7 @@ def _named(command: HookCommand) -> str:
 
 
 class _Output(NamedTuple):
-    """What a command wrote to stdout besides reports of progress: the members of one JSON object, or a text."""
+    """The output of a command on stdout, without reports of progress: the members of one JSON object, or a text."""
 
     members: JsonObject
     text: str = ""

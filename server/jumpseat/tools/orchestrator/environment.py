@@ -45,7 +45,7 @@ class RepeatLimits(Struct, frozen=True):
 
 
 class ScriptSettings(Struct, frozen=True):
-    """Where sessions have the tool for scripts.
+    """The sessions that have the tool for scripts.
 
     With ``by_default``, it is in the default set of tools, too. With ``unconfined``, scripts also run without a
     sandbox: each is then asked about like a command.

@@ -1,4 +1,4 @@
-"""Where in the Markdown of an answer a call may stand: not in a quotation or a comment."""
+"""The places in the Markdown of an answer where a call may stand: not in a quotation or a comment."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Place:
 
     @property
     def begins_line(self) -> bool:
-        """Whether the line is blank so far."""
+        """Return whether the line is blank so far."""
         return not self._head.strip()
 
     @property
     def may_open_code(self) -> bool:
-        """Whether a fence here opens a block of code: at the beginning of a line or of the item of a list."""
+        """Return whether a fence here opens a block of code: at the start of a line or of a list item."""
         return _ITEMS.fullmatch(self._head) is not None
 
     @property
     def is_example(self) -> bool:
-        """Whether a call here would be quoted or in a comment."""
+        """Return whether a call here would be quoted or in a comment."""
         return self._comment or _QUOTED.match(self._head) is not None
 
     def add(self, text: str) -> None:
@@ -73,7 +73,7 @@ class Place:
 
     @property
     def is_indented(self) -> bool:
-        """Whether what follows is in indented code, after other text."""
+        """Return whether the following text is indented code, after other text."""
         return (
             self.shown
             and (self._last_is_blank or self._last_is_code)
