@@ -41,6 +41,13 @@ export interface Hit {
   eventId: string | null;
 }
 
+/** A page of a log; `cursor` is for the page before. */
+interface LogPage {
+  events: WireEvent[];
+  cursor: string;
+  hasMore: boolean;
+}
+
 /** The name of the page among clients; an editor gives its own. */
 const CLIENT_NAME = "jumpseat-web";
 /** The events of the first page of a log, which is shown at once, and of the others. */
@@ -249,6 +256,9 @@ export class Store {
     if (!session || this.loading.has(id)) return;
     this.loading.add(id);
     try {
+      // Asked for at once, and shown before the session is joined: the rest is not needed for the first rows.
+      const latest = this.readPage(id);
+      latest.catch(() => undefined);
       const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: [id] });
       const description = sessions[0];
       if (!description) {
@@ -258,11 +268,13 @@ export class Store {
       this.descriptions.value = new Map(this.descriptions.value).set(id, description);
       const isLive = description.state === "working" || description.state === "idle";
       this.seen(id);
+      void latest.then(({ events, hasMore }) => {
+        if (!hasMore || session.value.status !== "loading") return;
+        session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), events)), title: this.titleOf(id) } };
+      }, () => undefined);
       if (isLive) await this.join(id, description.clients === 0);
-      const events = await this.readEvents(id, isLive, (latest) => {
-        if (session.value.status !== "loading") return;
-        session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), latest)), title: this.titleOf(id) } };
-      });
+      // What comes after a session was joined is sent as notifications, so that its log is read from then on.
+      const events = await this.readEvents(id, isLive, isLive ? this.readPage(id) : latest);
       if (isLive) events.push(...await this.openQuestions(id, events.at(-1)?.timestamp ?? new Date().toISOString()));
       const known = new Set(events.map((event) => event.id));
       const later = (this.arrived.get(id) ?? []).filter((event) => !known.has(event.id));
@@ -282,7 +294,8 @@ export class Store {
       if (isLive) void this.readTodos(id);
       await this.settleDraft(session.value, isLive);
     } catch (error) {
-      session.value = { ...session.value, problem: messageOf(error) };
+      // Without a connection, the page says so, and loads the session as soon as there is one.
+      if (!(error instanceof RpcError && error.code === 0)) session.value = { ...session.value, problem: messageOf(error) };
     } finally {
       this.loading.delete(id);
       this.flushSoon();
@@ -324,18 +337,22 @@ export class Store {
     } as Methods["session.resume"]["params"]);
   }
 
-  /** Read the events of a session from its log, the latest first; `show` gets those that are known so far. */
-  private async readEvents(id: string, isLive: boolean, show: (events: WireEvent[]) => void): Promise<WireEvent[]> {
+  /** Read a page of the log of a session: the latest events, or those before a page. */
+  private async readPage(id: string, cursor?: string): Promise<LogPage> {
+    const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: cursor ? PAGE_EVENTS : FIRST_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
+    if (page.cursorStatus === "expired") throw new Error("the log was cut while it was read: load the session again");
+    return { events: page.events as unknown as WireEvent[], cursor: page.cursor, hasMore: page.hasMore && Boolean(page.cursor) };
+  }
+
+  /** Read the events of a session from its log, the latest first; `latest` is the first page. */
+  private async readEvents(id: string, isLive: boolean, latest: Promise<LogPage>): Promise<WireEvent[]> {
     const pages: WireEvent[][] = [];
-    let cursor: string | undefined;
     try {
+      let page = await latest;
       for (;;) {
-        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: cursor ? PAGE_EVENTS : FIRST_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
-        if (page.cursorStatus === "expired") throw new RpcError("the log was cut while it was read: load the session again", 0, null);
-        pages.push(page.events as unknown as WireEvent[]);
-        cursor = page.cursor;
-        if (!page.hasMore || !cursor) return pages.reverse().flat();
-        if (pages.length === 1) show(pages[0]!);
+        pages.push(page.events);
+        if (!page.hasMore) return pages.reverse().flat();
+        page = await this.readPage(id, page.cursor);
       }
     } catch (error) {
       if (!isLive) throw error;

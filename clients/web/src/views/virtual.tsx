@@ -47,6 +47,8 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
     estimateSize,
     getItemKey,
     overscan: 6,
+    // The rows at the beginning need not be drawn.
+    initialOffset: follow && target === null ? count * estimate : 0,
     observeElementRect,
     observeElementOffset,
     scrollToFn: elementScroll,
@@ -54,6 +56,8 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
   };
   instance.current ??= new Virtualizer(options);
   const virtual = instance.current;
+  // Another function would be called for all rows, each time.
+  const measure = useCallback((element: HTMLDivElement | null) => virtual.measureElement(element), []);
   virtual.setOptions(options);
   useLayoutEffect(() => virtual._didMount(), []);
   useLayoutEffect(() => virtual._willUpdate());
@@ -93,7 +97,7 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
         <div class="virtual-window" role={role} aria-label={label} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map((item) => (
             <div
-              key={item.key} data-index={item.index} ref={(element: HTMLDivElement | null) => virtual.measureElement(element)}
+              key={item.key} data-index={item.index} ref={measure}
               role={role === "feed" ? "article" : "listitem"} aria-posinset={item.index + 1} aria-setsize={count}
               aria-label={role === "feed" ? `${item.index + 1} of ${count}` : undefined}
             >
