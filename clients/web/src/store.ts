@@ -159,7 +159,7 @@ export class Store {
   async list(): Promise<void> {
     try {
       const { sessions } = await this.rpc.call("session.list", {});
-      const sorted = (sessions as Listed[]).sort((one, other) => other.modifiedTime.localeCompare(one.modifiedTime));
+      const sorted = (sessions as Listed[]).sort((one, other) => (one.modifiedTime < other.modifiedTime ? 1 : one.modifiedTime > other.modifiedTime ? -1 : 0));
       batch(() => {
         this.sessions.value = sorted;
         this.listed.value = true;

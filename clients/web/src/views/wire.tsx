@@ -5,7 +5,7 @@ import { HostContext } from "../host.ts";
 import { renderCode } from "../markdown.ts";
 import { eventStep, messageStep } from "../state/exports.ts";
 import { callsOf } from "../state/facts.ts";
-import { count, duration } from "../state/format.ts";
+import { count, duration, grouped } from "../state/format.ts";
 import { asCsv, EventLog, linesAsJson, messageLines, TOPICS, verdictsOf, type LogLine, type Topic } from "../state/log.ts";
 import type { WireEvent } from "../state/types.ts";
 import type { OpenSession, Store } from "../store.ts";
@@ -146,7 +146,7 @@ function Line({ item, chosen, onChoose }: { item: LogLine; chosen: boolean; onCh
 }
 
 function size(body: unknown): string {
-  return new TextEncoder().encode(JSON.stringify(body)).length.toLocaleString("en");
+  return grouped(new TextEncoder().encode(JSON.stringify(body)).length);
 }
 
 function Json({ body }: { body: unknown }) {
