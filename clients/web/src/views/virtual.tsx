@@ -34,6 +34,7 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
   const [, update] = useReducer((version: number) => version + 1, 0);
   const instance = useRef<Virtualizer<HTMLDivElement, HTMLDivElement> | undefined>(undefined);
   const atEnd = useRef(follow);
+  const counted = useRef(count);
   const seen = useRef({ top: 0, height: 0 });
   const reached = useRef<string | null>(null);
   const latest = useRef({ keyOf, estimate });
@@ -47,6 +48,8 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
     estimateSize,
     getItemKey,
     overscan: 6,
+    // Rows are drawn at once, and not after the browser has laid out a list without them: no list is higher than this.
+    initialRect: { width: innerWidth, height: innerHeight },
     // The rows at the beginning need not be drawn.
     initialOffset: follow && target === null ? count * estimate : 0,
     observeElementRect,
@@ -59,6 +62,9 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
   // Another function would be called for all rows, each time.
   const measure = useCallback((element: HTMLDivElement | null) => virtual.measureElement(element), []);
   virtual.setOptions(options);
+  // The earlier rows of a session come after the last ones, which stay in sight.
+  if (atEnd.current && counted.current !== count) virtual.scrollOffset = virtual.getTotalSize();
+  counted.current = count;
   useLayoutEffect(() => virtual._didMount(), []);
   useLayoutEffect(() => virtual._willUpdate());
 
