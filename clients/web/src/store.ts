@@ -3,6 +3,7 @@
 import { batch, computed, signal, type Signal } from "@preact/signals";
 import type { Methods } from "./generated/wire.ts";
 import { Drafts, NEW, PASTED, promptOf, type Attached } from "./drafts.ts";
+import { Pace } from "./pace.ts";
 import { RpcError, UNSENT, type Rpc } from "./rpc.ts";
 import { reduce, settle, withCalls } from "./state/reduce.ts";
 import { emptySession, type Question, type SessionState, type WireEvent } from "./state/types.ts";
@@ -57,9 +58,6 @@ const DESCRIBED = 60;
 /** The sessions that are searched with one request. */
 const SEARCHED = 100;
 const POLL_MS = 4000;
-const LONGEST_PAUSE_MS = 400;
-/** The time in which the page does nothing, as a multiple of that in which it shows what has arrived. */
-const PAUSE_SHARE = 2;
 /** Every so many polls, hidden pages ask, too: their title tells of questions. */
 const HIDDEN_POLLS = 5;
 
@@ -81,9 +79,7 @@ export class Store {
   private readonly opened = new Map<string, Signal<OpenSession>>();
   private readonly arrived = new Map<string, WireEvent[]>();
   private readonly loading = new Set<string>();
-  private flushing = false;
-  /** The time between two flushes, in milliseconds. */
-  private pauseMs = 0;
+  private readonly pace = new Pace(() => this.flush());
   private listing = false;
   /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
   readonly found = signal<ReadonlyMap<string, Hit> | null>(null);
@@ -298,7 +294,7 @@ export class Store {
       if (!(error instanceof RpcError && error.code === 0)) session.value = { ...session.value, problem: messageOf(error) };
     } finally {
       this.loading.delete(id);
-      this.flushSoon();
+      this.pace.soon();
     }
   }
 
@@ -381,7 +377,7 @@ export class Store {
       const list = this.arrived.get(params.sessionId) ?? [];
       list.push(params.event);
       this.arrived.set(params.sessionId, list);
-      this.flushSoon();
+      this.pace.soon();
     } else if (method === "session.lifecycle" && !this.listing) {
       this.listing = true;
       setTimeout(() => {
@@ -389,19 +385,6 @@ export class Store {
         void this.list();
       }, 300);
     }
-  }
-
-  /** Show what has arrived, soon; the longer that takes, the less often, so that keys and clicks come between. */
-  private flushSoon(): void {
-    if (this.flushing) return;
-    this.flushing = true;
-    setTimeout(() => {
-      this.flushing = false;
-      const begun = performance.now();
-      this.flush();
-      // Hidden pages have no frames.
-      if (!document.hidden) requestAnimationFrame(() => setTimeout(() => { this.pauseMs = Math.min(LONGEST_PAUSE_MS, PAUSE_SHARE * (performance.now() - begun)); }));
-    }, document.hidden ? LONGEST_PAUSE_MS : Math.max(16, this.pauseMs));
   }
 
   private flush(): void {
