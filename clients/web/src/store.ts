@@ -79,6 +79,8 @@ export class Store {
   private readonly opened = new Map<string, Signal<OpenSession>>();
   private readonly arrived = new Map<string, WireEvent[]>();
   private readonly loading = new Set<string>();
+  /** Ends when the latest events of the session that was loaded last are there. */
+  private latest: Promise<unknown> = Promise.resolve();
   private readonly pace = new Pace(() => this.flush());
   private listing = false;
   /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
@@ -121,8 +123,9 @@ export class Store {
   async begin(): Promise<void> {
     // What failed because the server had gone is over.
     this.problem.value = "";
-    // The list may be long: the shown session does not wait for it.
     for (const id of this.opened.keys()) void this.load(id);
+    // The list may be long: the first rows of the shown session do not wait for it.
+    await this.latest;
     await Promise.all([this.list(), this.readModels()]);
   }
 
@@ -254,7 +257,7 @@ export class Store {
     try {
       // Asked for at once, and shown before the session is joined: the rest is not needed for the first rows.
       const latest = this.readPage(id);
-      latest.catch(() => undefined);
+      this.latest = latest.catch(() => undefined);
       const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: [id] });
       const description = sessions[0];
       if (!description) {
