@@ -20,7 +20,7 @@ export class Pace {
   private ranAt = -Infinity;
 
   constructor(private readonly update: () => void) {
-    globalThis.addEventListener?.("keydown", () => this.typed(), { capture: true, passive: true });
+    globalThis.addEventListener?.("keydown", (event) => this.pressed(event.key), { capture: true, passive: true });
   }
 
   /** Update soon. Further calls until then change nothing. */
@@ -35,8 +35,9 @@ export class Pace {
     return Math.max(SHORTEST_PAUSE_MS, this.pauseMs, isTyping ? this.ranAt + LONGEST_PAUSE_MS - now : 0);
   }
 
-  private typed(): void {
-    this.typedAt = performance.now();
+  private pressed(key: string): void {
+    // What follows a prompt that is sent is to be seen at once.
+    this.typedAt = key === "Enter" ? -Infinity : performance.now();
     if (this.waiting === null) return;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.run(), this.delay());

@@ -205,7 +205,7 @@ class Site:
 
 
 def _tells_content(name: str) -> bool:
-    """Return whether a name ends with a hash of the content, as in ``app-5EQZK2V7.js``: another one has another name."""
+    """Return whether a name ends with a hash of the content, as in ``app-5EQZK2V7.js``."""
     _, _, digest = Path(name).stem.rpartition("-")
     return len(digest) == _HASH_LENGTH and digest.isalnum() and digest.upper() == digest
 
