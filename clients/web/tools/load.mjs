@@ -21,7 +21,7 @@ const PARAGRAPH = "The parser reads **one block** after the other, with `code` a
 const STREAM = PARAGRAPH.repeat(600);
 const PROMPTS = [
   { when: "stream", turns: [{ deltas: Array.from({ length: Math.ceil(STREAM.length / 8) }, (_, at) => STREAM.slice(at * 8, at * 8 + 8)), delay_ms: 1 }] },
-  { when: "files", turns: Array.from({ length: FILES / 50 }, (_, turn) => ({ tool_calls: Array.from({ length: 50 }, (_, at) => call("create", { path: `part-${turn}/file-${at}.py`, file_text: `print(${at})\n`.repeat(20) })) })).concat({ text: "Written." }) },
+  { when: "files", turns: Array.from({ length: FILES / 50 }, (_, turn) => ({ tool_calls: Array.from({ length: 50 }, (_, at) => call("create", { path: `file-${turn}-${at}.py`, file_text: `print(${at})\n`.repeat(20) }, `file-${turn}-${at}`)) })).concat({ text: "Written." }) },
   { when: "large", turns: [{ deltas: Array.from({ length: 40 }, () => PARAGRAPH.repeat(Math.ceil(50_000 / PARAGRAPH.length))), delay_ms: 20 }] },
 ];
 
@@ -95,10 +95,11 @@ async function load(page, server, id) {
 
 /** Go to another view of the page; returns the time until a frame shows an element of it. */
 function visit(page, hash, selector) {
-  return page.evaluate(([to, wanted]) => new Promise((resolve) => {
+  return page.evaluate(([to, wanted]) => new Promise((resolve, reject) => {
     const begun = performance.now();
     const look = () => {
-      if (document.querySelector(wanted)) setTimeout(() => resolve(Math.round(performance.now() - begun)));
+      if (performance.now() - begun > 20_000) reject(new Error(`no ${wanted}: ${document.querySelector("#main")?.textContent.slice(-300)}`));
+      else if (document.querySelector(wanted)) setTimeout(() => resolve(Math.round(performance.now() - begun)));
       else requestAnimationFrame(look);
     };
     location.hash = to;
@@ -181,7 +182,7 @@ const PARTS = {
   },
 
   async changes(page, server) {
-    const id = await server.client.create(null, { workingDirectory: server.work });
+    const id = await server.client.create(null, { workingDirectory: server.work, requestPermission: true });
     await server.client.approveAll(id, "files");
     await show(page, id);
     await reportView(page, `changes of ${FILES} files`, `#/session/${id}/changes`, ".tree-file", ".tree");
