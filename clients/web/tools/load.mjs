@@ -168,7 +168,7 @@ const PARTS = {
     await watchLoads(page);
     const loads = [];
     for (let round = 0; round < ROUNDS + 1; round++) loads.push(await load(page, server, long.id));
-    report(`${long.events} events, scripts not compiled before`, `first rows ${loads[0].rows} ms, whole ${loads[0].whole} ms`);
+    report(`${long.events} events, opened first`, `first rows ${loads[0].rows} ms, whole ${loads[0].whole} ms`);
     const [rows, whole] = ["rows", "whole"].map((name) => sort(loads.slice(1).map((one) => one[name])));
     report(`${long.events} events, median of ${ROUNDS}`, `first rows ${at(rows, 0.5)} ms (${rows[0]} to ${rows.at(-1)}), whole ${at(whole, 0.5)} ms (${whole[0]} to ${whole.at(-1)})`);
     const at20k = `#/session/${long.id}`;
