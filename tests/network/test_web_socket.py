@@ -281,7 +281,7 @@ async def test_passes_and_logins_expire(tmp_path: Path) -> None:
 
 async def test_the_page_runs_no_scripts_of_others_and_is_in_no_frame(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("<title>page</title>")
-    (tmp_path / "app.js").write_text("1")
+    (tmp_path / "app-5EQZK2V7.js").write_text("1")
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret/index.html").write_text("no")
     site = Site(static=tmp_path)
@@ -293,7 +293,11 @@ async def test_the_page_runs_no_scripts_of_others_and_is_in_no_frame(tmp_path: P
     assert "unsafe" not in policy
     assert "connect-src 'self' ws://localhost:1;" in policy
     assert page.headers["X-Frame-Options"] == "DENY"
-    assert site.get("/app.js", "localhost:1").body == b"1"
+    script = site.get("/app-5EQZK2V7.js", "localhost:1")
+    assert script.body == b"1"
+    # The name of a script tells its content, and the page the name.
+    assert "immutable" in script.headers["Cache-Control"]
+    assert page.headers["Cache-Control"] == "no-cache"
     for path in ("/secret/index.html", "/../index.html", "//etc/passwd", "/%2e%2e/x", "/secret", "/none.js"):
         assert site.get(path, "localhost:1").status == 404
     assert site.get("/", "h").body != NOT_BUILT.encode()

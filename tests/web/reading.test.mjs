@@ -86,6 +86,7 @@ test("a run ends with its time, tokens, cost and files; steps as usual are one l
   await page.goto(`${server.origin}/`);
   await show(page, story);
   await page.locator(".transcript").evaluate((list) => { list.scrollTop = 0; });
+  await page.locator(".transcript [data-index='0']").waitFor();
   const text = await page.locator(".run-foot").first().innerText();
   assert.match(text, /s \(model [^)]*tools [^)]*waiting for you [^)]*\)[^]*23k in, 890 out[^]*\$0\.04[^]*slug\.py \+11 −0/);
   // Approvals are the ordinary case.

@@ -65,6 +65,15 @@ export const browserHost: Host = {
 
 export const HostContext = createContext<Host>(browserHost);
 
+/** The time after which a busy page does what it has put off. */
+const PUT_OFF_MS = 1000;
+
+/** Call a function when the page has nothing else to do. */
+export function whenIdle(run: () => void): void {
+  if ("requestIdleCallback" in globalThis) requestIdleCallback(run, { timeout: PUT_OFF_MS });
+  else setTimeout(run, PUT_OFF_MS / 5);
+}
+
 /** Call a function when the colours change: with the system, by choice, or with the theme of an editor. Returns how to stop that. */
 export function onSchemeChange(change: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");

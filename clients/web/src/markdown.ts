@@ -1,27 +1,9 @@
 // Markdown and code as sanitised HTML. Nothing of a model, a tool or a file becomes markup that runs or loads anything.
 
 import DOMPurify, { type Config } from "dompurify";
-import hljs from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
-import cpp from "highlight.js/lib/languages/cpp";
-import css from "highlight.js/lib/languages/css";
-import diff from "highlight.js/lib/languages/diff";
-import go from "highlight.js/lib/languages/go";
-import java from "highlight.js/lib/languages/java";
-import javascript from "highlight.js/lib/languages/javascript";
-import json from "highlight.js/lib/languages/json";
-import markdown from "highlight.js/lib/languages/markdown";
-import python from "highlight.js/lib/languages/python";
-import rust from "highlight.js/lib/languages/rust";
-import sql from "highlight.js/lib/languages/sql";
-import typescript from "highlight.js/lib/languages/typescript";
-import xml from "highlight.js/lib/languages/xml";
-import yaml from "highlight.js/lib/languages/yaml";
+import { whenIdle } from "./host.ts";
 import { Marked, type Tokens } from "marked";
 import { isCostly } from "./state/costly.ts";
-
-const LANGUAGES = { bash, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
-for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
 /** The characters from which on code is not highlighted, because that would take too long. */
 const LONGEST_CODE = 50_000;
@@ -50,7 +32,7 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
   // Only classes of the highlighter, so that no content can look like a part of the page.
   const classes = node.getAttribute("class");
   if (classes !== null) {
-    const kept = classes.split(/\s+/).filter((name) => /^(hljs[\w-]*|language-[\w-]+|remote)$/.test(name) || /^(function_|class_|inherited__|title|section)$/.test(name));
+    const kept = classes.split(/\s+/).filter((name) => /^(hljs[\w-]*|language-[\w+#-]+|remote)$/.test(name) || /^(function_|class_|inherited__|title|section)$/.test(name));
     if (kept.length > 0) node.setAttribute("class", kept.join(" "));
     else node.removeAttribute("class");
   }
@@ -116,10 +98,27 @@ export function languageOf(path: string): string {
   return known[ending] ?? "";
 }
 
-export function highlight(text: string, language: string): string {
-  const known = hljs.getLanguage(language) ? language : "";
-  if (!known || text.length > LONGEST_CODE) return escape(text);
-  return hljs.highlight(text, { language: known, ignoreIllegals: true }).value;
+/** The highlighter, which is loaded when the first code was shown without its colours. */
+let colours: typeof import("./colours.ts") | null = null;
+let isLoading = false;
+
+function highlight(text: string, language: string): string {
+  if (!language || text.length > LONGEST_CODE) return escape(text);
+  if (colours !== null) return colours.highlight(text, language) ?? escape(text);
+  if (!isLoading) {
+    isLoading = true;
+    whenIdle(() => void import("./colours.ts").then(colourAll, () => { isLoading = false; }));
+  }
+  return `<span class="language-${escape(language)}">${escape(text)}</span>`;
+}
+
+/** Colour the code that is shown already. */
+function colourAll(loaded: typeof import("./colours.ts")): void {
+  colours = loaded;
+  for (const place of document.querySelectorAll<HTMLElement>("code span[class^=language-]")) {
+    place.innerHTML = clean(highlight(place.textContent ?? "", place.className.replace("language-", ""))).__html;
+    place.removeAttribute("class");
+  }
 }
 
 function clean(html: string): SafeHtml {

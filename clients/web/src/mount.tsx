@@ -1,11 +1,6 @@
 // The page in a document, over a connection that its host has made.
 
 import { render } from "preact";
-// Before the styles of all views, which have those of narrow windows at their end.
-import "./reading.css";
-import "./style.css";
-import "./trace.css";
-import "uplot/dist/uPlot.min.css";
 import { HostContext, type Connection, type Host } from "./host.ts";
 import type { Store } from "./store.ts";
 import { App } from "./views/app.tsx";

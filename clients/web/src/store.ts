@@ -3,6 +3,7 @@
 import { batch, computed, signal, type Signal } from "@preact/signals";
 import type { Methods } from "./generated/wire.ts";
 import { Drafts, NEW, PASTED, promptOf, type Attached } from "./drafts.ts";
+import { Pace } from "./pace.ts";
 import { RpcError, UNSENT, type Rpc } from "./rpc.ts";
 import { reduce, settle, withCalls } from "./state/reduce.ts";
 import { emptySession, type Question, type SessionState, type WireEvent } from "./state/types.ts";
@@ -41,6 +42,13 @@ export interface Hit {
   eventId: string | null;
 }
 
+/** A page of a log; `cursor` is for the page before. */
+interface LogPage {
+  events: WireEvent[];
+  cursor: string;
+  hasMore: boolean;
+}
+
 /** The name of the page among clients; an editor gives its own. */
 const CLIENT_NAME = "jumpseat-web";
 /** The events of the first page of a log, which is shown at once, and of the others. */
@@ -50,9 +58,6 @@ const DESCRIBED = 60;
 /** The sessions that are searched with one request. */
 const SEARCHED = 100;
 const POLL_MS = 4000;
-const LONGEST_PAUSE_MS = 400;
-/** The time in which the page does nothing, as a multiple of that in which it shows what has arrived. */
-const PAUSE_SHARE = 2;
 /** Every so many polls, hidden pages ask, too: their title tells of questions. */
 const HIDDEN_POLLS = 5;
 
@@ -74,9 +79,9 @@ export class Store {
   private readonly opened = new Map<string, Signal<OpenSession>>();
   private readonly arrived = new Map<string, WireEvent[]>();
   private readonly loading = new Set<string>();
-  private flushing = false;
-  /** The time between two flushes, in milliseconds. */
-  private pauseMs = 0;
+  /** Ends when the latest events of the session that was loaded last are there. */
+  private latest: Promise<unknown> = Promise.resolve();
+  private readonly pace = new Pace(() => this.flush());
   private listing = false;
   /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
   readonly found = signal<ReadonlyMap<string, Hit> | null>(null);
@@ -118,8 +123,9 @@ export class Store {
   async begin(): Promise<void> {
     // What failed because the server had gone is over.
     this.problem.value = "";
-    // The list may be long: the shown session does not wait for it.
     for (const id of this.opened.keys()) void this.load(id);
+    // The list may be long: the first rows of the shown session do not wait for it.
+    await this.latest;
     await Promise.all([this.list(), this.readModels()]);
   }
 
@@ -152,7 +158,7 @@ export class Store {
   async list(): Promise<void> {
     try {
       const { sessions } = await this.rpc.call("session.list", {});
-      const sorted = (sessions as Listed[]).sort((one, other) => other.modifiedTime.localeCompare(one.modifiedTime));
+      const sorted = (sessions as Listed[]).sort((one, other) => (one.modifiedTime < other.modifiedTime ? 1 : one.modifiedTime > other.modifiedTime ? -1 : 0));
       batch(() => {
         this.sessions.value = sorted;
         this.listed.value = true;
@@ -249,6 +255,9 @@ export class Store {
     if (!session || this.loading.has(id)) return;
     this.loading.add(id);
     try {
+      // Asked for at once, and shown before the session is joined: the rest is not needed for the first rows.
+      const latest = this.readPage(id);
+      this.latest = latest.catch(() => undefined);
       const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: [id] });
       const description = sessions[0];
       if (!description) {
@@ -258,11 +267,13 @@ export class Store {
       this.descriptions.value = new Map(this.descriptions.value).set(id, description);
       const isLive = description.state === "working" || description.state === "idle";
       this.seen(id);
+      void latest.then(({ events, hasMore }) => {
+        if (!hasMore || session.value.status !== "loading") return;
+        session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), events)), title: this.titleOf(id) } };
+      }, () => undefined);
       if (isLive) await this.join(id, description.clients === 0);
-      const events = await this.readEvents(id, isLive, (latest) => {
-        if (session.value.status !== "loading") return;
-        session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), latest)), title: this.titleOf(id) } };
-      });
+      // What comes after a session was joined is sent as notifications, so that its log is read from then on.
+      const events = await this.readEvents(id, isLive, isLive ? this.readPage(id) : latest);
       if (isLive) events.push(...await this.openQuestions(id, events.at(-1)?.timestamp ?? new Date().toISOString()));
       const known = new Set(events.map((event) => event.id));
       const later = (this.arrived.get(id) ?? []).filter((event) => !known.has(event.id));
@@ -282,10 +293,11 @@ export class Store {
       if (isLive) void this.readTodos(id);
       await this.settleDraft(session.value, isLive);
     } catch (error) {
-      session.value = { ...session.value, problem: messageOf(error) };
+      // Without a connection, the page says so, and loads the session as soon as there is one.
+      if (!(error instanceof RpcError && error.code === 0)) session.value = { ...session.value, problem: messageOf(error) };
     } finally {
       this.loading.delete(id);
-      this.flushSoon();
+      this.pace.soon();
     }
   }
 
@@ -324,18 +336,22 @@ export class Store {
     } as Methods["session.resume"]["params"]);
   }
 
-  /** Read the events of a session from its log, the latest first; `show` gets those that are known so far. */
-  private async readEvents(id: string, isLive: boolean, show: (events: WireEvent[]) => void): Promise<WireEvent[]> {
+  /** Read a page of the log of a session: the latest events, or those before a page. */
+  private async readPage(id: string, cursor?: string): Promise<LogPage> {
+    const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: cursor ? PAGE_EVENTS : FIRST_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
+    if (page.cursorStatus === "expired") throw new Error("the log was cut while it was read: load the session again");
+    return { events: page.events as unknown as WireEvent[], cursor: page.cursor, hasMore: page.hasMore && Boolean(page.cursor) };
+  }
+
+  /** Read the events of a session from its log, the latest first; `latest` is the first page. */
+  private async readEvents(id: string, isLive: boolean, latest: Promise<LogPage>): Promise<WireEvent[]> {
     const pages: WireEvent[][] = [];
-    let cursor: string | undefined;
     try {
+      let page = await latest;
       for (;;) {
-        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: cursor ? PAGE_EVENTS : FIRST_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
-        if (page.cursorStatus === "expired") throw new RpcError("the log was cut while it was read: load the session again", 0, null);
-        pages.push(page.events as unknown as WireEvent[]);
-        cursor = page.cursor;
-        if (!page.hasMore || !cursor) return pages.reverse().flat();
-        if (pages.length === 1) show(pages[0]!);
+        pages.push(page.events);
+        if (!page.hasMore) return pages.reverse().flat();
+        page = await this.readPage(id, page.cursor);
       }
     } catch (error) {
       if (!isLive) throw error;
@@ -364,7 +380,7 @@ export class Store {
       const list = this.arrived.get(params.sessionId) ?? [];
       list.push(params.event);
       this.arrived.set(params.sessionId, list);
-      this.flushSoon();
+      this.pace.soon();
     } else if (method === "session.lifecycle" && !this.listing) {
       this.listing = true;
       setTimeout(() => {
@@ -372,19 +388,6 @@ export class Store {
         void this.list();
       }, 300);
     }
-  }
-
-  /** Show what has arrived, soon; the longer that takes, the less often, so that keys and clicks come between. */
-  private flushSoon(): void {
-    if (this.flushing) return;
-    this.flushing = true;
-    setTimeout(() => {
-      this.flushing = false;
-      const begun = performance.now();
-      this.flush();
-      // Hidden pages have no frames.
-      if (!document.hidden) requestAnimationFrame(() => setTimeout(() => { this.pauseMs = Math.min(LONGEST_PAUSE_MS, PAUSE_SHARE * (performance.now() - begun)); }));
-    }, document.hidden ? LONGEST_PAUSE_MS : Math.max(16, this.pauseMs));
   }
 
   private flush(): void {

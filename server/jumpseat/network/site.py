@@ -63,6 +63,10 @@ _HEADERS: Final[Mapping[str, str]] = {
     "X-Frame-Options": "DENY",
 }
 
+# Browsers keep what they have compiled of a script only together with the script.
+_FOREVER: Final = "public, max-age=31536000, immutable"
+_HASH_LENGTH: Final = 8
+
 
 class Answer(Struct, frozen=True):
     """The answer to a request for a file. One to a HEAD request has the length of ``body``, without the body."""
@@ -150,6 +154,8 @@ class Site:
         except OSError:
             return _text(503, NOT_BUILT)
         headers = {**_HEADERS, "Content-Type": _TYPES[Path(name).suffix]}
+        if _tells_content(name):
+            headers["Cache-Control"] = _FOREVER
         if name.endswith(".html"):
             headers["Content-Security-Policy"] = self._policy(host)
         return Answer(200, headers, body)
@@ -207,6 +213,12 @@ class Site:
                 "trusted-types dompurify 'allow-duplicates'",
             )
         )
+
+
+def _tells_content(name: str) -> bool:
+    """Return whether a name ends with a hash of the content, as in ``app-5EQZK2V7.js``."""
+    _, _, digest = Path(name).stem.rpartition("-")
+    return len(digest) == _HASH_LENGTH and digest.isalnum() and digest.upper() == digest
 
 
 def _text(status: int, text: str) -> Answer:

@@ -5,6 +5,7 @@ import { mount } from "../../../web/src/mount.tsx";
 import { followPlace, go, parse, route } from "../../../web/src/route.ts";
 import { Rpc } from "../../../web/src/rpc.ts";
 import { Store } from "../../../web/src/store.ts";
+import "../../../web/src/stylesheets.ts";
 import type { FromPage, ToPage } from "../messages.ts";
 // After the styles of the page, which it changes.
 import "./theme.css";

@@ -21,16 +21,24 @@ export function dollars(value: number | null): string {
   return value < 0.01 ? `$${value.toFixed(4)}` : `$${value.toFixed(2)}`;
 }
 
-// Made once: making one takes longer than drawing a row.
-const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
-const DATE_TIME = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "short" });
+/** Return a function that writes times. It is made once, and late: the first one of a process takes a browser some 50 ms. */
+function writer(options: Intl.DateTimeFormatOptions): (ms: number) => string {
+  let made: Intl.DateTimeFormat | undefined;
+  return (ms) => (made ??= new Intl.DateTimeFormat([], options)).format(ms);
+}
+
+const writeClock = writer({ hour: "2-digit", minute: "2-digit" });
+const writeDateTime = writer({ dateStyle: "medium", timeStyle: "short" });
+const writeWeekday = writer({ weekday: "long", day: "numeric", month: "long" });
+const writeDay = writer({ day: "numeric", month: "long" });
+const writeDayOfYear = writer({ day: "numeric", month: "long", year: "numeric" });
 
 export function clock(ms: number): string {
-  return ms ? CLOCK.format(ms) : "";
+  return ms ? writeClock(ms) : "";
 }
 
 export function dateTime(ms: number): string {
-  return ms ? DATE_TIME.format(ms) : "";
+  return ms ? writeDateTime(ms) : "";
 }
 
 /** Return the heading of a day in a list: "Today", "Yesterday" or a date. */
@@ -39,7 +47,7 @@ export function day(ms: number, now: number): string {
   const days = Math.round((start(now) - start(ms)) / 86_400_000);
   if (days <= 0) return "Today";
   if (days === 1) return "Yesterday";
-  return new Date(ms).toLocaleDateString([], { weekday: days < 7 ? "long" : undefined, day: "numeric", month: "long", year: days < 300 ? undefined : "numeric" });
+  return (days < 7 ? writeWeekday : days < 300 ? writeDay : writeDayOfYear)(ms);
 }
 
 /** Return the last parts of a path. */
@@ -48,6 +56,11 @@ export function shortPath(path: string, parts = 2): string {
   return all.length <= parts ? path : `…/${all.slice(-parts).join("/")}`;
 }
 
+/** Return a whole number as "20,000". */
+export function grouped(number: number): string {
+  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
 export function count(number: number, thing: string): string {
-  return `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
+  return `${grouped(number)} ${thing}${number === 1 ? "" : "s"}`;
 }

@@ -2,7 +2,7 @@
 
 import { callOutput, toolText } from "./calls.ts";
 import { withoutFolder } from "./diff.ts";
-import { dollars, duration, tokens } from "./format.ts";
+import { dollars, duration, grouped, tokens } from "./format.ts";
 import { decidedBy, describeRequest, unaskedBy } from "./permissions.ts";
 import type { CallRow, Decision, SessionState, WireEvent } from "./types.ts";
 import type { Message } from "../rpc.ts";
@@ -226,7 +226,7 @@ export function messageLines(messages: readonly Message[]): LogLine[] {
       key: `message ${message.number}`, time: message.time, sincePrompt: null, topic: failed ? "error" : inner?.topic ?? "session",
       mark: message.sent ? "→" : "←", markText: message.sent ? "sent by the page" : "received",
       name: [message.method, message.kind === "response" ? "result" : failed ? "error" : ""].filter(Boolean).join(" "), about: oneLine(about),
-      outcome: [`${message.bytes.toLocaleString("en")} bytes`, request ? duration(message.time - request.time) : "", message.id !== null && message.kind !== "notification" ? `#${message.id}` : ""].filter(Boolean).join(" · "),
+      outcome: [`${grouped(message.bytes)} bytes`, request ? duration(message.time - request.time) : "", message.id !== null && message.kind !== "notification" ? `#${message.id}` : ""].filter(Boolean).join(" · "),
       bad: failed, body: message.body, event, message,
     };
   });

@@ -2,6 +2,7 @@
 
 import type { ModelCallUsage } from "../generated/wire.ts";
 import { callOutput } from "./calls.ts";
+import { grouped } from "./format.ts";
 import { describeRequest, decidedBy } from "./permissions.ts";
 import { splitPrompt } from "./prompts.ts";
 import type {
@@ -343,7 +344,7 @@ const HANDLERS: Record<string, Handler> = {
   },
   "session.compaction_complete": (draft, data, event, time) => {
     draft.changeSpan("summary", { end: time, ok: data.success === true, key: event.id });
-    const removed = data.tokensRemoved ? `, ${data.tokensRemoved.toLocaleString("en")} tokens fewer` : "";
+    const removed = data.tokensRemoved ? `, ${grouped(data.tokensRemoved)} tokens fewer` : "";
     if (data.success) draft.note("info", `The conversation so far was summarized${removed}`, event, time);
     else draft.note("warning", `The conversation could not be summarized: ${data.error ?? "no reason given"}`, event, time);
   },

@@ -38,7 +38,7 @@ export function ChangesView({ store, session, at }: { store: Store; session: Ope
   useEffect(() => {
     if (status === "loading") return;
     // Many calls may end at once.
-    const timer = setTimeout(() => void read(), SETTLED_MS);
+    const timer = setTimeout(() => void read(), latest.current === 0 ? 0 : SETTLED_MS);
     return () => clearTimeout(timer);
   }, [status, state.changesVersion, state.working]);
   useEffect(() => setChosen(at), [at]);

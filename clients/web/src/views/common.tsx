@@ -1,8 +1,11 @@
 // Small parts that several views share.
 
+import { signal } from "@preact/signals";
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { whenIdle } from "../host.ts";
 import type { SafeHtml } from "../markdown.ts";
+import { clock } from "../state/format.ts";
 import { SETTLE_MS } from "../state/settling.ts";
 
 const PATHS: Record<string, string> = {
@@ -31,6 +34,22 @@ export function Icon({ name, size = 16 }: { name: string; size?: number }) {
       <path d={PATHS[name] ?? ""} />
     </svg>
   );
+}
+
+/** Whether the page may write times: rows do not wait for the first one. */
+const canWriteTimes = signal(false);
+
+/** Return whether times can be written yet. */
+export function useClock(): boolean {
+  useEffect(() => {
+    if (!canWriteTimes.peek()) whenIdle(() => { canWriteTimes.value = true; });
+  }, []);
+  return canWriteTimes.value;
+}
+
+/** The time of the day. */
+export function Clock({ at }: { at: number }) {
+  return <time>{useClock() ? clock(at) : ""}</time>;
 }
 
 /** Sanitised markup; only markdown.ts makes it. */

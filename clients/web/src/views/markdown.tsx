@@ -1,7 +1,7 @@
 // Answers as Markdown: a growing one is rendered again only at its end, and a very long one is shown in parts.
 
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
 import { renderMarkdown } from "../markdown.ts";
 import { Blocks, definitionsOf, withDefinitions } from "../state/blocks.ts";
 import { LONGEST_TEXT } from "../state/costly.ts";
@@ -10,6 +10,9 @@ import { LongText } from "./folded.tsx";
 
 /** The share of its time that the page spends on the last block of a growing text. */
 const SHARE = 5;
+
+/** The longest time that counts for it, in milliseconds. */
+const LONGEST_MS = 1000;
 
 /** The characters that are rendered at once. */
 const SLICE = 6000;
@@ -86,21 +89,20 @@ class Block extends Component<{ text: string }> {
 
 /** The last block, which is rendered less often the longer that takes. */
 function Growing({ text, streaming }: { text: string; streaming: boolean }) {
-  const [shown, setShown] = useState(text);
-  const waiting = useRef<ReturnType<typeof setTimeout> | null>(null);
-  const latest = useRef(text);
-  const cost = useRef(0);
-  latest.current = text;
-  useEffect(() => {
-    if (latest.current === shown || waiting.current !== null) return;
-    waiting.current = setTimeout(() => {
-      waiting.current = null;
-      setShown(latest.current);
-    }, cost.current * SHARE);
-  });
-  useEffect(() => () => { if (waiting.current !== null) clearTimeout(waiting.current); }, []);
+  const [, update] = useReducer((times: number) => times + 1, 0);
+  const shown = useRef(text);
+  const due = useRef(0);
   const begun = performance.now();
-  const block = <Block text={streaming ? shown : text} />;
-  useEffect(() => { cost.current = Math.min(1000, performance.now() - begun); }, [shown]);
-  return block;
+  const isDue = !streaming || begun >= due.current;
+  if (isDue) shown.current = text;
+  useEffect(() => {
+    if (isDue) {
+      const now = performance.now();
+      due.current = now + SHARE * Math.min(LONGEST_MS, now - begun);
+    }
+    if (shown.current === text) return;
+    const timer = setTimeout(() => update(undefined as never), due.current - performance.now());
+    return () => clearTimeout(timer);
+  });
+  return <Block text={shown.current} />;
 }

@@ -5,13 +5,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { languageOf, renderCode } from "../markdown.ts";
 import { countChanges, toolText, workMs } from "../state/calls.ts";
-import { clock, count, dollars, duration, tokens } from "../state/format.ts";
+import { count, dollars, duration, tokens } from "../state/format.ts";
 import { unaskedBy } from "../state/permissions.ts";
 import { filesOf, toolsOf, unusualOf, type RunFacts } from "../state/runs.ts";
 import type { Agent, CallRow, Row, SessionState } from "../state/types.ts";
 import { href, route } from "../route.ts";
 import { Arguments, Code } from "./arguments.tsx";
-import { Boundary, Copy, copy, Html, Icon, Menu, MenuItem } from "./common.tsx";
+import { Boundary, Clock, Copy, copy, Html, Icon, Menu, MenuItem } from "./common.tsx";
 import { Diff } from "./diff.tsx";
 import { PromptText } from "./folded.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -41,7 +41,7 @@ function Content({ row, state, actions }: { row: Row; state: SessionState; actio
       <section class="row answer">
         <Copyable streaming={row.streaming}><Markdown text={row.text} streaming={row.streaming} id={row.key} /></Copyable>
         {row.interrupted && <p class="faint">Interrupted</p>}
-        <footer class="row-foot"><Copy text={row.text} what="the answer" /><WireLink id={state.id} eventId={row.eventId} /><time>{clock(row.time)}</time>{row.model && <span>{row.model}</span>}</footer>
+        <footer class="row-foot"><Copy text={row.text} what="the answer" /><WireLink id={state.id} eventId={row.eventId} /><Clock at={row.time} />{row.model && <span>{row.model}</span>}</footer>
       </section>
     );
     case "thought": return (
@@ -71,7 +71,7 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
       <header>
         <h2 tabIndex={-1}>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h2>
         {row.delivery === "steering" && <span class="badge">steering</span>}
-        <time>{clock(row.time)}</time>
+        <Clock at={row.time} />
         <WireLink id={id} eventId={row.eventId} />
         {actions && isPerson && (
           <Menu label="Actions for this prompt" icon="more">
@@ -214,7 +214,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
         {row.decisions.filter((decision) => decision.allowed && !decision.feedback).map((decision) => <span key={decision.requestId}>approved by {decision.by}</span>)}
         {row.decisions.length === 0 && row.unasked && <span>not asked: {[unaskedBy(row.unasked).by, row.unasked.reason].filter(Boolean).join(", ")}</span>}
         {row.output && <Copy text={row.output} what="the output" />}
-        {row.start !== null && <time>{clock(row.start)}</time>}
+        {row.start !== null && <Clock at={row.start} />}
       </footer>
     </div>
   );

@@ -11,7 +11,7 @@ import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
 import { ChangesView } from "./changes.tsx";
 import { Composer } from "./composer.tsx";
-import { Icon, Menu, MenuItem } from "./common.tsx";
+import { Icon, Menu, MenuItem, useClock } from "./common.tsx";
 import { useCounted } from "./counted.ts";
 import { DeleteDialog } from "./delete.tsx";
 import { FactLine } from "./facts.tsx";
@@ -36,6 +36,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const facts = useMemo(() => factsOf(state, description?.usage ?? null, runs), [state, description, runs]);
   const { save } = useContext(HostContext);
   const hasRoom = useHasRoom();
+  const canTell = useClock();
   const [renaming, setRenaming] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const [rewindTo, setRewindTo] = useState<string | null>(null);
@@ -51,7 +52,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const fileName = state.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || id;
   const shown = tab === "decisions" ? "wire" : tab;
   const to = (one: Tab): string => href({ view: "session", id, tab: one, at: null });
-  const about = [state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ");
+  const about = [state.folder, state.branch, state.model ?? facts.models[0]?.model, canTell ? dateTime(state.started) : ""].filter(Boolean).join(" · ");
   return (
     <main class="main" id="main">
       <header class="session-head">

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onSchemeChange } from "../host.ts";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import type { Facts } from "../state/facts.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
 import { PARTS, partsIn, partsOf, sumByRun, type Part } from "../state/call_usage.ts";
@@ -141,17 +141,27 @@ function Plot({ title, about, x, series, format, top, stacked = false }: PlotPro
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const data = [x, ...(stacked ? stack(series) : series.map((one) => one.values))] as uPlot.AlignedData;
+  const latest = useRef(data);
+  latest.current = data;
   useEffect(() => {
     const place = ref.current!;
+    let library: typeof uPlot | null = null;
     const make = (): void => {
+      if (library === null) return;
       plot.current?.destroy();
-      plot.current = new uPlot(options(place, series, { format, top, stacked, points: x.length < 60, onCursor: setAt }), data, place);
+      plot.current = new library(options(library, place, series, { format, top, stacked, points: x.length < 60, onCursor: setAt }), latest.current, place);
     };
-    make();
+    let isGone = false;
+    void import("uplot").then((module) => {
+      if (isGone) return;
+      library = module.default;
+      make();
+    });
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: place.clientWidth, height: HEIGHT }));
     resize.observe(place);
     const ignore = onSchemeChange(make);
     return () => {
+      isGone = true;
       resize.disconnect();
       ignore();
       plot.current?.destroy();
@@ -191,7 +201,7 @@ interface Look {
   onCursor: (at: number | null) => void;
 }
 
-function options(place: HTMLElement, series: readonly Series[], { format, top, stacked, points, onCursor }: Look): uPlot.Options {
+function options(library: typeof uPlot, place: HTMLElement, series: readonly Series[], { format, top, stacked, points, onCursor }: Look): uPlot.Options {
   // As a canvas takes it: a property may hold a function of the scheme.
   const color = (name: string): string => {
     place.style.color = `var(${name})`;
@@ -201,7 +211,7 @@ function options(place: HTMLElement, series: readonly Series[], { format, top, s
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: color("--faint"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, font };
   const drawn = stacked ? [...series].reverse() : series;
-  const bars = stacked ? { paths: uPlot.paths.bars!({ size: [0.7, 40] }) } : {};
+  const bars = stacked ? { paths: library.paths.bars!({ size: [0.7, 40] }) } : {};
   return {
     width: place.clientWidth, height: HEIGHT, cursor: { sync: { key: "usage" }, drag: { x: true, y: false }, points: { show: !stacked } }, legend: { show: false },
     scales: { x: { time: false, range: (_plot, from, to) => [Math.min(from, 1) - 0.5, Math.max(to, from + 1) + 0.5] }, y: { range: (_plot, _low, high) => [0, top ?? (high > 0 ? high * 1.08 : 1)] } },

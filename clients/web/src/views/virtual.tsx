@@ -34,6 +34,7 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
   const [, update] = useReducer((version: number) => version + 1, 0);
   const instance = useRef<Virtualizer<HTMLDivElement, HTMLDivElement> | undefined>(undefined);
   const atEnd = useRef(follow);
+  const counted = useRef(count);
   const seen = useRef({ top: 0, height: 0 });
   const reached = useRef<string | null>(null);
   const latest = useRef({ keyOf, estimate });
@@ -47,6 +48,10 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
     estimateSize,
     getItemKey,
     overscan: 6,
+    // Rows are drawn at once, and not after the browser has laid out a list without them: no list is higher than this.
+    initialRect: { width: innerWidth, height: innerHeight },
+    // The rows at the beginning need not be drawn.
+    initialOffset: follow && target === null ? count * estimate : 0,
     observeElementRect,
     observeElementOffset,
     scrollToFn: elementScroll,
@@ -54,7 +59,12 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
   };
   instance.current ??= new Virtualizer(options);
   const virtual = instance.current;
+  // Another function would be called for all rows, each time.
+  const measure = useCallback((element: HTMLDivElement | null) => virtual.measureElement(element), []);
   virtual.setOptions(options);
+  // The earlier rows of a session come after the last ones, which stay in sight.
+  if (atEnd.current && counted.current !== count) virtual.scrollOffset = virtual.getTotalSize();
+  counted.current = count;
   useLayoutEffect(() => virtual._didMount(), []);
   useLayoutEffect(() => virtual._willUpdate());
 
@@ -93,7 +103,7 @@ export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, 
         <div class="virtual-window" role={role} aria-label={label} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map((item) => (
             <div
-              key={item.key} data-index={item.index} ref={(element: HTMLDivElement | null) => virtual.measureElement(element)}
+              key={item.key} data-index={item.index} ref={measure}
               role={role === "feed" ? "article" : "listitem"} aria-posinset={item.index + 1} aria-setsize={count}
               aria-label={role === "feed" ? `${item.index + 1} of ${count}` : undefined}
             >

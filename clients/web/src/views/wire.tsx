@@ -5,7 +5,7 @@ import { HostContext } from "../host.ts";
 import { renderCode } from "../markdown.ts";
 import { eventStep, messageStep } from "../state/exports.ts";
 import { callsOf } from "../state/facts.ts";
-import { count, duration } from "../state/format.ts";
+import { count, duration, grouped } from "../state/format.ts";
 import { asCsv, EventLog, linesAsJson, messageLines, TOPICS, verdictsOf, type LogLine, type Topic } from "../state/log.ts";
 import type { WireEvent } from "../state/types.ts";
 import type { OpenSession, Store } from "../store.ts";
@@ -17,6 +17,7 @@ import { VirtualList } from "./virtual.tsx";
 type Source = "events" | "decisions" | "messages";
 const SOURCES: Record<Source, string> = { events: "Events", decisions: "Decisions", messages: "Messages" };
 const COPIED_MS = 2000;
+const PAUSE_MS = 120;
 const DELTA = /delta|partial_result/;
 
 interface Props {
@@ -32,7 +33,8 @@ export function WireView({ store, session, at, first }: Props) {
   const { state } = session;
   const { save } = useContext(HostContext);
   const [source, setSource] = useState<Source>(first);
-  const [filter, setFilter] = useState("");
+  const [typed, setFilter] = useState("");
+  const filter = useSettled(typed);
   const [topic, setTopic] = useState<Topic | "">("");
   const [deltas, setDeltas] = useState(false);
   const [chosen, setChosen] = useState<string | null>(at);
@@ -86,7 +88,7 @@ export function WireView({ store, session, at, first }: Props) {
         <div class="buttons" role="group" aria-label="Source">
           {(Object.keys(SOURCES) as Source[]).map((one) => <button key={one} type="button" aria-pressed={source === one} title={one === "messages" ? "The messages of this page and its server" : undefined} onClick={() => setSource(one)}>{SOURCES[one]}{one === "decisions" && state.decisions.length > 0 ? ` ${state.decisions.length}` : ""}</button>)}
         </div>
-        <label class="search grow"><span class="hidden">Filter</span><input type="search" placeholder={source === "decisions" ? "Filter by command, file or person" : "Filter by type, method or text"} value={filter} onInput={(event) => setFilter(event.currentTarget.value)} /></label>
+        <label class="search grow"><span class="hidden">Filter</span><input type="search" placeholder={source === "decisions" ? "Filter by command, file or person" : "Filter by type, method or text"} value={typed} onInput={(event) => setFilter(event.currentTarget.value)} /></label>
         {source !== "decisions" && (
           <>
             <label><span class="hidden">Topic</span><select value={topic} onChange={(event) => setTopic(event.currentTarget.value as Topic | "")}>
@@ -131,6 +133,16 @@ export function WireView({ store, session, at, first }: Props) {
   );
 }
 
+/** Return a text as it was when a person last paused: to look through a long log takes longer than a key. */
+function useSettled(text: string): string {
+  const [settled, settle] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(text), text === "" ? 0 : PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
 function Line({ item, chosen, onChoose }: { item: LogLine; chosen: boolean; onChoose: (key: string) => void }) {
   const time = new Date(item.time);
   const wall = `${time.toLocaleTimeString([], { hour12: false })}.${String(item.time % 1000).padStart(3, "0")}`;
@@ -146,7 +158,7 @@ function Line({ item, chosen, onChoose }: { item: LogLine; chosen: boolean; onCh
 }
 
 function size(body: unknown): string {
-  return new TextEncoder().encode(JSON.stringify(body)).length.toLocaleString("en");
+  return grouped(new TextEncoder().encode(JSON.stringify(body)).length);
 }
 
 function Json({ body }: { body: unknown }) {
