@@ -166,6 +166,7 @@ test("the plots show tokens by part, cost and context with legends, and the numb
   await page.locator(".plot-legend", { hasText: /call \d/ }).first().waitFor();
   await page.getByRole("table", { name: "By run" }).getByRole("row", { name: /1: Write a function .* 7 .* \$0\.04/ }).waitFor();
   await page.getByText("All 7 model calls as a table").click();
+  await page.locator(".all-calls tbody tr").nth(6).waitFor();
   assert.equal(await page.locator(".all-calls tbody tr").count(), 7);
   assert.equal(await page.locator(".all-calls tbody tr", { hasText: "scout" }).count(), 2);
   await page.getByText("All 7 model calls as a table").click();
@@ -190,7 +191,7 @@ test("each row leads to its event on the wire, which can be filtered and copied 
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await show(page, story);
   await page.locator(".transcript").evaluate((box) => { box.scrollTop = 0; });
-  await row(".prompt .wire-link").first().click();
+  await row(".prompt", { hasText: "Write a function that makes slugs" }).locator(".wire-link").click();
   await page.locator(".wire-line.chosen", { hasText: "user.message" }).waitFor();
   await page.locator(".wire-detail pre", { hasText: '"messageId"' }).waitFor();
   await shot(page, "wire");
