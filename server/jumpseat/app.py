@@ -72,6 +72,7 @@ from jumpseat.tools.builtin import BUILTIN_NAMES, SessionToolSources, builtin_to
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.filters import SET_NAMES, SETS, configured_of, unknown_tools
 from jumpseat.tools.memories import memory_section
+from jumpseat.tools.session_tool import Resources
 from jumpseat.tools.tool import TOOL_SEARCH, SourceMaker
 from jumpseat_protocol.version import __version__
 
@@ -272,7 +273,6 @@ class App:
             RepeatLimits,
             ScriptSettings,
         )
-        from jumpseat.tools.session_tool import Resources
 
         config, chosen = self._config, self._chosen_tools
         resources = Resources(

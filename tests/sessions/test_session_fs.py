@@ -105,6 +105,20 @@ async def test_a_session_leaves_nothing_on_our_disk_and_goes_on_in_another_serve
     assert stored_on(home) == []
 
 
+async def test_a_session_with_an_id_that_no_folder_can_have_is_resumed_from_its_client(
+    disk: VirtualDisk, home: Path
+) -> None:
+    async with server(disk, home) as client:
+        session = await create(client, {"text": "one"})
+        await session.ask("hi")
+        await session.detach()
+    # Other programs may have stored it.
+    disk.files["team/one"] = disk.files.pop(session.id)
+    async with server(disk, home) as client:
+        resumed = await client.resume_session("team/one", provider=scripted({"text": "one"}, {"text": "two"}))
+        assert await resumed.ask("more") == "two"
+
+
 async def test_a_copy_of_a_session_is_stored_by_the_client_and_independent(disk: VirtualDisk, home: Path) -> None:
     rows = "INSERT INTO odd VALUES (1, 'it''s', x'00ff', 1.5, NULL)"
     async with server(disk, home, sqlite=True) as client:

@@ -36,7 +36,7 @@ import("./mount.tsx").then(
   },
   (error: unknown) => {
     console.error(error);
-    root.textContent = "The page could not be loaded from its server. Please load it again.";
+    root.textContent = "The page could not be loaded from its server. Reload it.";
   },
 );
 

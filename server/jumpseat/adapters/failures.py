@@ -224,8 +224,8 @@ class Redactor:
         for form in sorted({form for secret in masked for form in forms_of(secret)}, key=len, reverse=True):
             text = text.replace(form, MASK)
         # Compiled here: it takes longer than the rest of this module, and few calls fail.
-        shapeless = re.sub(_KNOWN_SHAPES, MASK, text, flags=re.IGNORECASE)
-        return replace_parts(self.certain.intersection(masked), shapeless, MASK)
+        text = re.sub(_KNOWN_SHAPES, MASK, text, flags=re.IGNORECASE)
+        return replace_parts(self.certain.intersection(masked), text, MASK)
 
     def redact_error(self, error: ProviderError) -> ProviderError:
         """Return ``error`` with secrets removed from its text and code, and its text cut.

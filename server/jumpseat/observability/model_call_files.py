@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 
 
 class ModelCallFiles:
-    """Writes a line for each model call that gave an answer; ``file_of`` returns the file of a session."""
+    """Writes a line for each model call that gave an answer; ``file_of`` returns the file of a session, if any."""
 
-    def __init__(self, file_of: Callable[[str], ModelCallFile]) -> None:
+    def __init__(self, file_of: Callable[[str], ModelCallFile | None]) -> None:
         self._file_of = file_of
 
     def begin(self, record: Record) -> None:
@@ -25,6 +25,8 @@ class ModelCallFiles:
     def end(self, record: Record) -> None:
         """Write the line; a failure is logged."""
         if not isinstance(record, ModelCall) or record.completed is None or record.session_id is None:
+            return
+        if (file := self._file_of(record.session_id)) is None:
             return
         usage = record.completed.usage or Usage()
         # As ``ModelCallUsage`` has them, whose module would be loaded for this alone in the first turn.
@@ -45,9 +47,7 @@ class ModelCallFiles:
             "agentId": record.agent_id,
         }
         try:
-            self._file_of(record.session_id).append(
-                {name: value for name, value in call.items() if value is not None}
-            )
+            file.append({name: value for name, value in call.items() if value is not None})
         except OSError as error:
             log.warning("cannot keep the usage of a model call: %s", error.strerror or error)
 

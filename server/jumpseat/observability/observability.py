@@ -187,7 +187,7 @@ class Observability:
         home: Path,
         secrets: Secrets,
         gauges: Sequence[Gauge],
-        calls_of: Callable[[str], ModelCallFile],
+        calls_of: Callable[[str], ModelCallFile | None],
     ) -> None:
         """Open the outputs that the arguments and the environment ask for. ``calls_of`` is for kept model calls.
 

@@ -84,7 +84,7 @@ function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, new
   flush();
 }
 
-/** Return a text whose paths in a folder are told without it; the folder itself is ".". */
+/** Return a text with the paths in a folder made relative to it; the folder itself becomes ".". */
 export function withoutFolder(text: string, folder: string): string {
   const root = folder.replace(/\/$/, "");
   if (!root) return text;

@@ -67,7 +67,7 @@ class Reader {
   private readonly requests = new Map<string, { text: string; time: number; callId?: string }>();
   private readonly turns = new Map<string, number>();
   private prompt: number | null = null;
-  /** The folder of the session, which paths in it are told without. */
+  /** The folder of the session, which is left out of paths. */
   private folder = "";
 
   line(event: WireEvent): LogLine {

@@ -199,9 +199,12 @@ class SessionStore:
             raise SessionNotFoundError(session_id)
         return folder
 
-    def model_calls(self, session_id: str) -> ModelCallFile:
-        """Return the file with the model calls of a session, which need not exist."""
-        return self.folder(session_id).model_calls
+    def model_calls(self, session_id: str) -> ModelCallFile | None:
+        """Return the file with the model calls of a session, which need not exist.
+
+        It is ``None`` for an id that no folder can have: clients that store sessions themselves choose any.
+        """
+        return self.folder(session_id).model_calls if _is_name(session_id) else None
 
     def list(self, context: Mapping[str, str] | None = None) -> list[SessionMetadata]:
         """Return the sessions that were prompted, the last changed first.

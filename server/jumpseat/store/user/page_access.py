@@ -57,7 +57,7 @@ _LONGEST_ID: Final = 64
 class PageServer(Struct, frozen=True):
     """A server with a page, which may have been killed. ``url`` is its address, such as ``http://127.0.0.1:4322``.
 
-    ``id`` is what the server at the address tells of itself; empty for servers of older versions.
+    ``id`` is the random id that the server at the address reports; empty for servers of older versions.
     """
 
     pid: int
@@ -86,7 +86,7 @@ class PageAccess:
     def __init__(self, home: Path, now: Callable[[], float] = time.time) -> None:
         self._folder = home / "web"
         self._now = now
-        #: Tells this process, if it is a server, from another one that has its port later. Says nothing else.
+        # A random id, which distinguishes this server from one that listens on its port later.
         self.server_id = secrets.token_urlsafe(12)
         # By the nonce of the server: when it was made, and the proof that the page has to give.
         self._challenges: dict[str, tuple[float, str, str]] = {}
